@@ -1,0 +1,26 @@
+// Command sunset-controller runs Sunset in a cluster: it reads ClusterRetentionPolicies and deletes what they say.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sunset-k8s/sunset/controllers"
+)
+
+func main() {
+	config, err := parse(os.Args[1:])
+	switch {
+	case helpAsked(err):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "sunset-controller:", err)
+		os.Exit(2)
+	}
+	if err := controllers.Run(ctrl.SetupSignalHandler(), config); err != nil {
+		ctrl.Log.Error(err, "stopped")
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,69 @@
+package objects
+
+import (
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
+type Cluster struct {
+	config     *rest.Config
+	http       *http.Client
+	rest       *rest.RESTClient // for paths of any group
+	mapper     meta.RESTMapper
+	clock      clock.Clock
+	compiler   *engine.Compiler
+	aggregated []schema.GroupKind // allowed though served elsewhere
+}
+
+// Options is what a Cluster is made of. All but Aggregated are required.
+type Options struct {
+	Config     *rest.Config
+	HTTP       *http.Client
+	Mapper     meta.RESTMapper // must find kinds that are added later
+	Clock      clock.Clock
+	Compiler   *engine.Compiler
+	Aggregated []schema.GroupKind // kinds of aggregated API servers that are allowed
+}
+
+// New makes a Cluster. The error says that the configuration cannot be used.
+func New(o Options) (*Cluster, error) {
+	c := rest.CopyConfig(o.Config)
+	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientForConfigAndClient(c, o.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{config: o.Config, http: o.HTTP, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+}
+
+// Open implements retention.Sources.
+func (c *Cluster) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
+	return &source{cluster: c, kind: kind, rules: rules}
+}
+
+func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
+	return slices.Contains(c.aggregated, kind)
+}
+
+// path is where the API server serves one object.
+func path(mapping *meta.RESTMapping, namespace, name string) []string {
+	gv := mapping.Resource.GroupVersion()
+	segments := []string{"/apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		segments = []string{"/api", gv.Version}
+	}
+	if namespace != "" {
+		segments = append(segments, "namespaces", namespace)
+	}
+	return append(segments, mapping.Resource.Resource, name)
+}

@@ -1,0 +1,206 @@
+package objects
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// observation is what is left of a decoded object: its row, or for a bookmark only where the watch stands.
+type observation struct {
+	metav1.Object // nil; only the methods below are called
+	row           *index.Row
+	bookmark      *metav1.ObjectMeta
+}
+
+func (o *observation) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject gives the observation itself: it never changes.
+func (o *observation) DeepCopyObject() runtime.Object { return o }
+
+func (o *observation) GetNamespace() string {
+	if o.row == nil {
+		return ""
+	}
+	return o.row.Namespace
+}
+
+func (o *observation) GetName() string {
+	if o.row == nil {
+		return ""
+	}
+	return o.row.Name
+}
+
+func (o *observation) GetResourceVersion() string {
+	if o.bookmark != nil {
+		return o.bookmark.ResourceVersion
+	}
+	return o.row.ResourceVersion
+}
+
+func (o *observation) GetAnnotations() map[string]string {
+	if o.bookmark == nil {
+		return nil
+	}
+	return o.bookmark.Annotations
+}
+
+// decoder turns the JSON of an object into facts. It is a runtime.Decoder, so that a watch does it event by event.
+type decoder struct {
+	kind  schema.GroupVersionKind
+	rules []*engine.Rule
+
+	mu        sync.Mutex // an ending watch and the next listing may overlap
+	evaluator *engine.Evaluator
+}
+
+// Decode implements runtime.Decoder.
+func (d *decoder) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	var object map[string]any
+	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {
+		return nil, nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
+	}
+	if object["kind"] == "Status" && object["apiVersion"] == "v1" {
+		status := &metav1.Status{}
+		return status, nil, json.Unmarshal(data, status)
+	}
+	o, err := d.observe(object)
+	return o, nil, err
+}
+
+func (d *decoder) observe(object map[string]any) (*observation, error) {
+	meta, _ := object["metadata"].(map[string]any)
+	if text(meta, "uid") == "" {
+		return bookmarkOf(meta), nil
+	}
+	if isMirror(meta) {
+		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
+	}
+	dropBallast(meta)
+	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
+	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
+	subject, err := engine.SubjectOf(object)
+	if err != nil {
+		return nil, err
+	}
+	row := &index.Row{Subject: subject, Facts: make([]policy.Facts, len(d.rules))}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, rule := range d.rules {
+		row.Facts[i] = d.evaluator.Facts(rule, object)
+	}
+	return &observation{row: row}, nil
+}
+
+// bookmarkOf reads what a watch needs of an event without an object.
+func bookmarkOf(meta map[string]any) *observation {
+	b := &metav1.ObjectMeta{Annotations: map[string]string{}}
+	b.ResourceVersion = text(meta, "resourceVersion")
+	annotations, _ := meta["annotations"].(map[string]any)
+	for key, value := range annotations {
+		b.Annotations[key], _ = value.(string)
+	}
+	return &observation{bookmark: b}
+}
+
+// isMirror reports whether a Pod only mirrors one that a kubelet runs from a file: deleting it deletes nothing.
+func isMirror(meta map[string]any) bool {
+	annotations, _ := meta["annotations"].(map[string]any)
+	_, ok := annotations[v1alpha1.MirrorPodAnnotation]
+	return ok
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+// dropBallast removes what no rule may read: managedFields, and kubectl's copy of the whole object, which of a Secret
+// carries its data.
+func dropBallast(meta map[string]any) {
+	delete(meta, "managedFields")
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	}
+}
+
+// page is one page of a list, its items raw.
+type page struct {
+	Metadata metav1.ListMeta   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
+// observations is a page whose items are observed. It implements runtime.Object and meta.List's expectations.
+type observations struct {
+	metav1.ListMeta
+	Items []runtime.Object
+}
+
+func (o *observations) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject gives the list itself: it never changes.
+func (o *observations) DeepCopyObject() runtime.Object { return o }
+
+func (d *decoder) decodePage(data []byte) (*observations, error) {
+	var p page
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("decode list of %s: %w", d.kind.Kind, err)
+	}
+	list := &observations{ListMeta: p.Metadata, Items: make([]runtime.Object, 0, len(p.Items))}
+	for _, raw := range p.Items {
+		o, _, err := d.Decode(raw, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, o)
+	}
+	return list, nil
+}
+
+// negotiator makes a REST client's watch decode with a decoder. Nothing is ever encoded with it.
+type negotiator struct{ decoder *decoder }
+
+func (n negotiator) SupportedMediaTypes() []runtime.SerializerInfo {
+	infos := serializer.NewCodecFactory(watchScheme).SupportedMediaTypes()
+	info, _ := runtime.SerializerInfoForMediaType(infos, runtime.ContentTypeJSON)
+	info.Serializer = struct {
+		runtime.Decoder
+		noEncoder
+	}{Decoder: n.decoder}
+	return []runtime.SerializerInfo{info}
+}
+
+func (n negotiator) EncoderForVersion(e runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return e
+}
+
+func (n negotiator) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return d
+}
+
+// watchScheme knows metav1.WatchEvent, the envelope of every event.
+var watchScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	return s
+}()
+
+type noEncoder struct{}
+
+func (noEncoder) Encode(runtime.Object, io.Writer) error {
+	return fmt.Errorf("observations are never encoded")
+}
+func (noEncoder) Identifier() runtime.Identifier { return "observation" }

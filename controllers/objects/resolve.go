@@ -1,0 +1,118 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+// resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
+func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.Trouble, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err) || isNoGroup(err):
+		return nil, &retention.Trouble{
+			Reason:  "KindNotFound",
+			Message: fmt.Sprintf("no kind %s in %s: is its CustomResourceDefinition installed?", kind.Kind, kind.GroupVersion()),
+		}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("resolve %s: %w", kind, err)
+	}
+	trouble, err := c.refuseAggregated(ctx, kind)
+	return mapping, trouble, err
+}
+
+// isNoGroup recognises the mapper's answer for a group that does not exist at all.
+func isNoGroup(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == 404
+}
+
+// refuseAggregated gives trouble for a kind that another API server serves: such a server may ignore preconditions.
+func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.Trouble, error) {
+	if kind.Group == "" || c.aggregatedAllowed(kind.GroupKind()) {
+		return nil, nil
+	}
+	name := kind.Version + "." + kind.Group
+	data, err := c.rest.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx).Raw()
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		return forbidden("get", "apiservices.apiregistration.k8s.io"), nil
+	case err != nil:
+		return nil, fmt.Errorf("look up who serves %s: %w", name, err)
+	}
+	var service struct {
+		Spec struct {
+			Service *struct{} `json:"service"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &service); err != nil {
+		return nil, fmt.Errorf("read APIService %s: %w", name, err)
+	}
+	if service.Spec.Service == nil {
+		return nil, nil
+	}
+	return &retention.Trouble{
+		Reason: "AggregatedAPI",
+		Message: fmt.Sprintf("%s is served by an aggregated API server, which may ignore preconditions; an operator can lift this with --allow-kinds=%s",
+			kind.GroupVersion(), kind.GroupKind()),
+	}, nil
+}
+
+// mayDelete gives trouble when the API server would refuse us DELETE on the resource in every namespace.
+func (c *Cluster) mayDelete(ctx context.Context, resource schema.GroupVersionResource) (*retention.Trouble, error) {
+	review := authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "delete", Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		}},
+	}
+	body, err := json.Marshal(&review)
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", acceptJSON).Body(body).Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("ask whether %s may be deleted: %w", resource.GroupResource(), err)
+	}
+	if err := json.Unmarshal(data, &review); err != nil {
+		return nil, err
+	}
+	if review.Status.Allowed {
+		return nil, nil
+	}
+	return forbidden("delete", resource.GroupResource().String()), nil
+}
+
+func forbidden(verb, resource string) *retention.Trouble {
+	return &retention.Trouble{
+		Reason:  "Forbidden",
+		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account the verb %q on that resource", verb, resource, verb),
+	}
+}
+
+// troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
+func troubleOf(err error, resource schema.GroupVersionResource) *retention.Trouble {
+	switch {
+	case apierrors.IsForbidden(err):
+		return forbidden("list and watch", resource.GroupResource().String())
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return &retention.Trouble{Reason: "KindNotFound", Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return nil
+	default:
+		return &retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("cannot list and watch %s: %v", resource.GroupResource(), err)}
+	}
+}

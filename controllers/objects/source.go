@@ -1,0 +1,175 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	resolveEvery = 5 * time.Second // while a kind cannot be found
+	rightsEvery  = time.Minute     // how long a changed right to delete may go unnoticed
+	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
+)
+
+// source is a retention.Source of one kind of API object.
+type source struct {
+	cluster *Cluster
+	kind    schema.GroupVersionKind
+	rules   []*engine.Rule
+}
+
+func (s *source) decoder(e *engine.Evaluator) *decoder {
+	return &decoder{kind: s.kind, rules: s.rules, evaluator: e}
+}
+
+// Run implements retention.Source.
+func (s *source) Run(ctx context.Context, sink retention.Sink) {
+	for ctx.Err() == nil {
+		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
+		switch {
+		case err != nil:
+			trouble = &retention.Trouble{Reason: "ListFailed", Message: err.Error()}
+			fallthrough
+		case trouble != nil:
+			sink.Lost(trouble)
+			s.pause(ctx, resolveEvery)
+		default:
+			s.follow(ctx, mapping, sink)
+		}
+	}
+}
+
+// follow lists and watches a resource until ctx ends or the resource is no longer served.
+func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
+	evaluator := s.cluster.compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	lw, err := newListWatch(s.cluster.config, s.cluster.http, mapping.Resource, s.decoder(evaluator))
+	if err != nil {
+		sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: err.Error()})
+		s.pause(ctx, resolveEvery)
+		return
+	}
+	lw.metadataOnly = s.metadataOnly()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go wait.JitterUntilWithContext(ctx, func(ctx context.Context) { s.checkRights(ctx, mapping, sink) }, rightsEvery, 0.2, true)
+
+	reflector := cache.NewReflectorWithOptions(lw, nil, store{sink}, cache.ReflectorOptions{
+		Name: s.kind.String(), TypeDescription: s.kind.String(), Clock: s.cluster.clock,
+	})
+	delay := retries().DelayWithReset(s.cluster.clock, steadyAfter)
+	for ctx.Err() == nil {
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		sink.Lost(troubleOf(err, mapping.Resource))
+		log.FromContext(ctx).V(1).Info("watch ended", "kind", s.kind.String(), "err", err)
+		s.pause(ctx, delay())
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return // the kind may come back elsewhere
+		}
+	}
+}
+
+// retries spaces the attempts to list a kind.
+func retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+}
+
+func (s *source) metadataOnly() bool {
+	for _, rule := range s.rules {
+		if !rule.MetadataOnly() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *source) checkRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
+	trouble, err := s.cluster.mayDelete(ctx, mapping.Resource)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("right to delete is unknown", "kind", s.kind.String(), "err", err.Error())
+		return
+	}
+	sink.Undeletable(trouble)
+}
+
+// Read implements retention.Source.
+func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
+	}
+	data, err := s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
+		SetHeader("Accept", acceptJSON).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
+	}
+	evaluator := s.cluster.compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	object, _, err := s.decoder(evaluator).Decode(data, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := object.(*observation)
+	if !ok || o.row == nil || o.row.UID != subject.UID {
+		return nil, nil
+	}
+	return o.row, nil
+}
+
+func (s *source) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-s.cluster.clock.After(d):
+	}
+}
+
+// store hands what the reflector sees to a sink. It implements cache.ReflectorStore.
+type store struct{ sink retention.Sink }
+
+func (s store) Add(obj any) error {
+	if row := obj.(*observation).row; row != nil {
+		s.sink.Apply(row)
+	}
+	return nil
+}
+
+func (s store) Update(obj any) error { return s.Add(obj) }
+
+func (s store) Delete(obj any) error {
+	if row := obj.(*observation).row; row != nil {
+		s.sink.Forget(row.UID)
+	}
+	return nil
+}
+
+func (s store) Replace(list []any, _ string) error {
+	rows := make([]*index.Row, 0, len(list))
+	for _, obj := range list {
+		if row := obj.(*observation).row; row != nil {
+			rows = append(rows, row)
+		}
+	}
+	s.sink.Replace(rows)
+	return nil
+}
+
+func (s store) Resync() error { return nil }

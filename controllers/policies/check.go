@@ -1,0 +1,141 @@
+package policies
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Checker type-checks rules against the cluster's OpenAPI, each once. What it finds are warnings: they never change what
+// a rule does.
+type Checker struct {
+	documents openapi.Client
+	// Changed is called when there are new warnings.
+	Changed func()
+
+	wake chan struct{}
+
+	mu       sync.Mutex
+	edition  Edition
+	warnings map[string][]policy.Problem // by key, for every rule that was checked
+}
+
+// NewChecker makes a Checker that reads the documents of the client.
+func NewChecker(documents openapi.Client) *Checker {
+	return &Checker{documents: documents, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
+}
+
+// Use takes the rules to check.
+func (c *Checker) Use(e Edition) {
+	c.mu.Lock()
+	c.edition = e
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Warnings gives what was found about a rule.
+func (c *Checker) Warnings(key string) []policy.Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.warnings[key]
+}
+
+// NeedLeaderElection says that only the leader's warnings are read.
+func (c *Checker) NeedLeaderElection() bool { return true }
+
+// Start checks rules as they come until ctx ends.
+func (c *Checker) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.wake:
+			c.checkNew(ctx)
+		}
+	}
+}
+
+func (c *Checker) checkNew(ctx context.Context) {
+	for gvk, keys := range c.unchecked() {
+		document, err := c.document(gvk.GroupVersion())
+		if err != nil {
+			// A rule is as good unchecked: the schema may not be there, or not yet.
+			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
+			continue
+		}
+		c.check(gvk, keys, document)
+		c.Changed()
+	}
+}
+
+// unchecked lists the valid rules that have not been checked, and forgets those that are gone.
+func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := map[schema.GroupVersionKind][]string{}
+	used := map[string]bool{}
+	for _, p := range c.edition.Book.Policies() {
+		for _, r := range p.Rules {
+			used[r.Key] = true
+			if _, done := c.warnings[r.Key]; !done && !r.Invalid() {
+				wanted[r.Kind] = append(wanted[r.Kind], r.Key)
+			}
+		}
+	}
+	for key := range c.warnings {
+		if !used[key] {
+			delete(c.warnings, key)
+		}
+	}
+	return wanted
+}
+
+func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) {
+	c.mu.Lock()
+	programs := c.edition.Programs
+	c.mu.Unlock()
+	schema, err := engine.SchemaOf(document, gvk)
+	for _, key := range keys {
+		var found []policy.Problem
+		if program := programs[key]; program != nil && err == nil {
+			found = program.Check(schema)
+		}
+		c.mu.Lock()
+		c.warnings[key] = found
+		c.mu.Unlock()
+	}
+}
+
+// document reads the OpenAPI document of one group and version.
+func (c *Checker) document(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
+	paths, err := c.documents.Paths()
+	if err != nil {
+		return nil, err
+	}
+	path := "apis/" + gv.String()
+	if gv.Group == "" {
+		path = "api/" + gv.Version
+	}
+	served, ok := paths[path]
+	if !ok {
+		return nil, fmt.Errorf("no OpenAPI for %s", gv)
+	}
+	data, err := served.Schema("application/json")
+	if err != nil {
+		return nil, err
+	}
+	document := &spec3.OpenAPI{}
+	return document, json.Unmarshal(data, document)
+}

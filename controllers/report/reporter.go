@@ -1,0 +1,181 @@
+package report
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	tickEvery  = time.Second
+	countEvery = 2 * time.Second // at least, between two counts
+	writeEvery = 3 * time.Second // at least, between two writes of one policy's status
+	restFactor = 50              // counting takes at most one part in so many of a core
+)
+
+// Reporter writes the status of every policy. It is the retention.Witness of what happens.
+type Reporter struct {
+	Client   client.Client // for status; reads go to the API server
+	Live     client.Reader
+	Events   events.EventRecorder
+	Clock    clock.WithTicker
+	State    State
+	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
+
+	mu      sync.Mutex
+	edition policies.Edition
+	told    diary
+	dirty   bool
+
+	written  map[types.UID]*record
+	versions map[schema.GroupKind]uint64
+	counted  time.Time     // when the last count began
+	took     time.Duration // how long it took
+	changes  time.Time     // when the counts change by themselves
+}
+
+// State is what a Reporter may see of the reconciler.
+type State interface {
+	Kinds() []retention.KindState
+	Backlog() int
+	// Doubt says why the fence stopped the latest deletion; nil when it did not.
+	Doubt() error
+}
+
+// record is the status as last written.
+type record struct {
+	policy *v1alpha1.ClusterRetentionPolicy
+	at     time.Time
+	base   deletions // deleted before this process
+}
+
+// Use takes a new edition of the policies.
+func (r *Reporter) Use(e policies.Edition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.edition, r.dirty = e, true
+}
+
+// Changed makes the next tick count, though no subject has changed.
+func (r *Reporter) Changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirty = true
+}
+
+// NeedLeaderElection says that only the leader writes status.
+func (r *Reporter) NeedLeaderElection() bool { return true }
+
+// Start runs until ctx ends, then writes what was not written yet.
+func (r *Reporter) Start(ctx context.Context) error {
+	r.written = map[types.UID]*record{}
+	r.versions = map[schema.GroupKind]uint64{}
+	ticker := r.Clock.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			r.report(last, true)
+			return nil
+		case <-ticker.C():
+			r.tick(ctx)
+		}
+	}
+}
+
+func (r *Reporter) tick(ctx context.Context) {
+	r.tellEvents()
+	now := r.Clock.Now()
+	if now.Sub(r.counted) < max(countEvery, restFactor*r.took) || !r.stale(now) {
+		return
+	}
+	r.report(ctx, false)
+}
+
+// stale reports whether a count would differ from the last one.
+func (r *Reporter) stale(now time.Time) bool {
+	r.mu.Lock()
+	dirty := r.dirty
+	r.mu.Unlock()
+	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
+		return true
+	}
+	kinds := r.State.Kinds()
+	if len(kinds) != len(r.versions) {
+		return true
+	}
+	for _, k := range kinds {
+		if r.versions[k.Index.Kind()] != k.Index.Version() {
+			return true
+		}
+	}
+	return false
+}
+
+// report counts everything and writes each status that differs; last writes them however recently they were written.
+func (r *Reporter) report(ctx context.Context, last bool) {
+	r.counted = r.Clock.Now()
+	r.mu.Lock()
+	edition := r.edition
+	r.dirty = false
+	r.mu.Unlock()
+	if edition.Book == nil {
+		return
+	}
+	kinds := r.State.Kinds()
+	tallies := r.count(kinds)
+	view := newView(edition, kinds, tallies, r.counted)
+	view.warnings = r.Warnings
+	view.doubt = r.State.Doubt()
+	r.took = r.Clock.Since(r.counted)
+	for _, p := range edition.Book.Policies() {
+		if err := r.write(ctx, p, view, last); err != nil {
+			log.FromContext(ctx).Error(err, "status not written", "policy", p.Name)
+			r.Changed()
+		}
+	}
+	r.dropRemoved(edition.Book)
+}
+
+// count goes through every subject once.
+func (r *Reporter) count(kinds []retention.KindState) *policy.Tallies {
+	all := policy.NewTallies(r.counted)
+	clear(r.versions)
+	gauges := newGauges()
+	for _, k := range kinds {
+		r.versions[k.Index.Kind()] = k.Index.Version()
+		all.Reasons = map[policy.Reason]int64{}
+		k.Index.Scan(all.Add)
+		gauges.kind(k, all.Reasons)
+	}
+	gauges.rules(all)
+	gauges.publish(r.State.Backlog())
+	r.changes = all.Changes()
+	return all
+}
+
+func (r *Reporter) dropRemoved(book *policy.Book) {
+	uids := map[types.UID]bool{}
+	for _, p := range book.Policies() {
+		uids[p.UID] = true
+	}
+	for uid := range r.written {
+		if !uids[uid] {
+			delete(r.written, uid)
+		}
+	}
+}

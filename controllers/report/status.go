@@ -1,0 +1,173 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// view is everything one round of statuses is made from.
+type view struct {
+	edition  policies.Edition
+	kinds    map[schema.GroupKind]retention.KindState
+	tallies  *policy.Tallies
+	warnings func(key string) []policy.Problem
+	doubt    error
+	now      time.Time
+}
+
+func newView(e policies.Edition, kinds []retention.KindState, tallies *policy.Tallies, now time.Time) *view {
+	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, tallies: tallies, now: now}
+	for _, k := range kinds {
+		v.kinds[k.Index.Kind()] = k
+	}
+	return v
+}
+
+// status is the whole status of a policy. deleted is what its rules have deleted so far; before is the status it
+// replaces, whose conditions keep their transition times.
+func (v *view) status(p *policy.Policy, deleted deletions, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
+	s := v1alpha1.RetentionPolicyStatus{
+		ObservedGeneration: p.Generation,
+		ObservedTime:       &metav1.Time{Time: v.now.Truncate(time.Second)},
+		Conditions:         before.DeepCopy().Conditions,
+	}
+	tally := v.tallies.Policies[p.Name]
+	if tally == nil {
+		tally = &policy.Tally{}
+	}
+	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
+	s.NextDueTime = timeOrNil(tally.NextDue)
+	for _, r := range p.Rules {
+		s.Rules = append(s.Rules, v.rule(r, tally.Rules[r.ID.Rule], deleted[r.ID.Rule]))
+	}
+	for _, n := range deleted {
+		s.Deleted += n
+	}
+	v.conditions(p, &s)
+	return s
+}
+
+func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1alpha1.RuleStatus {
+	if tally == nil {
+		tally = &policy.RuleTally{}
+	}
+	s := v1alpha1.RuleStatus{
+		Name: r.ID.Rule, Deleted: deleted,
+		Matched: tally.Matched, Eligible: tally.Eligible, Held: tally.Held, Errors: tally.Errors, Due: tally.Due,
+		NextDueTime: timeOrNil(tally.NextDue), Soonest: tally.Soonest, ErrorSamples: tally.Failing,
+		Problems: lines(r.Problems),
+	}
+	for i := range s.Soonest {
+		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
+	}
+	if program := v.edition.Programs[r.Key]; program != nil && !r.Invalid() {
+		s.Reads = program.Reads()
+		if v.warnings != nil {
+			s.Warnings = lines(v.warnings(r.Key))
+		}
+	}
+	return s
+}
+
+func lines(problems []policy.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		t = whole.Add(time.Second)
+	}
+	return &metav1.Time{Time: t.UTC()}
+}
+
+// write patches the status of one policy if it differs from what was written.
+func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bool) error {
+	rec, err := r.record(ctx, p)
+	if err != nil || rec == nil {
+		return err
+	}
+	deleted := r.deletedBy(p.Name)
+	for rule, n := range rec.base {
+		deleted[rule] += n
+	}
+	status := v.status(p, deleted, rec.policy.Status)
+	if sameStatus(rec.policy.Status, status) {
+		return nil
+	}
+	if !last && v.now.Sub(rec.at) < writeEvery {
+		r.Changed()
+		return nil
+	}
+	if err := r.apply(ctx, p, status); err != nil {
+		delete(r.written, p.UID)
+		return client.IgnoreNotFound(err)
+	}
+	rec.policy.Status, rec.at = status, v.now
+	return nil
+}
+
+// apply writes the whole status: what it no longer has is removed. The UID keeps it from a namesake.
+func (r *Reporter) apply(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.ClusterRetentionPolicyKind.Kind,
+		"metadata":   map[string]any{"name": p.Name, "uid": p.UID},
+		"status":     status,
+	})
+	if err != nil {
+		return err
+	}
+	object := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
+}
+
+// record is what was last written for a policy; at first, what the API server has. It is nil for a policy that is gone.
+func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error) {
+	if rec := r.written[p.UID]; rec != nil {
+		return rec, nil
+	}
+	known := &v1alpha1.ClusterRetentionPolicy{}
+	err := r.Live.Get(ctx, client.ObjectKey{Name: p.Name}, known)
+	if apierrors.IsNotFound(err) || (err == nil && known.UID != p.UID) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read status: %w", err)
+	}
+	rec := &record{policy: known, base: deletions{}}
+	since := r.deletedBy(p.Name)
+	for _, rule := range known.Status.Rules {
+		// What this process has deleted is already in a status it wrote itself.
+		rec.base[rule.Name] = max(0, rule.Deleted-since[rule.Name])
+	}
+	r.written[p.UID] = rec
+	return rec, nil
+}
+
+// sameStatus compares all but when the counting was done.
+func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
+	a.ObservedTime, b.ObservedTime = nil, nil
+	return equality.Semantic.DeepEqual(a, b)
+}

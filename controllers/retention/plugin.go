@@ -1,0 +1,89 @@
+package retention
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Source gives every subject of one kind, with what a set of rules says about each. With Remover it is all that differs
+// between one sort of subject and another.
+type Source interface {
+	// Run lists, then watches, until ctx ends. It tells the sink of all it sees and of what stands in its way, retries
+	// whatever fails, and returns only when ctx has ended.
+	Run(ctx context.Context, sink Sink)
+	// Read gives one subject as it is now; nil when it is gone.
+	Read(ctx context.Context, s policy.Subject) (*index.Row, error)
+}
+
+// Sources opens Sources. Opening does no I/O and cannot fail; trouble is told while a Source runs.
+type Sources interface {
+	// Open gives a Source of a kind whose rows carry the facts of the rules, in their order.
+	Open(kind schema.GroupVersionKind, rules []*engine.Rule) Source
+}
+
+// Sink takes in what a Source sees. Its methods may be called from one goroutine at a time.
+type Sink interface {
+	// Replace is called with a complete listing. The sink keeps the rows.
+	Replace(rows []*index.Row)
+	// Apply is called with a subject that was added or has changed. The sink keeps the row.
+	Apply(row *index.Row)
+	// Forget is called when a subject is gone.
+	Forget(uid types.UID)
+	// Lost is called when changes may have been missed: nothing may go until the next Replace. Why is for people; nil
+	// when it is routine.
+	Lost(why *Trouble)
+	// Undeletable is called when the kind cannot be deleted, and with nil when it can.
+	Undeletable(why *Trouble)
+}
+
+// Trouble is what stands between a kind and its rules, said to the person who can remove it.
+type Trouble struct {
+	Reason  string // CamelCase, a condition reason
+	Message string // what is missing and what to do
+}
+
+// Remover deletes subjects.
+type Remover interface {
+	// Remove deletes exactly the version the warrant names, and says how it went. It tries once.
+	Remove(ctx context.Context, kind schema.GroupVersionKind, w policy.Warrant) Outcome
+}
+
+// Result is how an attempt to remove a subject went.
+type Result int
+
+// The results. The zero value says that nothing is known.
+const (
+	Failed  Result = iota // no answer, or one that says nothing about the subject
+	Removed               // it is gone, or on its way out
+	Gone                  // somebody else removed it
+	Changed               // it is no longer the version that was judged; judge the new one
+	Busy                  // the other side asks for less
+	Refused               // this subject may not be removed; others may
+)
+
+// String is the result as metrics spell it.
+func (r Result) String() string {
+	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused"}[r]
+}
+
+// Outcome is a Result with its particulars.
+type Outcome struct {
+	Result     Result
+	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
+	Err        error         // nil when Removed
+}
+
+// Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies
+// and namespaces, clocks.
+type Fence interface {
+	// Check returns nil when subjects of the namespace ("" for none) may be deleted right now. It may first put newer
+	// rules in force. The error says what is in doubt.
+	Check(ctx context.Context, namespace string) error
+}

@@ -1,0 +1,164 @@
+package retention
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Reconciler keeps what the rules are about and removes what is due. Create it with New, tell it the rules with Use, and
+// Start it.
+type Reconciler struct {
+	Options
+	limit *limiter
+	pace  *rate.Limiter
+	queue priorityqueue.PriorityQueue[item]
+	lanes *lanes
+	wake  chan struct{}
+
+	mu       sync.Mutex
+	running  context.Context // nil until Start; what feeds live in
+	feeds    sync.WaitGroup
+	listings uint64
+	book     *policy.Book
+	programs map[string]*engine.Rule
+	kinds    map[schema.GroupKind]*watched
+	doubt    error // why the fence stopped the latest deletion
+}
+
+// Options is what a Reconciler is made of. Witness may be nil; numbers have defaults.
+type Options struct {
+	Sources Sources
+	Remover Remover
+	Fence   Fence
+	Clock   clock.Clock
+	Witness Witness
+
+	MaxInFlight  int     // DELETEs under way at a time; 0 means 16
+	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows
+}
+
+// Witness is told what has happened to subjects. It must not block.
+type Witness interface {
+	// Removed is told of each subject that was removed on our word.
+	Removed(Removal)
+	// Attempted is told how each attempt went.
+	Attempted(Result)
+}
+
+// Removal is one subject that was removed.
+type Removal struct {
+	Kind    schema.GroupVersionKind
+	Subject policy.Subject
+	Rule    *policy.Rule
+	Reason  policy.Reason
+	Due     time.Time
+	At      time.Time // when the answer came
+}
+
+// item is one subject in the queue.
+type item struct {
+	kind      *watched
+	namespace string
+	uid       types.UID
+}
+
+const (
+	defaultInFlight = 16
+	retryFirst      = 100 * time.Millisecond
+	retryLast       = 10 * time.Minute
+)
+
+// New makes a Reconciler that knows no rules.
+func New(o Options) *Reconciler {
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = defaultInFlight
+	}
+	pace := rate.NewLimiter(rate.Inf, 0)
+	if o.MaxPerSecond > 0 {
+		pace = rate.NewLimiter(rate.Limit(o.MaxPerSecond), max(1, int(o.MaxPerSecond)))
+	}
+	return &Reconciler{
+		Options: o,
+		limit:   newLimiter(o.Clock, o.MaxInFlight),
+		pace:    pace,
+		lanes:   newLanes(),
+		wake:    make(chan struct{}, 1),
+		book:    &policy.Book{},
+		kinds:   map[schema.GroupKind]*watched{},
+	}
+}
+
+// Start runs until ctx ends, then lets the deletions under way finish.
+func (r *Reconciler) Start(ctx context.Context) error {
+	r.queue = priorityqueue.New("sunset", func(o *priorityqueue.Opts[item]) {
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](retryFirst, retryLast)
+	})
+	r.begin(ctx)
+	var workers sync.WaitGroup
+	for range r.MaxInFlight {
+		workers.Go(func() { r.work(ctx) })
+	}
+	r.tick(ctx)
+	r.queue.ShutDown()
+	workers.Wait()
+	r.feeds.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that only the leader deletes.
+func (r *Reconciler) NeedLeaderElection() bool { return true }
+
+// KindState is how one kind stands.
+type KindState struct {
+	Index       *index.Index
+	Kind        schema.GroupVersionKind
+	Lost        *Trouble // why the kind cannot be watched; nil when it can
+	Undeletable *Trouble // why it cannot be deleted; nil when it can
+	Relisting   bool     // rules have changed and their facts are still being gathered
+}
+
+// Kinds gives the state of every kind that rules are about.
+func (r *Reconciler) Kinds() []KindState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	states := make([]KindState, 0, len(r.kinds))
+	for _, w := range r.kinds {
+		states = append(states, KindState{
+			Index: w.index, Kind: w.gvk, Lost: w.lost, Undeletable: w.undeletable, Relisting: w.pending != nil,
+		})
+	}
+	return states
+}
+
+// Doubt says why the fence stopped the latest deletion; nil when it did not.
+func (r *Reconciler) Doubt() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.doubt
+}
+
+func (r *Reconciler) setDoubt(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubt = err
+}
+
+// Backlog is how many subjects are due and not yet removed, or waiting for another attempt.
+func (r *Reconciler) Backlog() int {
+	if r.queue == nil {
+		return 0
+	}
+	return r.queue.Len()
+}

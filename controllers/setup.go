@@ -1,0 +1,215 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sunset-k8s/sunset/controllers/lease"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/report"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Config is what a controller is told by its flags.
+type Config struct {
+	Rest  *rest.Config     // how to reach the API server; client-side rate limits in it are ignored
+	Clock clock.WithTicker // the real clock outside of tests
+
+	Namespace  string // Sunset's own; protected, and holds the lease. Empty means "sunset-system"
+	Identity   string // of this process in leader election; unique
+	Election   Election
+	Protection policy.Protection // DefaultProtection unless flags say otherwise
+
+	MaxInFlight  int     // DELETEs under way at a time; 0 means 16
+	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
+
+	MetricsAddress string // "0" for none
+	ProbeAddress   string // "0" for none
+}
+
+// Election is how replicas agree on one leader. The zero value means that there is no election: this process leads.
+type Election struct {
+	Enabled       bool
+	LeaseDuration time.Duration // 0 means 15s
+	RenewDeadline time.Duration // 0 means 10s; leadership counts for so long after a renewal
+	RetryPeriod   time.Duration // 0 means 2s
+}
+
+const (
+	defaultNamespace = "sunset-system"
+	leaseName        = "sunset-controller"
+)
+
+// NewManager makes a manager that runs Sunset when started. The error says what of the configuration cannot be used.
+func NewManager(c Config) (manager.Manager, error) {
+	c.complete()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	lock, err := c.lock()
+	if err != nil {
+		return nil, err
+	}
+	options := manager.Options{
+		Scheme:                 scheme,
+		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                metricsserver.Options{BindAddress: c.MetricsAddress},
+		HealthProbeBindAddress: c.ProbeAddress,
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
+		LeaderElection:         c.Election.Enabled,
+		LeaseDuration:          &c.Election.LeaseDuration,
+		RenewDeadline:          &c.Election.RenewDeadline,
+		RetryPeriod:            &c.Election.RetryPeriod,
+		// Workers have finished by the time the lease is given up.
+		LeaderElectionReleaseOnCancel: true,
+	}
+	if lock != nil {
+		options.LeaderElectionResourceLockInterface = lock
+	}
+	mgr, err := manager.New(c.Rest, options)
+	if err != nil {
+		return nil, err
+	}
+	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
+		if err := add(name, healthz.Ping); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, c.add(mgr, lock)
+}
+
+func (c *Config) complete() {
+	c.Rest = rest.CopyConfig(c.Rest)
+	c.Rest.QPS = -1 // the API server's priority and fairness is the limit
+	if c.Namespace == "" {
+		c.Namespace = defaultNamespace
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&c.Election.LeaseDuration, 15 * time.Second}, {&c.Election.RenewDeadline, 10 * time.Second}, {&c.Election.RetryPeriod, 2 * time.Second}} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+}
+
+// lock is nil without an election.
+func (c *Config) lock() (*lease.Lock, error) {
+	if !c.Election.Enabled {
+		return nil, nil
+	}
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, c.Namespace, leaseName,
+		resourcelock.ResourceLockConfig{Identity: c.Identity}, c.Rest, c.Election.RenewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	return lease.Watch(lock, c.Clock, c.Election.RenewDeadline), nil
+}
+
+// add wires the loops and gives them to the manager.
+func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		return err
+	}
+	cluster, err := objects.New(objects.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
+		Aggregated: c.Protection.AllowKinds,
+	})
+	if err != nil {
+		return err
+	}
+	loop := &policies.Loop{
+		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, Clock: c.Clock, Leadership: lock,
+	}
+	if loop.Live, err = c.liveClient(loop); err != nil {
+		return err
+	}
+	checker, err := c.checker()
+	if err != nil {
+		return err
+	}
+	reporter := &report.Reporter{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sunset"), Clock: c.Clock, Warnings: checker.Warnings,
+	}
+	reconciler := retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Fence: loop, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
+		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+	})
+	reporter.State = reconciler
+	checker.Changed = reporter.Changed
+	loop.Publish = func(e policies.Edition) {
+		reconciler.Use(e.Book, e.Programs)
+		reporter.Use(e)
+		checker.Use(e)
+	}
+	for _, runnable := range []manager.Runnable{reconciler, reporter, checker} {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
+	}
+	return loop.Setup(mgr)
+}
+
+// liveClient reads past every cache, and lets the loop see the API server's clock.
+func (c *Config) liveClient(loop *policies.Loop) (rest.Interface, error) {
+	live := rest.CopyConfig(c.Rest)
+	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return loop.ObserveDates(next) })
+	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientFor(live)
+}
+
+func (c *Config) checker() (*policies.Checker, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(c.Rest)
+	if err != nil {
+		return nil, err
+	}
+	return policies.NewChecker(d.OpenAPIV3()), nil
+}
+
+// Run starts a manager and returns when ctx has ended and everything under way is finished.
+func Run(ctx context.Context, c Config) error {
+	mgr, err := NewManager(c)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// ParseKinds reads GroupKinds as --allow-kinds writes them: Kind for the core group, Kind.group for others.
+func ParseKinds(names []string) ([]schema.GroupKind, error) {
+	var kinds []schema.GroupKind
+	for _, name := range names {
+		kind := schema.ParseGroupKind(name)
+		if kind.Kind == "" {
+			return nil, fmt.Errorf("%q is not a kind; write Kind or Kind.group", name)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}

@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Book is every policy and every namespace at one moment: which rules apply where. It is immutable and safe for
+// concurrent use. The zero value knows no policy.
+type Book struct {
+	policies   []*Policy
+	namespaces map[string]labels.Set
+	protection Protection
+	kinds      map[schema.GroupKind][]rulePolicy
+	versions   map[schema.GroupKind]schema.GroupVersionKind
+
+	mu    sync.RWMutex
+	cache map[scope]*Page
+}
+
+type rulePolicy struct {
+	rule   *Rule
+	policy *Policy
+}
+
+type scope struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+// Page is the rules that apply to one kind in one namespace, ordered by policy and rule name.
+type Page struct {
+	Rules []*Rule
+}
+
+// SameSettings reports whether both pages give the same verdicts on the same facts.
+func (p *Page) SameSettings(o *Page) bool {
+	return slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
+}
+
+// NewBook binds policies and the labels of all namespaces. It keeps its arguments: they must not change any more.
+func NewBook(policies []*Policy, namespaces map[string]labels.Set, protection Protection) *Book {
+	b := &Book{
+		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
+		namespaces: namespaces,
+		protection: protection,
+		kinds:      map[schema.GroupKind][]rulePolicy{},
+		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
+		cache:      map[scope]*Page{},
+	}
+	b.agreeOnVersions()
+	for _, p := range b.policies {
+		for _, r := range p.Rules {
+			if r.Kind.Kind != "" {
+				b.kinds[r.Kind.GroupKind()] = append(b.kinds[r.Kind.GroupKind()], rulePolicy{r, p})
+			}
+		}
+	}
+	for _, rules := range b.kinds {
+		slices.SortFunc(rules, func(x, y rulePolicy) int { return x.rule.ID.Compare(y.rule.ID) })
+	}
+	return b
+}
+
+// agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
+// Rules in force come before dry runs, then policy and rule name decide; a rule that wants another version is invalid.
+func (b *Book) agreeOnVersions() {
+	claims := map[schema.GroupKind]*Rule{}
+	for _, p := range b.policies {
+		for _, r := range p.Rules {
+			if first := claims[r.Kind.GroupKind()]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
+				claims[r.Kind.GroupKind()] = r
+			}
+		}
+	}
+	for kind, r := range claims {
+		b.versions[kind] = r.Kind
+	}
+	for i, p := range b.policies {
+		b.policies[i] = p.readAt(claims)
+	}
+}
+
+func (r *Rule) claimsBefore(o *Rule) bool {
+	if inForce, other := !r.dryRun(), !o.dryRun(); inForce != other {
+		return inForce
+	}
+	return r.ID.Compare(o.ID) < 0
+}
+
+// readAt gives the policy with the rules invalid that want another version than the one settled on. The policy itself
+// is not changed.
+func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
+	agreed := p
+	for i, r := range p.Rules {
+		claim := claims[r.Kind.GroupKind()]
+		if claim == nil || claim.Kind == r.Kind {
+			continue
+		}
+		if agreed == p {
+			agreed = &Policy{}
+			*agreed = *p
+			agreed.Rules = slices.Clone(p.Rules)
+		}
+		problem := Problem{
+			Path:    fmt.Sprintf("spec.rules[%d].target.apiVersion", i),
+			Message: fmt.Sprintf("rule %s reads %s at %s, and a kind is read at one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
+			Hint:    "use the same apiVersion in every rule about the kind",
+		}
+		other := *r
+		other.Problems = append(slices.Clone(r.Problems), problem)
+		agreed.Rules[i] = &other
+		agreed.Problems = append(slices.Clone(agreed.Problems), problem)
+	}
+	return agreed
+}
+
+// Policies are all policies, by name.
+func (b *Book) Policies() []*Policy { return b.policies }
+
+// Kinds are the kinds that rules target, in no order.
+func (b *Book) Kinds() []schema.GroupKind {
+	kinds := make([]schema.GroupKind, 0, len(b.kinds))
+	for kind := range b.kinds {
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// Version is the kind as its rules read it: one version for all of them. The zero value says that there is no rule.
+func (b *Book) Version(kind schema.GroupKind) schema.GroupVersionKind { return b.versions[kind] }
+
+// Rules are the rules about a kind in any namespace, by policy and rule name.
+func (b *Book) Rules(kind schema.GroupKind) []*Rule {
+	rules := make([]*Rule, len(b.kinds[kind]))
+	for i, rp := range b.kinds[kind] {
+		rules[i] = rp.rule
+	}
+	return rules
+}
+
+// Page is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
+// for the same question.
+func (b *Book) Page(kind schema.GroupKind, namespace string) *Page {
+	key := scope{kind, namespace}
+	b.mu.RLock()
+	page := b.cache[key]
+	b.mu.RUnlock()
+	if page != nil {
+		return page
+	}
+	page = b.page(key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.cache[key]; known != nil {
+		return known
+	}
+	if b.cache == nil {
+		b.cache = map[scope]*Page{}
+	}
+	b.cache[key] = page
+	return page
+}
+
+func (b *Book) page(s scope) *Page {
+	page := &Page{}
+	if b.protection.Namespace(s.namespace) {
+		return page
+	}
+	for _, rp := range b.kinds[s.kind] {
+		if b.applies(rp.policy, s.namespace) {
+			page.Rules = append(page.Rules, rp.rule)
+		}
+	}
+	return page
+}
+
+// applies reports whether a policy is about a namespace. A namespace that is not known yet may have any label, so it
+// counts as selected: Knows tells the caller that nothing may be deleted there.
+func (b *Book) applies(p *Policy, namespace string) bool {
+	if namespace == "" {
+		return true
+	}
+	if p.Excluded.Has(namespace) {
+		return false
+	}
+	set, known := b.namespaces[namespace]
+	return !known || p.Namespaces.Matches(set)
+}
+
+// Knows reports whether the labels of the namespace are known; without them nothing may be deleted there. Cluster-scoped
+// objects need none.
+func (b *Book) Knows(namespace string) bool {
+	if namespace == "" {
+		return true
+	}
+	_, ok := b.namespaces[namespace]
+	return ok
+}
+
+// Namespaces is the number of namespaces known.
+func (b *Book) Namespaces() int { return len(b.namespaces) }

@@ -1,0 +1,155 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// policyOf is a policy about all namespaces with these rules.
+func policyOf(name string, rules ...*policy.Rule) *policy.Policy {
+	for _, r := range rules {
+		r.ID.Policy = name
+	}
+	return &policy.Policy{Name: name, Namespaces: labels.Everything(), Rules: rules}
+}
+
+// about is an enforced rule about a kind.
+func about(kind schema.GroupVersionKind, name string) *policy.Rule {
+	r := enforced("", name)
+	r.Kind = kind
+	return r
+}
+
+func names(page *policy.Page) []string {
+	ids := []string{}
+	for _, r := range page.Rules {
+		ids = append(ids, r.ID.String())
+	}
+	return ids
+}
+
+var namespaces = map[string]labels.Set{
+	"team-a":      {"tier": "ci"},
+	"team-b":      {"tier": "prod"},
+	"bare":        nil,
+	"kube-system": {"tier": "ci"},
+}
+
+func TestPage(t *testing.T) {
+	ci, err := labels.Parse("tier=ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere := policyOf("everywhere", about(jobs, "jobs"), about(pods, "pods"))
+	selects := policyOf("selects", about(jobs, "jobs"))
+	selects.Namespaces = ci
+	excludes := policyOf("excludes", about(jobs, "jobs"))
+	excludes.Excluded = sets.New("team-a", "unknown")
+	book := policy.NewBook([]*policy.Policy{selects, everywhere, excludes}, namespaces, policy.DefaultProtection())
+
+	tests := map[string]struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		want      []string
+	}{
+		"all that select the namespace, by name": {jobs, "team-a", []string{"everywhere/jobs", "selects/jobs"}},
+		"labels that do not match":               {jobs, "team-b", []string{"everywhere/jobs", "excludes/jobs"}},
+		"a namespace without labels":             {jobs, "bare", []string{"everywhere/jobs", "excludes/jobs"}},
+		"another kind":                           {pods, "team-a", []string{"everywhere/pods"}},
+		"a kind without rules":                   {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "team-a", []string{}},
+		"a protected namespace":                  {jobs, "kube-system", []string{}},
+		"a protected namespace that is unknown":  {jobs, "kube-public", []string{}},
+		"an unknown namespace may be selected":   {jobs, "unborn", []string{"everywhere/jobs", "excludes/jobs", "selects/jobs"}},
+		"an unknown namespace that is excluded":  {jobs, "unknown", []string{"everywhere/jobs", "selects/jobs"}},
+		"cluster-scoped objects are never left out": {jobs, "",
+			[]string{"everywhere/jobs", "excludes/jobs", "selects/jobs"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			page := book.Page(test.kind.GroupKind(), test.namespace)
+			if diff := cmp.Diff(test.want, names(page)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if book.Page(test.kind.GroupKind(), test.namespace) != page {
+				t.Error("the same question gives another page")
+			}
+		})
+	}
+}
+
+func TestBookKnows(t *testing.T) {
+	book := policy.NewBook(nil, namespaces, policy.Protection{})
+	for namespace, want := range map[string]bool{"team-a": true, "bare": true, "": true, "unborn": false} {
+		if got := book.Knows(namespace); got != want {
+			t.Errorf("Knows(%q) is %v, want %v", namespace, got, want)
+		}
+	}
+	if got := book.Namespaces(); got != len(namespaces) {
+		t.Errorf("%d namespaces, want %d", got, len(namespaces))
+	}
+}
+
+func TestZeroBookKnowsNoPolicy(t *testing.T) {
+	var book policy.Book
+	if page := book.Page(jobs.GroupKind(), "team-a"); len(page.Rules) > 0 {
+		t.Errorf("rules %v, want none", names(page))
+	}
+	if len(book.Policies()) > 0 || len(book.Kinds()) > 0 || book.Knows("team-a") || !book.Version(jobs.GroupKind()).Empty() {
+		t.Error("the zero book knows something")
+	}
+}
+
+func TestBookListsItsKindsAndRules(t *testing.T) {
+	unreadable := enforced("", "unreadable")
+	unreadable.Kind = schema.GroupVersionKind{}
+	book := policy.NewBook([]*policy.Policy{
+		policyOf("b", about(jobs, "z"), about(jobs, "a"), unreadable), policyOf("a", about(jobs, "m"), about(pods, "m")),
+	}, nil, policy.Protection{})
+	kinds := book.Kinds()
+	slices.SortFunc(kinds, func(x, y schema.GroupKind) int { return len(y.Group) - len(x.Group) })
+	if diff := cmp.Diff([]schema.GroupKind{jobs.GroupKind(), pods.GroupKind()}, kinds); diff != "" {
+		t.Errorf("kinds: -want +got\n%s", diff)
+	}
+	got := names(&policy.Page{Rules: book.Rules(jobs.GroupKind())})
+	if diff := cmp.Diff([]string{"a/m", "b/a", "b/z"}, got); diff != "" {
+		t.Errorf("rules: -want +got\n%s", diff)
+	}
+	if p := book.Policies(); len(p) != 2 || p[0].Name != "a" || p[1].Name != "b" {
+		t.Errorf("policies %v", p)
+	}
+}
+
+func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
+	var policies []*policy.Policy
+	for i := range 6 {
+		version := schema.GroupVersionKind{Group: "g", Version: fmt.Sprint("v", 1+i%2), Kind: "Thing"}
+		policies = append(policies, policyOf(fmt.Sprint("p", i), about(version, "r1"), about(version, "r2")))
+	}
+	random := rand.New(rand.NewSource(7))
+	kind := schema.GroupKind{Group: "g", Kind: "Thing"}
+	first := policy.NewBook(policies, namespaces, policy.Protection{})
+	for range 100 {
+		random.Shuffle(len(policies), func(i, j int) { policies[i], policies[j] = policies[j], policies[i] })
+		book := policy.NewBook(policies, namespaces, policy.Protection{})
+		if !book.Page(kind, "team-a").SameSettings(first.Page(kind, "team-a")) || book.Version(kind) != first.Version(kind) {
+			t.Fatal("another order gives other rules")
+		}
+	}
+}
+
+func TestNewBookDoesNotSortItsArgument(t *testing.T) {
+	policies := []*policy.Policy{policyOf("b"), policyOf("a")}
+	policy.NewBook(policies, nil, policy.Protection{})
+	if policies[0].Name != "b" {
+		t.Error("the caller's slice was sorted")
+	}
+}

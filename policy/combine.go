@@ -1,0 +1,181 @@
+package policy
+
+import "time"
+
+// Ruling is one rule with what it says about one subject.
+type Ruling struct {
+	Rule  *Rule
+	Facts Facts
+	Known bool // false while the rule's facts have not been gathered: the rule then keeps the subject
+}
+
+// Decide says what happens to a subject under the rules in force. Dry-run rules have no say. The Warrant permits
+// exactly the deletion the verdict calls for, and nothing when it calls for none.
+//
+// A subject goes if at least one rule says due, none says keep, the latest due time has come, and it is neither
+// terminating, held nor uncounted. The order of the rulings never matters.
+func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
+	c := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() })
+	v := c.verdict(s, now)
+	if v.Action != Delete {
+		return v, Warrant{}
+	}
+	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due}
+}
+
+// Forecast says what would happen to a subject if the named policy, a dry run, were enforced beside the rules in force.
+// Other dry runs have no say. There is no Warrant: what is forecast cannot be deleted.
+func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Verdict {
+	c := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() || r.ID.Policy == policyName })
+	return c.verdict(s, now)
+}
+
+// voices is what the rules say about one subject, the deciding voice of each sort kept.
+type voices struct {
+	keep    voice // the first reason to keep, in the order of ranks
+	due     voice // the latest due
+	nothing voice // the first reason for saying nothing
+}
+
+type voice struct {
+	rule   *Rule
+	reason Reason
+	start  time.Time
+	ttl    time.Duration
+	due    time.Time
+}
+
+func combine(s Subject, rulings []Ruling, hasSay func(*Rule) bool) voices {
+	var all voices
+	for i := range rulings {
+		if r := &rulings[i]; hasSay(r.Rule) {
+			all.add(r.say(s))
+		}
+	}
+	return all
+}
+
+func (all *voices) add(v voice) {
+	switch {
+	case v.rule == nil:
+	case v.reason == "":
+		all.due = later(all.due, v)
+	case rank(v.reason) < rank(Waiting):
+		all.keep = earlierReason(all.keep, v)
+	default:
+		all.nothing = earlierReason(all.nothing, v)
+	}
+}
+
+// say is what one rule says. A voice without a rule means that the rule does not select the subject.
+func (r *Ruling) say(s Subject) voice {
+	f := &r.Facts
+	v := voice{rule: r.Rule}
+	switch {
+	case !r.Known:
+		v.reason = Stale
+	case !f.Selected:
+		return voice{}
+	case f.Err != nil:
+		v.reason = EvaluationFailed
+	case r.Rule.Invalid():
+		v.reason = RuleInvalid
+	case !f.Eligible:
+		v.reason = NotEligible
+	case r.Rule.suspended():
+		v.reason = IsSuspended
+	case f.Start.IsZero():
+		v.reason = NoStartTime
+	case r.Rule.ttl(f) < 0:
+		v.reason = NeverDue
+	default:
+		v.start = f.Start
+		if v.start.Before(s.Created) {
+			v.start = s.Created
+		}
+		v.ttl = r.Rule.ttl(f)
+		v.due = v.start.Add(v.ttl)
+	}
+	return v
+}
+
+func (all *voices) verdict(s Subject, now time.Time) Verdict {
+	v := all.unflagged(now)
+	if v.Reason == NotSelected {
+		return v
+	}
+	if reason := flagged(s.Flags); reason != "" {
+		v.Action, v.Reason = Keep, reason
+	}
+	return v
+}
+
+func (all *voices) unflagged(now time.Time) Verdict {
+	switch {
+	case all.keep.rule != nil:
+		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}
+	case all.due.rule != nil:
+		d := &all.due
+		v := Verdict{Action: Delete, Reason: Expired, Rule: d.rule.ID, Start: d.start, TTL: d.ttl, Due: d.due}
+		if now.Before(d.due) {
+			v.Action, v.Reason = Wait, Waiting
+		}
+		return v
+	case all.nothing.rule != nil:
+		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}
+	default:
+		return Verdict{Reason: NotSelected}
+	}
+}
+
+func flagged(f Flags) Reason {
+	switch {
+	case f.Has(IsTerminating):
+		return Terminating
+	case f.Has(IsHeld):
+		return Held
+	case f.Has(IsUncounted):
+		return Uncounted
+	default:
+		return ""
+	}
+}
+
+func later(a, b voice) voice {
+	if a.rule == nil || b.due.After(a.due) || (b.due.Equal(a.due) && b.rule.ID.Compare(a.rule.ID) < 0) {
+		return b
+	}
+	return a
+}
+
+func earlierReason(a, b voice) voice {
+	if a.rule == nil {
+		return b
+	}
+	if ra, rb := rank(a.reason), rank(b.reason); rb < ra || (rb == ra && b.rule.ID.Compare(a.rule.ID) < 0) {
+		return b
+	}
+	return a
+}
+
+// rank orders the reasons that rules give; what comes before Waiting keeps.
+func rank(r Reason) int {
+	switch r {
+	case EvaluationFailed:
+		return 1
+	case RuleInvalid:
+		return 2
+	case Stale:
+		return 3
+	case IsSuspended:
+		return 4
+	case NeverDue:
+		return 5
+	case Waiting:
+		return 6
+	case NoStartTime:
+		return 7
+	default:
+		return 8
+	}
+}

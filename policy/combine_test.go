@@ -1,0 +1,200 @@
+package policy_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// started is an hour's start ago facts: with the TTL of an hour that rules have here, due to the nanosecond now.
+var started = now.Add(-time.Hour)
+
+// says makes the ruling of an enforced rule; each option changes it. Without any it is due now.
+func says(name string, options ...func(*policy.Ruling)) policy.Ruling {
+	r := policy.Ruling{
+		Rule:  enforced("p", name),
+		Facts: policy.Facts{Selected: true, Eligible: true, Start: started},
+		Known: true,
+	}
+	for _, o := range options {
+		o(&r)
+	}
+	return r
+}
+
+func unknown(r *policy.Ruling)     { r.Known, r.Facts = false, policy.Facts{} }
+func notSelected(r *policy.Ruling) { r.Facts = policy.Facts{} }
+func notEligible(r *policy.Ruling) { r.Facts = policy.Facts{Selected: true} }
+func failed(r *policy.Ruling)      { r.Facts = policy.Facts{Selected: true, Err: errors.New("no such key")} }
+func noStart(r *policy.Ruling)     { r.Facts.Start = time.Time{} }
+func invalid(r *policy.Ruling)     { r.Rule.Problems = []policy.Problem{{Path: "spec"}} }
+func dryRun(r *policy.Ruling)      { r.Rule.Mode = v1alpha1.DryRun }
+func suspended(r *policy.Ruling)   { r.Rule.Mode = v1alpha1.Suspended }
+func never(r *policy.Ruling)       { r.Rule.HasTTLExpression, r.Facts.TTL = true, policy.NeverTTL }
+
+func ttl(d time.Duration) func(*policy.Ruling) { return func(r *policy.Ruling) { r.Rule.TTL = d } }
+func mode(m v1alpha1.Mode) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Rule.Mode = m }
+}
+func ttlExpression(d time.Duration) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Rule.HasTTLExpression, r.Facts.TTL = true, d }
+}
+func start(at time.Time) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Facts.Start = at }
+}
+
+// outcome is what the tables below compare: action, reason and the rule that decided.
+type outcome struct {
+	action policy.Action
+	reason policy.Reason
+	rule   string
+}
+
+func outcomeOf(v policy.Verdict) outcome { return outcome{v.Action, v.Reason, v.Rule.Rule} }
+
+func check(t *testing.T, got policy.Verdict, want outcome) {
+	t.Helper()
+	if diff := cmp.Diff(want, outcomeOf(got), cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestOneRule(t *testing.T) {
+	tests := map[string]struct {
+		ruling policy.Ruling
+		want   outcome
+	}{
+		"due":                                   {says("a"), outcome{policy.Delete, policy.Expired, "a"}},
+		"due in one nanosecond":                 {says("a", ttl(time.Hour+1)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"due one nanosecond ago":                {says("a", ttl(time.Hour-1)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a start in the future waits":           {says("a", start(now.Add(1)), ttl(0)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"at once":                               {says("a", start(now), ttl(0)), outcome{policy.Delete, policy.Expired, "a"}},
+		"the TTL of the expression counts":      {says("a", ttlExpression(2*time.Hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"not selected":                          {says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
+		"not eligible":                          {says("a", notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"no start time":                         {says("a", noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"never due":                             {says("a", never), outcome{policy.Keep, policy.NeverDue, "a"}},
+		"an error":                              {says("a", failed), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"an invalid rule":                       {says("a", invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"an invalid rule keeps what it selects": {says("a", invalid, notEligible), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"an invalid rule that does not select":  {says("a", invalid, notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
+		"facts that are missing":                {says("a", unknown), outcome{policy.Keep, policy.Stale, "a"}},
+		"suspended":                             {says("a", suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"suspended without a start":             {says("a", suspended, noStart), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"suspended and not eligible":            {says("a", suspended, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"a dry run has no say":                  {says("a", dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"no mode is a dry run":                  {says("a", mode("")), outcome{policy.Keep, policy.NotSelected, ""}},
+		"a mode nobody knows keeps":             {says("a", mode("enforce")), outcome{policy.Keep, policy.IsSuspended, "a"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v, _ := policy.Decide(policy.Subject{}, []policy.Ruling{test.ruling}, now)
+			check(t, v, test.want)
+		})
+	}
+}
+
+func TestSeveralRules(t *testing.T) {
+	tests := map[string]struct {
+		rulings []policy.Ruling
+		want    outcome
+	}{
+		"no rule":                                  {nil, outcome{policy.Keep, policy.NotSelected, ""}},
+		"two are due: the latest decides":          {rulings(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
+		"the latest due has not come":              {rulings(says("a"), says("b", ttl(2*time.Hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"equally late: the first by name decides":  {rulings(says("b"), says("a")), outcome{policy.Delete, policy.Expired, "a"}},
+		"a rule that says nothing does not keep":   {rulings(says("a", notEligible), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"nor does one without a start":             {rulings(says("a", noStart), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"nor does one that does not select":        {rulings(says("a", notSelected), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"nor does a dry run, whatever it says":     {rulings(says("a", dryRun, failed), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"an error keeps what another says is due":  {rulings(says("a"), says("b", failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
+		"an invalid rule does":                     {rulings(says("a"), says("b", invalid)), outcome{policy.Keep, policy.RuleInvalid, "b"}},
+		"missing facts do":                         {rulings(says("a"), says("b", unknown)), outcome{policy.Keep, policy.Stale, "b"}},
+		"a suspended rule that is eligible does":   {rulings(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
+		"a suspended rule that is not does not":    {rulings(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a TTL of never does":                      {rulings(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
+		"nothing due: the first reason is told":    {rulings(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
+		"the same reason: the first by name tells": {rulings(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v, _ := policy.Decide(policy.Subject{}, test.rulings, now)
+			check(t, v, test.want)
+		})
+	}
+}
+
+func rulings(r ...policy.Ruling) []policy.Ruling { return r }
+
+// TestReasonsInOrder has every reason apply at once and takes the first away, again and again.
+func TestReasonsInOrder(t *testing.T) {
+	all := rulings(
+		says("error", failed), says("invalid", invalid), says("stale", unknown), says("suspended", suspended),
+		says("never", never), says("due", ttl(2*time.Hour)), says("no-start", noStart), says("not-eligible", notEligible),
+	)
+	order := []outcome{
+		{policy.Keep, policy.EvaluationFailed, "error"}, {policy.Keep, policy.RuleInvalid, "invalid"},
+		{policy.Keep, policy.Stale, "stale"}, {policy.Keep, policy.IsSuspended, "suspended"},
+		{policy.Keep, policy.NeverDue, "never"}, {policy.Wait, policy.Waiting, "due"},
+		{policy.Keep, policy.NoStartTime, "no-start"}, {policy.Keep, policy.NotEligible, "not-eligible"},
+	}
+	for i, want := range order {
+		v, _ := policy.Decide(policy.Subject{}, all[i:], now)
+		check(t, v, want)
+	}
+}
+
+func TestFlagsKeep(t *testing.T) {
+	const every = policy.IsTerminating | policy.IsHeld | policy.IsUncounted
+	tests := map[string]struct {
+		flags  policy.Flags
+		ruling policy.Ruling
+		want   outcome
+	}{
+		"terminating comes first":              {every, says("a"), outcome{policy.Keep, policy.Terminating, "a"}},
+		"then held":                            {policy.IsHeld | policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Held, "a"}},
+		"then uncounted":                       {policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Uncounted, "a"}},
+		"held comes before an error":           {policy.IsHeld, says("a", failed), outcome{policy.Keep, policy.Held, "a"}},
+		"held while not due":                   {policy.IsHeld, says("a", ttl(policy.Day)), outcome{policy.Keep, policy.Held, "a"}},
+		"held, and no rule selects it":         {policy.IsHeld, says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
+		"held, and the rule is without a name": {policy.IsHeld, says("", func(r *policy.Ruling) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
+		"no flag: what the rule says":          {0, says("a"), outcome{policy.Delete, policy.Expired, "a"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.ruling), now)
+			check(t, v, test.want)
+			if w.Valid() != (v.Action == policy.Delete) {
+				t.Errorf("warrant is %v", w.Valid())
+			}
+		})
+	}
+}
+
+func TestStartIsFlooredAtCreation(t *testing.T) {
+	created := now.Add(-time.Minute)
+	ancient := time.Date(1, time.January, 1, 0, 0, 0, 1, time.UTC)
+	tests := map[string]struct {
+		start time.Time
+		want  policy.Verdict
+	}{
+		"before creation": {ancient, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting,
+			Start: created, TTL: time.Hour, Due: created.Add(time.Hour)}},
+		"after creation": {created.Add(time.Second), policy.Verdict{Action: policy.Wait, Reason: policy.Waiting,
+			Start: created.Add(time.Second), TTL: time.Hour, Due: created.Add(time.Hour + time.Second)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.want.Rule = policy.RuleID{Policy: "p", Rule: "a"}
+			v, _ := policy.Decide(policy.Subject{Created: created}, rulings(says("a", start(test.start))), now)
+			if diff := cmp.Diff(test.want, v); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Load checks a document and gives it its defaults. It always gives a Policy: what is wrong is in its Problems and
+// makes the rules concerned invalid. Expressions are not looked at here; package engine compiles them.
+func (d *Document) Load(protection Protection) *Policy {
+	spec := &d.Policy.Spec
+	p := &Policy{
+		Name:       d.Policy.Name,
+		UID:        d.Policy.UID,
+		Generation: d.Policy.Generation,
+		Mode:       spec.Mode,
+		Excluded:   sets.New(spec.ExcludeNamespaces...),
+		Variables:  spec.Variables,
+		Problems:   slices.Clone(d.Problems),
+	}
+	p.loadMode()
+	p.loadNamespaces(spec.NamespaceSelector)
+	if len(spec.Rules) == 0 && len(p.Problems) == 0 {
+		p.problem("spec.rules", "a policy needs at least one rule", "")
+	}
+	seen := sets.New[string]()
+	for i := range spec.Rules {
+		p.Rules = append(p.Rules, p.loadRule(i, spec.Rules[i], seen, protection))
+	}
+	p.blame()
+	return p
+}
+
+func (p *Policy) loadMode() {
+	switch p.Mode {
+	case "":
+		p.Mode = v1alpha1.DryRun
+	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
+	default:
+		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), "DryRun, Enforce or Suspended")
+		p.Mode = v1alpha1.Suspended
+	}
+}
+
+// loadNamespaces reads the selector; one that cannot be read may mean any namespace.
+func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
+	p.Namespaces = labels.Everything()
+	if selector == nil {
+		return
+	}
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		p.problem("spec.namespaceSelector", err.Error(), "")
+		return
+	}
+	p.Namespaces = s
+}
+
+func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], protection Protection) *Rule {
+	r := &Rule{
+		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
+		Index:            i,
+		Mode:             p.Mode,
+		Events:           spec.Events,
+		Propagation:      metav1.DeletePropagationBackground,
+		HasTTLExpression: spec.TTLExpression != "",
+		Spec:             spec,
+	}
+	at := func(field, message, hint string) {
+		p.problem(fmt.Sprintf("spec.rules[%d].%s", i, field), message, hint)
+	}
+	switch {
+	case spec.Name == "":
+		at("name", "missing", "name the rule; status, events and metrics use the name")
+	case seen.Has(spec.Name):
+		at("name", fmt.Sprintf("another rule is named %q", spec.Name), "give each rule a name of its own")
+	}
+	seen.Insert(spec.Name)
+	r.loadTarget(at, protection)
+	r.loadTTL(at)
+	r.loadRest(at)
+	return r
+}
+
+type report func(field, message, hint string)
+
+func (r *Rule) loadTarget(at report, protection Protection) {
+	gv, err := schema.ParseGroupVersion(r.Spec.Target.APIVersion)
+	switch {
+	case err != nil:
+		at("target.apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
+		return
+	case gv.Version == "":
+		at("target.apiVersion", "missing", "write GROUP/VERSION such as batch/v1, or v1")
+		return
+	case strings.TrimSpace(r.Spec.Target.Kind) == "":
+		at("target.kind", "missing", "write the kind in CamelCase, such as Job")
+		return
+	}
+	r.Kind = gv.WithKind(r.Spec.Target.Kind)
+	if kind := r.Kind.GroupKind(); protection.Kind(kind) {
+		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can lift this with --allow-kinds="+kind.String())
+	}
+}
+
+func (r *Rule) loadTTL(at report) {
+	switch {
+	case r.Spec.TTL != "" && r.HasTTLExpression:
+		at("ttlExpression", "set beside ttl", "a rule has either ttl or ttlExpression")
+	case r.HasTTLExpression:
+	case r.Spec.TTL == "":
+		at("ttl", "missing", `write how long to keep after startTime, such as 7d, or "0s" for at once`)
+	default:
+		ttl, err := ParseTTL(r.Spec.TTL)
+		if err != nil {
+			at("ttl", err.Error(), "")
+		}
+		r.TTL = ttl
+	}
+}
+
+func (r *Rule) loadRest(at report) {
+	if r.Spec.Eligible == "" {
+		at("eligible", "missing", "write CEL that says which objects may go, such as finished(object)")
+	}
+	if r.Spec.StartTime == "" {
+		at("startTime", "missing", "write CEL that says when the TTL starts, such as finishedAt(object) or object.metadata.creationTimestamp")
+	}
+	switch r.Events {
+	case "":
+		r.Events = v1alpha1.EventsAggregate
+	case v1alpha1.EventsAggregate, v1alpha1.EventsPerObject:
+	default:
+		at("events", fmt.Sprintf("%q is not a way to tell", r.Events), "Aggregate or PerObject")
+	}
+	if r.Spec.Delete == nil || r.Spec.Delete.PropagationPolicy == "" {
+		return
+	}
+	r.Propagation = r.Spec.Delete.PropagationPolicy
+	switch r.Propagation {
+	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+	default:
+		at("delete.propagationPolicy", fmt.Sprintf("%q is not a propagation policy", r.Propagation), "Background, Foreground or Orphan")
+	}
+}
+
+// problem adds a problem, unless reading the field has told one already.
+func (p *Policy) problem(path, message, hint string) {
+	if slices.ContainsFunc(p.Problems, func(known Problem) bool { return known.Path == path }) {
+		return
+	}
+	p.Problems = append(p.Problems, Problem{Path: path, Message: message, Hint: hint})
+}
+
+// AddProblems adds what compiling the expressions found, and makes the rules concerned invalid.
+func (p *Policy) AddProblems(problems ...Problem) {
+	p.Problems = append(p.Problems, problems...)
+	p.blame()
+}
+
+// blame gives each rule the problems that concern it: those of its own, and those that concern the whole policy.
+func (p *Policy) blame() {
+	for _, r := range p.Rules {
+		r.Problems = nil
+		for _, problem := range p.Problems {
+			if owner, ok := ruleIndex(problem.Path); !ok || owner == r.Index {
+				r.Problems = append(r.Problems, problem)
+			}
+		}
+	}
+}
+
+// ruleIndex is i for a path at or below spec.rules[i].
+func ruleIndex(path string) (int, bool) {
+	var i int
+	if _, err := fmt.Sscanf(path, "spec.rules[%d]", &i); err != nil {
+		return 0, false
+	}
+	return i, true
+}

@@ -1,0 +1,199 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// fine is a document without a problem; each test spoils a copy.
+func fine() *policy.Document {
+	return &policy.Document{Policy: v1alpha1.ClusterRetentionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
+		Spec:       v1alpha1.ClusterRetentionPolicySpec{Rules: []v1alpha1.Rule{fineRule("jobs"), fineRule("more")}},
+	}}
+}
+
+func fineRule(name string) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: name, Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"},
+		Eligible: "true", StartTime: "object.metadata.creationTimestamp", TTL: "1d",
+	}
+}
+
+func TestLoadGivesDefaults(t *testing.T) {
+	p := fine().Load(policy.DefaultProtection())
+	if len(p.Problems) > 0 {
+		t.Fatalf("problems %v, want none", p.Problems)
+	}
+	want := &policy.Rule{
+		ID: policy.RuleID{Policy: "batch", Rule: "more"}, Index: 1, Kind: jobs, Mode: v1alpha1.DryRun, TTL: 24 * time.Hour,
+		Propagation: metav1.DeletePropagationBackground, Events: v1alpha1.EventsAggregate, Spec: fineRule("more"),
+	}
+	if diff := cmp.Diff(want, p.Rules[1]); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if p.Name != "batch" || p.UID != "u" || p.Generation != 3 || p.Mode != v1alpha1.DryRun || !p.Namespaces.Empty() {
+		t.Errorf("policy is %+v", p)
+	}
+}
+
+func TestLoadTakesWhatIsWritten(t *testing.T) {
+	d := fine()
+	d.Policy.Spec.Mode = v1alpha1.Enforce
+	r := &d.Policy.Spec.Rules[0]
+	r.TTL, r.TTLExpression = "", "days(1)"
+	r.Events = v1alpha1.EventsPerObject
+	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground}
+	got := d.Load(policy.DefaultProtection()).Rules[0]
+	want := &policy.Rule{
+		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
+		Propagation: metav1.DeletePropagationForeground, Events: v1alpha1.EventsPerObject, Spec: *r,
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestLoadFindsProblems spoils the first of two rules, or the whole policy.
+func TestLoadFindsProblems(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(*v1alpha1.ClusterRetentionPolicySpec, *v1alpha1.Rule)
+		path  string
+		all   bool // the problem concerns every rule
+	}{
+		"a mode nobody knows": {
+			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.Mode = "enforce" }, "spec.mode", true},
+		"a namespace selector that cannot be read": {
+			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
+			"spec.namespaceSelector", true},
+		"no rule": {
+			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.Rules = nil }, "spec.rules", true},
+		"no name":                   {spoil(func(r *v1alpha1.Rule) { r.Name = "" }), "spec.rules[0].name", false},
+		"no apiVersion":             {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "" }), "spec.rules[0].target.apiVersion", false},
+		"an apiVersion of three":    {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "a/b/c" }), "spec.rules[0].target.apiVersion", false},
+		"a group without a version": {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "batch/" }), "spec.rules[0].target.apiVersion", false},
+		"no kind":                   {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "" }), "spec.rules[0].target.kind", false},
+		"a blank kind":              {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "  " }), "spec.rules[0].target.kind", false},
+		"a protected kind":          {spoil(func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Node"} }), "spec.rules[0].target.kind", false},
+		"no ttl":                    {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "spec.rules[0].ttl", false},
+		"a ttl without a unit":      {spoil(func(r *v1alpha1.Rule) { r.TTL = "30" }), "spec.rules[0].ttl", false},
+		"a negative ttl":            {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
+		"ttl and ttlExpression":     {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
+		"no eligible":               {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
+		"no startTime":              {spoil(func(r *v1alpha1.Rule) { r.StartTime = "" }), "spec.rules[0].startTime", false},
+		"events nobody knows":       {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
+		"a propagation nobody knows": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
+			"spec.rules[0].delete.propagationPolicy", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := fine()
+			test.spoil(&d.Policy.Spec, &d.Policy.Spec.Rules[0])
+			p := d.Load(policy.DefaultProtection())
+			if len(p.Problems) != 1 || p.Problems[0].Path != test.path {
+				t.Fatalf("problems %v, want one at %s", p.Problems, test.path)
+			}
+			for i, r := range p.Rules {
+				if want := test.all || i == 0; r.Invalid() != want {
+					t.Errorf("rule %d invalid is %v, want %v", i, r.Invalid(), want)
+				}
+			}
+		})
+	}
+}
+
+var badSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+
+func spoil(rule func(*v1alpha1.Rule)) func(*v1alpha1.ClusterRetentionPolicySpec, *v1alpha1.Rule) {
+	return func(_ *v1alpha1.ClusterRetentionPolicySpec, r *v1alpha1.Rule) { rule(r) }
+}
+
+func TestLoadMakesTheSecondOfTwoNamesakesInvalid(t *testing.T) {
+	d := fine()
+	d.Policy.Spec.Rules[1].Name = "jobs"
+	p := d.Load(policy.DefaultProtection())
+	if p.Rules[0].Invalid() || !p.Rules[1].Invalid() {
+		t.Errorf("problems %v", p.Problems)
+	}
+}
+
+func TestLoadKeepsRatherThanGuesses(t *testing.T) {
+	t.Run("a mode nobody knows suspends", func(t *testing.T) {
+		d := fine()
+		d.Policy.Spec.Mode = "enforce"
+		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspended || p.Rules[0].Mode != v1alpha1.Suspended {
+			t.Errorf("mode is %s", p.Mode)
+		}
+	})
+	t.Run("a mode of another type suspends", func(t *testing.T) {
+		p := parse(t, `{"spec": {"mode": ["Enforce"], "rules": [{"name": "a"}]}}`).Load(policy.DefaultProtection())
+		if p.Mode != v1alpha1.Suspended {
+			t.Errorf("mode is %s", p.Mode)
+		}
+	})
+	t.Run("a namespace selector that cannot be read selects all", func(t *testing.T) {
+		d := fine()
+		d.Policy.Spec.NamespaceSelector = badSelector
+		if p := d.Load(policy.DefaultProtection()); !p.Namespaces.Empty() {
+			t.Errorf("namespaces are %s", p.Namespaces)
+		}
+	})
+	t.Run("an empty policy is invalid", func(t *testing.T) {
+		if p := (&policy.Document{}).Load(policy.Protection{}); len(p.Problems) != 1 {
+			t.Errorf("problems %v, want one", p.Problems)
+		}
+	})
+}
+
+func TestLoadTellsEachFieldOnce(t *testing.T) {
+	p := parse(t, `{"spec": {"mode": 3, "rules": [{
+		"name": "a", "target": {"apiVersion": "batch/v1", "kind": "Job"},
+		"eligible": "true", "startTime": "object.metadata.creationTimestamp", "ttl": 3}]}}`).Load(policy.Protection{})
+	want := []string{
+		"spec.mode: number given, string expected",
+		"spec.rules[0].ttl: number given, string expected",
+	}
+	if diff := cmp.Diff(want, problems(p.Problems)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestLoadAllowsAProtectedKindThatIsLifted(t *testing.T) {
+	d := fine()
+	d.Policy.Spec.Rules[0].Target = v1alpha1.Target{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+	lifted := policy.Protection{AllowKinds: []schema.GroupKind{{Kind: "PersistentVolumeClaim"}}}
+	if p := d.Load(lifted); len(p.Problems) > 0 {
+		t.Errorf("problems %v, want none", p.Problems)
+	}
+}
+
+func TestProblemsConcernTheirRule(t *testing.T) {
+	tests := map[string]struct {
+		path string
+		want []bool // which of the two rules is invalid
+	}{
+		"the policy":              {"spec.namespaceSelector", []bool{true, true}},
+		"a variable":              {"spec.variables[0].expression", []bool{true, true}},
+		"nowhere":                 {"", []bool{true, true}},
+		"the first rule":          {"spec.rules[0].eligible", []bool{true, false}},
+		"the second rule":         {"spec.rules[1]", []bool{false, true}},
+		"a rule there is no more": {"spec.rules[12].ttl", []bool{false, false}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := fine().Load(policy.Protection{})
+			p.AddProblems(policy.Problem{Path: test.path})
+			if got := []bool{p.Rules[0].Invalid(), p.Rules[1].Invalid()}; !cmp.Equal(got, test.want) {
+				t.Errorf("invalid %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const unknownField = ": unknown or repeated field (check the spelling and the indentation; a field of a newer Sunset is not ignored here)"
+
+func TestParseReadsEveryField(t *testing.T) {
+	d := parse(t, `{
+		"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy",
+		"metadata": {"name": "batch", "uid": "u", "generation": 3},
+		"spec": {
+			"mode": "Enforce",
+			"namespaceSelector": {"matchLabels": {"tier": "ci"}},
+			"excludeNamespaces": ["golden"],
+			"variables": [{"name": "done", "expression": "finished(object)"}],
+			"rules": [{
+				"name": "jobs",
+				"target": {"apiVersion": "batch/v1", "kind": "Job", "selector": {"matchLabels": {"team": "data"}}},
+				"eligible": "variables.done", "startTime": "finishedAt(object)", "ttl": "1d", "ttlExpression": "days(1)",
+				"delete": {"propagationPolicy": "Orphan"}, "events": "PerObject"
+			}]
+		},
+		"status": {"matched": 3, "fieldOfANewerSunset": true}
+	}`)
+	want := v1alpha1.ClusterRetentionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "sunset.x-k8s.io/v1alpha1", Kind: "ClusterRetentionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
+		Spec: v1alpha1.ClusterRetentionPolicySpec{
+			Mode:              v1alpha1.Enforce,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "ci"}},
+			ExcludeNamespaces: []string{"golden"},
+			Variables:         []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}},
+			Rules: []v1alpha1.Rule{{
+				Name: "jobs",
+				Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job",
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "data"}}},
+				Eligible: "variables.done", StartTime: "finishedAt(object)", TTL: "1d", TTLExpression: "days(1)",
+				Delete: &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationOrphan}, Events: v1alpha1.EventsPerObject,
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, d.Policy); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(d.Problems) > 0 {
+		t.Errorf("problems %v, want none", d.Problems)
+	}
+}
+
+func TestParseIsStrict(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"an unknown field beside spec":       {`{"specs": {}, "spec": {"rules": []}}`, []string{"specs" + unknownField}},
+		"an unknown field of spec":           {`{"spec": {"rulez": []}}`, []string{"spec.rulez" + unknownField}},
+		"a field in other letters":           {`{"spec": {"Rules": []}}`, []string{"spec.Rules" + unknownField}},
+		"an unknown field of a selector":     {`{"spec": {"namespaceSelector": {"matchLabel": {}}}}`, []string{"spec.namespaceSelector.matchLabel" + unknownField}},
+		"an unknown field of a variable":     {`{"spec": {"variables": [{"names": "x"}]}}`, []string{"spec.variables[0].names" + unknownField}},
+		"an unknown field of a rule":         {`{"spec": {"rules": [{}, {"tll": "1d"}]}}`, []string{"spec.rules[1].tll" + unknownField}},
+		"an unknown field deep in a rule":    {`{"spec": {"rules": [{"target": {"selector": {"match": 1}}}]}}`, []string{"spec.rules[0].target.selector.match" + unknownField}},
+		"a repeated field of spec":           {`{"spec": {"mode": "DryRun", "mode": "Enforce"}}`, []string{"spec.mode" + unknownField}},
+		"a repeated field of a rule":         {`{"spec": {"rules": [{"ttl": "1h", "ttl": "9d"}]}}`, []string{"spec.rules[0].ttl" + unknownField}},
+		"two rules with unknown fields":      {`{"spec": {"rules": [{"a": 1}, {"b": 2}]}}`, []string{"spec.rules[0].a" + unknownField, "spec.rules[1].b" + unknownField}},
+		"no spec":                            {`{"metadata": {"name": "x"}}`, []string{"spec: missing (a policy needs spec.rules)"}},
+		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected"}},
+		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{"spec.rules[0].ttl: number given, string expected"}},
+		"a rule of another type":             {`{"spec": {"rules": ["x"]}}`, []string{"spec.rules[0]: string given, object expected"}},
+		"unknown metadata is not our affair": {`{"metadata": {"fieldOfANewerKubernetes": 1}, "spec": {}}`, nil},
+		"null is absent":                     {`{"spec": {"mode": null, "namespaceSelector": null, "rules": null}}`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, problems(parse(t, test.text).Problems)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseRefusesWhatIsNoPolicyAtAll(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":                  "",
+		"not JSON":                 "kind: ClusterRetentionPolicy",
+		"a list":                   "[]",
+		"a spec that is a list":    `{"spec": []}`,
+		"rules that are no list":   `{"spec": {"rules": {}}}`,
+		"a name that is a number":  `{"metadata": {"name": 1}}`,
+		"a kind that is a number":  `{"kind": 1}`,
+		"something behind the end": `{"spec": {}} {}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d, err := policy.Parse([]byte(text)); err == nil {
+				t.Errorf("got %+v, want an error", d)
+			}
+		})
+	}
+}
+
+func TestParseKeepsWhatAnUnreadableRuleIsAbout(t *testing.T) {
+	const target = `"name": "r", "target": {"apiVersion": "batch/v1", "kind": "Job", "selector": {"matchLabels": {"a": "b"}}}`
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	tests := map[string]struct {
+		rule string
+		want v1alpha1.Target
+	}{
+		"another field has another type": {
+			`{` + target + `, "ttl": 3}`,
+			v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job", Selector: selector}},
+		"the name has another type": {
+			strings.Replace(`{`+target+`}`, `"r"`, `["r"]`, 1),
+			v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job", Selector: selector}},
+		"the selector has another type: all of the kind": {
+			strings.Replace(`{`+target+`}`, `{"a": "b"}`, `{"a": "b", "c": 1}`, 1),
+			v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}},
+		"the kind has another type: the rest of the target": {
+			strings.Replace(`{`+target+`}`, `"Job"`, `1`, 1),
+			v1alpha1.Target{APIVersion: "batch/v1", Selector: selector}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, `{"spec": {"rules": [`+test.rule+`, {"name": "other", "eligible": "true"}]}}`)
+			if diff := cmp.Diff(test.want, d.Policy.Spec.Rules[0].Target); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if got := d.Policy.Spec.Rules[1]; got.Name != "other" || got.Eligible != "true" {
+				t.Errorf("the other rule reads %+v", got)
+			}
+			if len(d.Problems) != 1 {
+				t.Errorf("problems %v, want one", d.Problems)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// now is when every test takes place.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+var (
+	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// parse reads a policy that can be read.
+func parse(t *testing.T, data string) *policy.Document {
+	t.Helper()
+	d, err := policy.Parse([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// problems are what a person reads.
+func problems(of []policy.Problem) []string {
+	var lines []string
+	for _, p := range of {
+		lines = append(lines, p.String())
+	}
+	return lines
+}
+
+// enforced is a valid rule in force; ruling and policyOf build on it.
+func enforced(policyName, name string) *policy.Rule {
+	return &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: name}, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+}

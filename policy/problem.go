@@ -1,0 +1,55 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a policy as written, said to the person who wrote it.
+type Problem struct {
+	Path    string // field path, such as spec.rules[0].eligible
+	Message string // what is wrong, lower case, no full stop
+	Hint    string // what to write instead; empty when there is nothing better to say than Message
+
+	// Expression, Line and Column say where inside a CEL expression; Line is 0 outside of one. Both count from 1.
+	Expression string
+	Line       int
+	Column     int
+}
+
+// String is the problem on one line: path, place, message, hint.
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.Path)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+	}
+	b.WriteString(": ")
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+// Snippet is the line of the expression with a caret below the place, both indented by two spaces. It is empty for a
+// problem outside of an expression.
+func (p Problem) Snippet() string {
+	lines := strings.Split(p.Expression, "\n")
+	if p.Line < 1 || p.Line > len(lines) {
+		return ""
+	}
+	line := lines[p.Line-1]
+	var pad strings.Builder
+	for i, r := range []rune(line) {
+		if i >= p.Column-1 {
+			break
+		}
+		if r == '\t' {
+			pad.WriteRune('\t')
+		} else {
+			pad.WriteByte(' ')
+		}
+	}
+	return "  " + line + "\n  " + pad.String() + "^"
+}

@@ -1,0 +1,48 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+func TestProblemString(t *testing.T) {
+	tests := map[string]struct {
+		problem policy.Problem
+		want    string
+	}{
+		"path and message":         {policy.Problem{Path: "spec", Message: "missing"}, "spec: missing"},
+		"with a hint":              {policy.Problem{Path: "spec", Message: "missing", Hint: "write one"}, "spec: missing (write one)"},
+		"within an expression":     {policy.Problem{Path: "spec", Message: "no", Line: 2, Column: 7}, "spec:2:7: no"},
+		"outside of an expression": {policy.Problem{Path: "spec", Message: "no", Column: 7}, "spec: no"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.problem.String(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProblemSnippet(t *testing.T) {
+	tests := map[string]struct {
+		problem policy.Problem
+		want    string
+	}{
+		"the first column":       {policy.Problem{Expression: "abc", Line: 1, Column: 1}, "  abc\n  ^"},
+		"a later line":           {policy.Problem{Expression: "a &&\nbcd", Line: 2, Column: 3}, "  bcd\n    ^"},
+		"tabs stay aligned":      {policy.Problem{Expression: "\tabc", Line: 1, Column: 3}, "  \tabc\n  \t ^"},
+		"columns are characters": {policy.Problem{Expression: "'é'x", Line: 1, Column: 4}, "  'é'x\n     ^"},
+		"behind the end":         {policy.Problem{Expression: "ab", Line: 1, Column: 9}, "  ab\n    ^"},
+		"no expression":          {policy.Problem{Path: "spec"}, ""},
+		"a line that is not":     {policy.Problem{Expression: "a", Line: 2, Column: 1}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.problem.Snippet(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Day and Week are what d and w mean in a TTL: fixed spans, whatever a calendar or time zone says.
+const (
+	Day  = 24 * time.Hour
+	Week = 7 * Day
+)
+
+// ParseTTL reads a time to live: Go duration units plus d and w, such as "90m", "1d12h" or "2w". It is never negative.
+func ParseTTL(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, errors.New("empty; write a duration such as 30m, 7d or 0s")
+	}
+	if s == "0" {
+		return 0, nil
+	}
+	var total time.Duration
+	for rest := s; rest != ""; {
+		number, unit, tail := cutComponent(rest)
+		if number == "" || unit == "" {
+			return 0, fmt.Errorf("%q is not a duration; write a number and a unit such as 30m, 7d or 1d12h", s)
+		}
+		d, err := component(number, unit)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a duration: %w", s, err)
+		}
+		if total > math.MaxInt64-d {
+			return 0, fmt.Errorf("%q is longer than 292 years", s)
+		}
+		total += d
+		rest = tail
+	}
+	return total, nil
+}
+
+// cutComponent splits "1d12h" into "1", "d" and "12h".
+func cutComponent(s string) (number, unit, tail string) {
+	const digits = "0123456789."
+	n := len(s) - len(strings.TrimLeft(s, digits))
+	number, s = s[:n], s[n:]
+	if u := strings.IndexAny(s, digits); u >= 0 {
+		return number, s[:u], s[u:]
+	}
+	return number, s, ""
+}
+
+func component(number, unit string) (time.Duration, error) {
+	times := time.Duration(1)
+	base := unit
+	switch unit {
+	case "d":
+		base, times = "h", 24
+	case "w":
+		base, times = "h", 7*24
+	}
+	d, err := time.ParseDuration(number + base)
+	if err != nil {
+		return 0, fmt.Errorf("unit %q of %q is not one of ns, us, ms, s, m, h, d, w, or the number is out of range", unit, number+unit)
+	}
+	if d > math.MaxInt64/times {
+		return 0, errors.New("longer than 292 years")
+	}
+	return d * times, nil
+}
+
+// FormatTTL writes a duration the way ParseTTL reads it, with days where they are whole: "7d", "1d12h", "90s" as "1m30s".
+func FormatTTL(d time.Duration) string {
+	if d < Day {
+		return trimZeroUnits(d)
+	}
+	days := fmt.Sprintf("%dd", d/Day)
+	if d%Day == 0 {
+		return days
+	}
+	return days + trimZeroUnits(d%Day)
+}
+
+// trimZeroUnits turns Go's 1h0m0s into 1h.
+func trimZeroUnits(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

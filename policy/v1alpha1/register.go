@@ -1,0 +1,20 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version of every type in this package.
+var GroupVersion = schema.GroupVersion{Group: "sunset.x-k8s.io", Version: "v1alpha1"}
+
+// ClusterRetentionPolicyKind is the kind of a ClusterRetentionPolicy.
+var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

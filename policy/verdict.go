@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"strings"
+	"time"
+)
+
+// Action is what the caller must do. The zero value is Keep, so a forgotten assignment can never delete anything.
+type Action int
+
+const (
+	Keep   Action = iota // leave the subject alone
+	Wait                 // look again at Verdict.Due
+	Delete               // delete the subject now
+)
+
+// String is the action as want.yaml and preview spell it.
+func (a Action) String() string {
+	return [...]string{"Keep", "Wait", "Delete"}[a]
+}
+
+// Reason is a stable CamelCase word that says why: metric label, event reason, want.yaml.
+type Reason string
+
+// The reasons, in the order in which the first that applies is reported.
+const (
+	Terminating      Reason = "Terminating"      // somebody deleted it already
+	Held             Reason = "Held"             // annotation sunset.x-k8s.io/hold
+	Uncounted        Reason = "Uncounted"        // a Pod its Job has not counted yet
+	EvaluationFailed Reason = "EvaluationFailed" // an expression failed or took too long
+	RuleInvalid      Reason = "RuleInvalid"      // a rule that cannot be understood may have meant to keep it
+	Stale            Reason = "Stale"            // facts for a rule, or about the cluster, are missing or too old
+	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
+	NeverDue         Reason = "NeverDue"         // ttlExpression gave none
+	Waiting          Reason = "Waiting"          // due later
+	Expired          Reason = "Expired"          // due now
+	NoStartTime      Reason = "NoStartTime"      // eligible, but startTime gave none
+	NotEligible      Reason = "NotEligible"      // eligible gave false
+	NotSelected      Reason = "NotSelected"      // no rule selects it
+
+	// IsDryRun is reported where only a dry run finds a subject due.
+	IsDryRun Reason = "DryRun"
+)
+
+// RuleID names a rule. The zero value names none.
+type RuleID struct {
+	Policy string
+	Rule   string
+}
+
+// String is POLICY/RULE, or empty for the zero value.
+func (id RuleID) String() string {
+	if id == (RuleID{}) {
+		return ""
+	}
+	return id.Policy + "/" + id.Rule
+}
+
+// Compare orders by policy name, then rule name.
+func (id RuleID) Compare(other RuleID) int {
+	if c := strings.Compare(id.Policy, other.Policy); c != 0 {
+		return c
+	}
+	return strings.Compare(id.Rule, other.Rule)
+}
+
+// Verdict is the whole answer for one subject: what to do, why, and when.
+type Verdict struct {
+	Action Action
+	Reason Reason
+	Rule   RuleID        // the rule that decided; zero when none selects the subject
+	Start  time.Time     // when the TTL started, floored at creation; zero when no rule gives one
+	TTL    time.Duration // meaningful only with a Due
+	Due    time.Time     // Start + TTL; zero when no rule gives one
+}

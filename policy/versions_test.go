@@ -1,0 +1,72 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// at is a rule about the kind Thing at a version.
+func at(version, name string, m v1alpha1.Mode) *policy.Rule {
+	r := about(schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}, name)
+	r.Mode = m
+	return r
+}
+
+func TestAKindIsReadAtOneVersion(t *testing.T) {
+	broken := at("v3", "r", v1alpha1.Enforce)
+	broken.Problems = []policy.Problem{{Path: "spec.rules[0].ttl"}}
+	tests := map[string]struct {
+		policies []*policy.Policy
+		version  string
+		invalid  []string // rules that want another version, or are invalid anyway
+	}{
+		"all agree": {
+			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.Enforce)), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", nil},
+		"the first policy by name wins": {
+			[]*policy.Policy{policyOf("b", at("v2", "r", v1alpha1.Enforce)), policyOf("a", at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/r"}},
+		"the first rule by name wins": {
+			[]*policy.Policy{policyOf("a", at("v1", "s", v1alpha1.Enforce), at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/s"}},
+		"a rule in force wins over a dry run": {
+			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), policyOf("b", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/r"}},
+		"so does a suspended one": {
+			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspended))}, "v2", []string{"a/r"}},
+		"an invalid rule does not settle anything": {
+			[]*policy.Policy{policyOf("a", broken), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			book := policy.NewBook(test.policies, nil, policy.Protection{})
+			kind := schema.GroupKind{Group: "g", Kind: "Thing"}
+			if got := book.Version(kind).Version; got != test.version {
+				t.Errorf("read at %s, want %s", got, test.version)
+			}
+			var invalid []string
+			for _, r := range book.Rules(kind) {
+				if r.Invalid() {
+					invalid = append(invalid, r.ID.String())
+				}
+			}
+			if diff := cmp.Diff(test.invalid, invalid); diff != "" {
+				t.Errorf("invalid rules: -want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVersionThatLosesIsTold(t *testing.T) {
+	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
+	book := policy.NewBook([]*policy.Policy{given}, nil, policy.Protection{})
+	want := []string{"spec.rules[1].target.apiVersion: rule b/fine reads Thing at g/v1, and a kind is read at one version only" +
+		" (use the same apiVersion in every rule about the kind)"}
+	if diff := cmp.Diff(want, problems(book.Policies()[0].Problems)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
+		t.Error("the policy given was changed")
+	}
+}

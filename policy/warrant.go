@@ -1,0 +1,24 @@
+package policy
+
+import "time"
+
+// Warrant permits the deletion of one version of one subject on the word of one enforced rule. Only Decide issues
+// warrants, so nothing that a dry run or a suspended policy says can ever be carried out. The zero Warrant permits
+// nothing.
+type Warrant struct {
+	subject Subject
+	rule    *Rule
+	due     time.Time
+}
+
+// Valid reports whether the warrant permits anything.
+func (w Warrant) Valid() bool { return w.rule != nil }
+
+// Subject is the version that was judged; only that version may be deleted.
+func (w Warrant) Subject() Subject { return w.subject }
+
+// Rule is the rule that decided; it says how to delete. It is nil for the zero Warrant.
+func (w Warrant) Rule() *Rule { return w.rule }
+
+// Due is when the subject became due.
+func (w Warrant) Due() time.Time { return w.due }

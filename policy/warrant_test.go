@@ -1,0 +1,60 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestWarrant(t *testing.T) {
+	subject := policy.Subject{Namespace: "team-a", Name: "job", UID: "u", ResourceVersion: "7", Created: started}
+	late := says("late", ttl(30*time.Minute))
+	v, w := policy.Decide(subject, rulings(says("soon", ttl(0)), late), now)
+	if !w.Valid() || w.Subject() != subject || w.Rule() != late.Rule || !w.Due().Equal(v.Due) {
+		t.Errorf("warrant %+v does not fit verdict %+v", w, v)
+	}
+}
+
+func TestNoWarrantWithoutADeletion(t *testing.T) {
+	tests := map[string]policy.Ruling{
+		"a dry run":           says("a", dryRun),
+		"a suspended rule":    says("a", suspended),
+		"a mode nobody knows": says("a", mode("Enforced")),
+		"no mode":             says("a", mode("")),
+		"what is not due yet": says("a", ttl(time.Hour+1)),
+		"an error":            says("a", failed),
+		"what is unknown":     says("a", unknown),
+	}
+	for name, ruling := range tests {
+		t.Run(name, func(t *testing.T) {
+			if v, w := policy.Decide(policy.Subject{}, rulings(ruling), now); w.Valid() {
+				t.Errorf("warrant %+v for verdict %+v", w, v)
+			}
+		})
+	}
+}
+
+func TestZeroValuesNeverDelete(t *testing.T) {
+	if w := (policy.Warrant{}); w.Valid() || w.Rule() != nil {
+		t.Error("the zero warrant permits something")
+	}
+	if a := (policy.Verdict{}).Action; a != policy.Keep {
+		t.Errorf("the zero verdict is %s", a)
+	}
+	due := policy.Facts{Selected: true, Eligible: true, Start: started}
+	for name, ruling := range map[string]policy.Ruling{
+		"rule and facts":   {Rule: &policy.Rule{}},
+		"rule, known":      {Rule: &policy.Rule{}, Known: true},
+		"rule, with facts": {Rule: &policy.Rule{}, Known: true, Facts: due},
+		"facts, known":     {Rule: &policy.Rule{Mode: v1alpha1.Enforce}, Known: true},
+		"known":            {Rule: &policy.Rule{Mode: v1alpha1.Enforce}, Facts: due},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v, w := policy.Decide(policy.Subject{}, rulings(ruling), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
+				t.Errorf("verdict %+v, warrant %v", v, w.Valid())
+			}
+		})
+	}
+}

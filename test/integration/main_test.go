@@ -1,0 +1,32 @@
+// Package integration_test proves Sunset on a real API server, garbage collector and Job controller.
+package integration_test
+
+import (
+	"os"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// plane is the control plane that all tests of the package share.
+var plane *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
+	os.Exit(cluster.Main(installed{m}, cluster.Options{Nodes: 2, Progress: os.Stderr}, &plane))
+}
+
+// installed runs the tests after Sunset's CRDs are installed.
+type installed struct{ m *testing.M }
+
+func (i installed) Run() int {
+	if _, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}); err != nil {
+		os.Stderr.WriteString("install CRDs: " + err.Error() + "\n")
+		return 1
+	}
+	return i.m.Run()
+}

@@ -1,0 +1,280 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// configMap creates the simplest object there is.
+func (w *world) configMap(name string, labels map[string]string) *corev1.ConfigMap {
+	w.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels}}
+	w.create(cm)
+	return cm
+}
+
+// previews deletes ConfigMaps of preview environments a while after their creation.
+const previews = `
+mode: %s
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: %s
+`
+
+var preview = map[string]string{"env": "preview"}
+
+func TestFinishedPodsGo(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	w.policy("pods", `
+mode: Enforce
+rules:
+- name: pods
+  target: {apiVersion: v1, kind: Pod}
+  eligible: finished(object) && !controllerOf(object).hasValue()
+  startTime: finishedAt(object)
+  ttl: 1s
+`)
+	pod := func(name string, outcome cluster.Outcome) *corev1.Pod {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+			Spec: corev1.PodSpec{
+				NodeName: cluster.NodeName(0), RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+			},
+		}
+		cluster.SetFate(p, outcome, 0)
+		w.create(p)
+		return p
+	}
+	succeeds, fails, runs := pod("succeeds", cluster.Succeeded), pod("fails", cluster.Failed), pod("runs", cluster.Endless)
+	ofJob := w.job("owner", cluster.Succeeded, 0)
+	w.gone(succeeds)
+	w.gone(fails)
+	w.finished(ofJob)
+	w.stays(1500*time.Millisecond, runs, ofJob)
+	pods := &corev1.PodList{}
+	if err := w.List(t.Context(), pods, client.InNamespace(w.namespace), client.MatchingLabels{"job-name": "owner"}); err != nil || len(pods.Items) != 1 {
+		t.Errorf("the Job's Pod should have stayed: %d, %v", len(pods.Items), err)
+	}
+}
+
+func TestPodsThatTheirJobHasNotCountedStay(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("pods", `
+mode: Enforce
+rules:
+- name: pods
+  target: {apiVersion: v1, kind: Pod}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "uncounted", Finalizers: []string{"batch.kubernetes.io/job-tracking"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+	w.create(pod)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Matched != 1 || s.Due.Now != 0 {
+			return errors.New("wrong counts")
+		}
+		return nil
+	})
+	w.stays(time.Second, pod)
+	pod.Finalizers = nil
+	if err := w.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(pod)
+}
+
+func TestDryRunCountsAndDeletesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "DryRun", "0s"))
+	due, other := w.configMap("due", preview), w.configMap("other", nil)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, v1alpha1.ConditionEnforcing)
+		switch {
+		case s.Matched != 1, s.Eligible != 1, s.Due.Now != 1, s.Deleted != 0, s.NextDueTime == nil:
+			return errors.New("wrong counts")
+		case len(s.Rules) != 1 || len(s.Rules[0].Soonest) != 1 || s.Rules[0].Soonest[0].Name != "due":
+			return errors.New("wrong sample")
+		case c.Status != metav1.ConditionFalse || c.Reason != "DryRun":
+			return errors.New("wrong Enforcing condition")
+		}
+		return contains(fmt.Sprint(s.Rules[0].Reads), "metadata.creationTimestamp", "metadata.labels")
+	})
+	w.stays(time.Second, due, other)
+
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	w.gone(due)
+	w.stays(500*time.Millisecond, other)
+}
+
+func TestTTLEditTakesEffectWithoutListing(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1h"))
+	cm := w.configMap("cm", preview)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Hour != 1 {
+			return errors.New("not waiting yet")
+		}
+		return nil
+	})
+	lists := w.lists("configmaps")
+	edited := time.Now()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" })
+	w.gone(cm)
+	t.Logf("gone %s after the edit", time.Since(edited).Round(time.Millisecond))
+	if after := w.lists("configmaps"); after != lists {
+		t.Errorf("the edit caused %d listings", after-lists)
+	}
+}
+
+func TestHoldKeepsUntilItIsLifted(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "held", Labels: preview, Annotations: map[string]string{v1alpha1.HoldAnnotation: "true"}}}
+	w.create(held)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Held != 1 || s.Due.Now != 0 {
+			return errors.New("not held")
+		}
+		return nil
+	})
+	w.stays(time.Second, held)
+	held.Annotations = nil
+	if err := w.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(held)
+}
+
+func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	keeps := w.policy("a-keeps", fmt.Sprintf(previews, "Suspended", "0s"))
+	w.status(keeps, func(s v1alpha1.RetentionPolicyStatus) error {
+		if w.condition(s, v1alpha1.ConditionReady).Status != metav1.ConditionTrue {
+			return errors.New("not ready")
+		}
+		return nil
+	})
+	w.policy("b-deletes", fmt.Sprintf(previews, "Enforce", "0s"))
+	cm := w.configMap("cm", preview)
+	w.stays(2*time.Second, cm)
+	if err := w.Client.Delete(t.Context(), keeps); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cm)
+}
+
+func TestNamespaceLabelsAndExclusionsTakeEffect(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+`
+namespaceSelector: {matchLabels: {clean: "`+w.namespace+`"}}
+`)
+	cm := w.configMap("cm", preview)
+	w.stays(2*time.Second, cm)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{w.namespace} })
+	w.labelNamespace("clean", w.namespace)
+	w.stays(2*time.Second, cm)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = nil })
+	w.gone(cm)
+}
+
+func TestCustomResourceWhoseDefinitionComesLater(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("builds", `
+mode: Enforce
+rules:
+- name: builds
+  target: {apiVersion: `+w.namespace+`.example.com/v1, kind: Build}
+  eligible: finished(object)
+  startTime: finishedAt(object)
+  ttl: 1s
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, v1alpha1.ConditionWatching)
+		if c.Status != metav1.ConditionFalse || c.Reason != "KindNotFound" {
+			return errors.New("the missing kind is not told")
+		}
+		return contains(c.Message, "Build", w.namespace+".example.com/v1")
+	})
+	w.gone(w.configMap("other-kind", preview)) // one kind never delays another
+
+	gvk := schema.GroupVersionKind{Group: w.namespace + ".example.com", Version: "v1", Kind: "Build"}
+	w.define(gvk, "builds")
+	build := &unstructured.Unstructured{}
+	build.SetGroupVersionKind(gvk)
+	build.SetNamespace(w.namespace)
+	build.SetName("done")
+	cluster.Eventually(t, patience, func() error { return client.IgnoreAlreadyExists(w.Create(t.Context(), build)) })
+	if err := unstructured.SetNestedSlice(build.Object, []any{map[string]any{
+		"type": "Complete", "status": "True", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}, "status", "conditions"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Update(t.Context(), build); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(build)
+}
+
+// define installs a CustomResourceDefinition that accepts anything, and removes it at the end.
+func (w *world) define(gvk schema.GroupVersionKind, plural string) {
+	w.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: gvk.Kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gvk.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+			}},
+		},
+	}
+	w.create(crd)
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), crd) })
+}
+
+func (w *world) labelNamespace(key, value string) {
+	w.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)))
+	if err := w.Patch(w.Context(), ns, patch); err != nil {
+		w.Fatal(err)
+	}
+}
+

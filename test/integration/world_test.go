@@ -1,0 +1,241 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 60 * time.Second
+
+// world is one test's namespace on the shared control plane.
+type world struct {
+	*testing.T
+	client.Client
+	namespace string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, Client: c}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-", Labels: map[string]string{"test": "true"}}}
+	w.create(ns)
+	w.namespace = ns.Name
+	t.Cleanup(func() { _ = c.Delete(context.Background(), ns) })
+	return w
+}
+
+// sunset runs a controller until the test ends or stop is called; stop waits for it.
+func (w *world) sunset(adjust ...func(*controllers.Config)) (stop func()) {
+	w.Helper()
+	config := controllers.Config{
+		Rest: plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
+		MetricsAddress: "0", ProbeAddress: "0",
+	}
+	for _, a := range adjust {
+		a(&config)
+	}
+	mgr, err := controllers.NewManager(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.Errorf("controller: %v", err)
+		}
+	}
+	w.Cleanup(stop)
+	return stop
+}
+
+func (w *world) create(object client.Object) {
+	w.Helper()
+	if err := w.Create(w.Context(), object); err != nil {
+		w.Fatalf("create %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+// policy creates a ClusterRetentionPolicy for the test's namespace, from the spec's YAML, and deletes it at the end.
+func (w *world) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
+	w.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte(spec), &object.Object); err != nil {
+		w.Fatal(err)
+	}
+	object.Object = map[string]any{"spec": object.Object}
+	object.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
+	object.SetName(w.namespace + "-" + name)
+	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "namespaceSelector"); !ok {
+		_ = unstructured.SetNestedMap(object.Object, map[string]any{"matchLabels": map[string]any{
+			"kubernetes.io/metadata.name": w.namespace}}, "spec", "namespaceSelector")
+	}
+	w.create(object)
+	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), p) })
+	return p
+}
+
+// edit changes a policy's spec.
+func (w *world) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.ClusterRetentionPolicySpec)) {
+	w.Helper()
+	current := &v1alpha1.ClusterRetentionPolicy{}
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), current); err != nil {
+		w.Fatal(err)
+	}
+	before := current.DeepCopy()
+	change(&current.Spec)
+	if err := w.Patch(w.Context(), current, client.MergeFrom(before)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// status waits until the status of a policy is as wanted.
+func (w *world) status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.RetentionPolicyStatus) error) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		current := &v1alpha1.ClusterRetentionPolicy{}
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), current); err != nil {
+			return err
+		}
+		if err := want(current.Status); err != nil {
+			data, _ := yaml.Marshal(current.Status)
+			return fmt.Errorf("%w in status:\n%s", err, data)
+		}
+		return nil
+	})
+}
+
+// job creates a real Job whose Pod ends as told after a while.
+func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration) *batchv1.Job {
+	w.Helper()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: ptr.To[int32](0),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				NodeName:      cluster.NodeName(0),
+				Containers:    []corev1.Container{{Name: "main", Image: "busybox"}},
+			}},
+		},
+	}
+	cluster.SetFate(&job.Spec.Template, outcome, runFor)
+	w.create(job)
+	return job
+}
+
+// finished waits until a Job has finished and gives the time.
+func (w *world) finished(job *batchv1.Job) time.Time {
+	w.Helper()
+	var at time.Time
+	cluster.Eventually(w, patience, func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(job), job); err != nil {
+			return err
+		}
+		for _, c := range job.Status.Conditions {
+			if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+				at = c.LastTransitionTime.Time
+				return nil
+			}
+		}
+		return fmt.Errorf("job %s has not finished", job.Name)
+	})
+	return at
+}
+
+// gone waits until an object is no more.
+func (w *world) gone(object client.Object) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("%T %s is still there", object, object.GetName())
+		}
+	})
+}
+
+// stays fails the test if an object is gone, or on its way, now or within the time.
+func (w *world) stays(within time.Duration, objects ...client.Object) {
+	w.Helper()
+	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
+		for _, object := range objects {
+			if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				w.Fatalf("%T %s should have stayed: %v", object, object.GetName(), err)
+			}
+			if object.GetDeletionTimestamp() != nil {
+				w.Fatalf("%T %s should have stayed, but is being deleted", object, object.GetName())
+			}
+		}
+		if time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+func (w *world) condition(s v1alpha1.RetentionPolicyStatus, name string) metav1.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return metav1.Condition{Type: name, Status: metav1.ConditionUnknown, Reason: "Missing"}
+}
+
+func contains(text string, parts ...string) error {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return fmt.Errorf("%q is missing in %q", part, text)
+		}
+	}
+	return nil
+}
+

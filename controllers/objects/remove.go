@@ -15,8 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// removeTimeout bounds one DELETE. What is not answered by then may or may not have happened; the watch tells.
-const removeTimeout = 30 * time.Second
+// removeTimeout bounds one DELETE, and so how long stopping may take. What is not answered by then may or may not have
+// happened; the watch tells.
+const removeTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 

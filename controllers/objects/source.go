@@ -20,7 +20,8 @@ import (
 
 const (
 	resolveEvery = 5 * time.Second // while a kind cannot be found
-	rightsEvery  = time.Minute     // how long a changed right to delete may go unnoticed
+	deniedEvery  = 5 * time.Second // how often to ask for a right to delete that is missing
+	allowedEvery = time.Minute     // and for one that is there
 	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
 )
 
@@ -64,8 +65,12 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	}
 	lw.metadataOnly = s.metadataOnly()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go wait.JitterUntilWithContext(ctx, func(ctx context.Context) { s.checkRights(ctx, mapping, sink) }, rightsEvery, 0.2, true)
+	rights := make(chan struct{})
+	go func() {
+		defer close(rights)
+		s.followRights(ctx, mapping, sink)
+	}()
+	defer func() { cancel(); <-rights }()
 
 	reflector := cache.NewReflectorWithOptions(lw, nil, store{sink}, cache.ReflectorOptions{
 		Name: s.kind.String(), TypeDescription: s.kind.String(), Clock: s.cluster.clock,
@@ -99,13 +104,21 @@ func (s *source) metadataOnly() bool {
 	return true
 }
 
-func (s *source) checkRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
-	trouble, err := s.cluster.mayDelete(ctx, mapping.Resource)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("right to delete is unknown", "kind", s.kind.String(), "err", err.Error())
-		return
+// followRights tells the sink whether the resource may be deleted, again and again: often while it may not.
+func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
+	for ctx.Err() == nil {
+		next := deniedEvery
+		trouble, err := s.cluster.mayDelete(ctx, mapping.Resource)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("right to delete is unknown", "kind", s.kind.String(), "err", err.Error())
+		} else {
+			sink.Undeletable(trouble)
+			if trouble == nil {
+				next = allowedEvery
+			}
+		}
+		s.pause(ctx, wait.Jitter(next, 0.2))
 	}
-	sink.Undeletable(trouble)
 }
 
 // Read implements retention.Source.

@@ -40,6 +40,7 @@ type Reporter struct {
 	dirty   bool
 
 	written  map[types.UID]*record
+	before   map[types.UID]deletions // what was deleted before this process, as the first status read says
 	versions map[schema.GroupKind]uint64
 	counted  time.Time     // when the last count began
 	took     time.Duration // how long it took
@@ -58,7 +59,6 @@ type State interface {
 type record struct {
 	policy *v1alpha1.ClusterRetentionPolicy
 	at     time.Time
-	base   deletions // deleted before this process
 }
 
 // Use takes a new edition of the policies.
@@ -80,7 +80,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, then writes what was not written yet.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written = map[types.UID]*record{}
+	r.written, r.before = map[types.UID]*record{}, map[types.UID]deletions{}
 	r.versions = map[schema.GroupKind]uint64{}
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
@@ -176,6 +176,7 @@ func (r *Reporter) dropRemoved(book *policy.Book) {
 	for uid := range r.written {
 		if !uids[uid] {
 			delete(r.written, uid)
+			delete(r.before, uid)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		return err
 	}
 	deleted := r.deletedBy(p.Name)
-	for rule, n := range rec.base {
+	for rule, n := range r.before[p.UID] {
 		deleted[rule] += n
 	}
 	status := v.status(p, deleted, rec.policy.Status)
@@ -156,14 +156,15 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
-	rec := &record{policy: known, base: deletions{}}
-	since := r.deletedBy(p.Name)
-	for _, rule := range known.Status.Rules {
-		// What this process has deleted is already in a status it wrote itself.
-		rec.base[rule.Name] = max(0, rule.Deleted-since[rule.Name])
+	if r.before[p.UID] == nil {
+		before := deletions{}
+		for _, rule := range known.Status.Rules {
+			before[rule.Name] = rule.Deleted
+		}
+		r.before[p.UID] = before
 	}
-	r.written[p.UID] = rec
-	return rec, nil
+	r.written[p.UID] = &record{policy: known}
+	return r.written[p.UID], nil
 }
 
 // sameStatus compares all but when the counting was done.

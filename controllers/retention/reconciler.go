@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -34,7 +35,8 @@ type Reconciler struct {
 	book     *policy.Book
 	programs map[string]*engine.Rule
 	kinds    map[schema.GroupKind]*watched
-	doubt    error // why the fence stopped the latest deletion
+
+	doubt atomic.Pointer[error] // why the fence stopped the latest deletion; nil when it did not
 }
 
 // Options is what a Reconciler is made of. Witness may be nil; numbers have defaults.
@@ -144,15 +146,10 @@ func (r *Reconciler) Kinds() []KindState {
 
 // Doubt says why the fence stopped the latest deletion; nil when it did not.
 func (r *Reconciler) Doubt() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.doubt
-}
-
-func (r *Reconciler) setDoubt(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doubt = err
+	if err := r.doubt.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Backlog is how many subjects are due and not yet removed, or waiting for another attempt.

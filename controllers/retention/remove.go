@@ -50,7 +50,7 @@ func (r *Reconciler) reconcile(ctx context.Context, it item) {
 		r.holdBack(ctx, it, err)
 		return
 	}
-	r.setDoubt(nil)
+	r.doubt.Store(nil)
 	now := r.Clock.Now()
 	verdict, warrant, known := it.kind.index.Judge(it.uid, now)
 	if !known || verdict.Action != policy.Delete {
@@ -110,7 +110,7 @@ func (r *Reconciler) holdBack(ctx context.Context, it item, err error) {
 		r.queue.AddWithOpts(priorityqueue.AddOpts{After: namespacePause}, it)
 		return
 	}
-	r.setDoubt(err)
+	r.doubt.Store(&err)
 	r.queue.AddWithOpts(priorityqueue.AddOpts{After: fencePause}, it)
 	select {
 	case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,9 +89,13 @@ rules:
   startTime: object.metadata.creationTimestamp
   ttl: 0s
 `)
+	job := w.job("elsewhere", cluster.Succeeded, 0, func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") })
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "uncounted", Finalizers: []string{"batch.kubernetes.io/job-tracking"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "uncounted", Finalizers: []string{"batch.kubernetes.io/job-tracking"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
 	}
 	w.create(pod)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -277,4 +282,3 @@ func (w *world) labelNamespace(key, value string) {
 		w.Fatal(err)
 	}
 }
-

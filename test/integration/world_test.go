@@ -150,7 +150,7 @@ func (w *world) status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.Re
 }
 
 // job creates a real Job whose Pod ends as told after a while.
-func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration) *batchv1.Job {
+func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration, adjust ...func(*batchv1.Job)) *batchv1.Job {
 	w.Helper()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
@@ -164,6 +164,9 @@ func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration) 
 		},
 	}
 	cluster.SetFate(&job.Spec.Template, outcome, runFor)
+	for _, a := range adjust {
+		a(job)
+	}
 	w.create(job)
 	return job
 }
@@ -238,4 +241,3 @@ func contains(text string, parts ...string) error {
 	}
 	return nil
 }
-

@@ -1,0 +1,78 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// heldDelete runs Sunset behind a gate and gives the DELETE of a due ConfigMap, held back on its way.
+func heldDelete(t *testing.T) (*world, *corev1.ConfigMap, *caught) {
+	w := newWorld(t)
+	g := newGate(t, plane)
+	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	held := g.catchOne(func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/cm")
+	})
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	cm := w.configMap("cm", preview)
+	select {
+	case <-held.arrived:
+	case <-time.After(patience):
+		t.Fatal("no DELETE came")
+	}
+	return w, cm, held
+}
+
+func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
+	w, cm, held := heldDelete(t)
+	cm.Annotations = map[string]string{v1alpha1.HoldAnnotation: "true"}
+	if err := w.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	close(held.release)
+	w.stays(2*time.Second, cm)
+}
+
+func TestAChangeThatArrivesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
+	w, cm, held := heldDelete(t)
+	cm.Data = map[string]string{"changed": "yes"}
+	if err := w.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	close(held.release)
+	w.gone(cm) // still due, in its new version
+}
+
+func TestANamesakeWithANewUIDStays(t *testing.T) {
+	w, cm, held := heldDelete(t)
+	if err := w.Client.Delete(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	// The namesake is no preview: only the old one's facts could delete it.
+	namesake := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: cm.Name}}
+	w.create(namesake)
+	close(held.release)
+	w.stays(2*time.Second, namesake)
+}
+
+func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
+	cm := w.configMap("cm", preview)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
+	w.stays(5*time.Second, cm)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+		t.Fatal(err)
+	}
+}

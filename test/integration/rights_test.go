@@ -1,0 +1,87 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// grant lets a user do more, cluster-wide.
+func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	name = w.namespace + "-" + name
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	w.create(role)
+	w.create(binding)
+	w.Cleanup(func() {
+		_ = w.Client.Delete(context.Background(), binding)
+		_ = w.Client.Delete(context.Background(), role)
+	})
+}
+
+func TestMissingRightsAreToldAndHealByThemselves(t *testing.T) {
+	w := newWorld(t)
+	user := "sunset-" + w.namespace
+	config, err := plane.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.grant(user, "core",
+		rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status"}, Verbs: []string{"patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
+		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "delete"}},
+	)
+	w.sunset(func(c *controllers.Config) { c.Rest = config })
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.policy("secrets", `
+mode: Enforce
+rules:
+- name: secrets
+  target: {apiVersion: v1, kind: Secret}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
+	cm := w.configMap("cm", preview)
+	w.expect(p, v1alpha1.ConditionWatching, "Forbidden", "list and watch", "configmaps")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other-kind"}}
+	w.create(secret)
+	w.gone(secret)
+
+	w.grant(user, "list", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}})
+	w.expect(p, v1alpha1.ConditionEnforcing, "Forbidden", "delete", "configmaps")
+	w.stays(time.Second, cm)
+
+	w.grant(user, "delete", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"delete"}})
+	w.gone(cm)
+}
+
+// expect waits for a condition to be False with a reason and a message.
+func (w *world) expect(p *v1alpha1.ClusterRetentionPolicy, name, reason string, message ...string) {
+	w.Helper()
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, name)
+		if c.Status != metav1.ConditionFalse || c.Reason != reason {
+			return errors.New(name + " is not False for reason " + reason)
+		}
+		return contains(c.Message, message...)
+	})
+}

@@ -45,6 +45,9 @@ type voice struct {
 	due    time.Time
 }
 
+// isDue reports whether the rule gives a due time. One that does not has a reason.
+func (v voice) isDue() bool { return v.rule != nil && v.reason == "" }
+
 func combine(s Subject, rulings []Ruling, hasSay func(*Rule) bool) voices {
 	var all voices
 	for i := range rulings {
@@ -58,7 +61,7 @@ func combine(s Subject, rulings []Ruling, hasSay func(*Rule) bool) voices {
 func (all *voices) add(v voice) {
 	switch {
 	case v.rule == nil:
-	case v.reason == "":
+	case v.isDue():
 		all.due = later(all.due, v)
 	case rank(v.reason) < rank(Waiting):
 		all.keep = earlierReason(all.keep, v)

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// started is an hour's start ago facts: with the TTL of an hour that rules have here, due to the nanosecond now.
+// started is an hour ago: with the TTL of an hour that rules have here, a subject is due to the nanosecond now.
 var started = now.Add(-time.Hour)
 
 // says makes the ruling of an enforced rule; each option changes it. Without any it is due now.

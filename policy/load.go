@@ -67,6 +67,7 @@ func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], protection Protection) *Rule {
 	r := &Rule{
 		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
+		PolicyUID:        p.UID,
 		Index:            i,
 		Mode:             p.Mode,
 		Events:           spec.Events,

@@ -34,7 +34,7 @@ func TestLoadGivesDefaults(t *testing.T) {
 		t.Fatalf("problems %v, want none", p.Problems)
 	}
 	want := &policy.Rule{
-		ID: policy.RuleID{Policy: "batch", Rule: "more"}, Index: 1, Kind: jobs, Mode: v1alpha1.DryRun, TTL: 24 * time.Hour,
+		ID: policy.RuleID{Policy: "batch", Rule: "more"}, PolicyUID: "u", Index: 1, Kind: jobs, Mode: v1alpha1.DryRun, TTL: 24 * time.Hour,
 		Propagation: metav1.DeletePropagationBackground, Events: v1alpha1.EventsAggregate, Spec: fineRule("more"),
 	}
 	if diff := cmp.Diff(want, p.Rules[1]); diff != "" {
@@ -54,7 +54,7 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground}
 	got := d.Load(policy.DefaultProtection()).Rules[0]
 	want := &policy.Rule{
-		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
+		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "u", Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
 		Propagation: metav1.DeletePropagationForeground, Events: v1alpha1.EventsPerObject, Spec: *r,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

@@ -37,7 +37,7 @@ func problems(of []policy.Problem) []string {
 	return lines
 }
 
-// enforced is a valid rule in force; ruling and policyOf build on it.
+// enforced is a valid rule in force with a TTL of an hour.
 func enforced(policyName, name string) *policy.Rule {
 	return &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: name}, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 }

@@ -29,6 +29,7 @@ type Policy struct {
 // Rule is one rule with its settings. What its expressions say is in Facts, under Key.
 type Rule struct {
 	ID          RuleID
+	PolicyUID   types.UID
 	Index       int // in spec.rules
 	Kind        schema.GroupVersionKind
 	Mode        v1alpha1.Mode

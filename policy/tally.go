@@ -61,7 +61,7 @@ func (t *Tallies) Changes() time.Time { return t.next }
 // A policy in force counts as due what goes by the rules in force; a dry run counts what would go if it were in force
 // beside them.
 func (t *Tallies) Add(s Subject, rulings []Ruling) {
-	base := combine(s, rulings, func(r *Rule) bool { return r.Mode != v1alpha1.DryRun })
+	base := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() })
 	verdict := base.verdict(s, t.now)
 	if verdict.Reason != NotSelected {
 		t.Reasons[verdict.Reason]++
@@ -79,7 +79,7 @@ func (t *Tallies) Add(s Subject, rulings []Ruling) {
 
 // addPolicy counts a subject for one policy, whose rulings these are.
 func (t *Tallies) addPolicy(name string, s Subject, rulings []Ruling, all voices) {
-	dryRun := rulings[0].Rule.Mode == v1alpha1.DryRun
+	dryRun := rulings[0].Rule.dryRun()
 	var own Count
 	for i := range rulings {
 		r := &rulings[i]
@@ -99,7 +99,7 @@ func (t *Tallies) addPolicy(name string, s Subject, rulings []Ruling, all voices
 		}
 	}
 	own.flatten()
-	if verdict.Action != Keep && slices.ContainsFunc(rulings, func(r Ruling) bool { return !r.say(s).due.IsZero() }) {
+	if verdict.Action != Keep && slices.ContainsFunc(rulings, func(r Ruling) bool { return r.say(s).isDue() }) {
 		t.due(&own, verdict.Due)
 	}
 	tally.merge(own)
@@ -117,7 +117,7 @@ func (t *Tallies) addRule(tally *Tally, s Subject, r *Ruling, verdict Verdict) {
 		rule.Failing = keepFirst(rule.Failing, failingKept, compareErrors,
 			v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: cut(r.Facts.Err.Error())})
 	}
-	if verdict.Action != Keep && !r.say(s).due.IsZero() {
+	if verdict.Action != Keep && r.say(s).isDue() {
 		t.due(&c, verdict.Due)
 		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name}
 		sample.DueTime.Time = verdict.Due

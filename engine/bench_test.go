@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// BenchmarkFacts is the hot path: one rule asked about one finished Job.
+func BenchmarkFacts(b *testing.B) {
+	rules := map[string]struct{ eligible, startTime string }{
+		"functions": {"finished(object)", "finishedAt(object)"},
+		"fields":    {"object.status.succeeded > 0", "object.status.completionTime"},
+		"loops": {
+			"object.status.conditions.exists(c, c.type in ['Complete','Failed'] && c.status == 'True')",
+			"timestamp(object.status.conditions.filter(c, c.type in ['Complete','Failed'] && c.status=='True')[0].lastTransitionTime)",
+		},
+		"not eligible": {"object.status.succeeded > 1", "finishedAt(object)"},
+		"an error":     {"object.status.nothing", "finishedAt(object)"},
+	}
+	job := object(b, "job-complete")
+	c := newCompiler(b)
+	for name, expressions := range rules {
+		r := rule()
+		r.Eligible, r.StartTime = expressions.eligible, expressions.startTime
+		compiled := mustCompile(b, c, r)
+		b.Run(name, func(b *testing.B) {
+			e := c.NewEvaluator(b.Context())
+			defer e.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Facts(compiled, job)
+			}
+		})
+	}
+	b.Run("one-off", func(b *testing.B) {
+		compiled := mustCompile(b, c, rule())
+		b.ReportAllocs()
+		for b.Loop() {
+			compiled.Facts(b.Context(), job)
+		}
+	})
+}
+
+func BenchmarkSubjectOf(b *testing.B) {
+	job := object(b, "job-complete")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := engine.SubjectOf(job); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCompile compiles a rule whose texts are not in the cache.
+func BenchmarkCompile(b *testing.B) {
+	for b.Loop() {
+		c, err := engine.NewCompiler(engine.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		mustCompile(b, c, rule())
+	}
+}
+
+func BenchmarkCompileAgain(b *testing.B) {
+	c := newCompiler(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		mustCompile(b, c, rule())
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	s, err := engine.SchemaOf(openAPI(b), jobKind)
+	if err != nil {
+		b.Fatal(err)
+	}
+	compiled := mustCompile(b, newCompiler(b), rule())
+	for b.Loop() {
+		compiled.Check(s)
+	}
+}

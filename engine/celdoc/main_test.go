@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestPageIsUpToDate fails when docs/cel.md was not generated again.
+func TestPageIsUpToDate(t *testing.T) {
+	want, err := render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/cel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run go generate ./engine\n%s", diff)
+	}
+}
+
+// TestPageIsTrue compiles the rules and expressions that the page tells its readers to write.
+func TestPageIsTrue(t *testing.T) {
+	c, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(page, "```yaml\n")
+	block, _, _ := strings.Cut(rest, "```")
+	var written struct{ Rules []v1alpha1.Rule }
+	if err := yaml.UnmarshalStrict([]byte(block), &written); err != nil || len(written.Rules) != 2 {
+		t.Fatalf("%d rules: %v", len(written.Rules), err)
+	}
+	_, rest, _ = strings.Cut(page, "## Fields that may be absent")
+	table, _, _ := strings.Cut(rest, "## Sunset's functions")
+	for _, match := range regexp.MustCompile("\\| `(.*)` \\|").FindAllStringSubmatch(table, -1) {
+		r := written.Rules[0]
+		r.Eligible = "type(" + match[1] + ") != null_type"
+		written.Rules = append(written.Rules, r)
+	}
+	if len(written.Rules) != 7 {
+		t.Errorf("%d rules", len(written.Rules))
+	}
+	for _, r := range written.Rules {
+		if _, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) > 0 {
+			t.Errorf("%s: %v", r.Eligible, problems)
+		}
+	}
+}

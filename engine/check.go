@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Check compares the rule with the schema of its target, as SchemaOf gives it, and returns warnings: fields that the
+// schema does not have, values that are compared with another type. They never change what the rule does, because a
+// schema may be behind the objects. It does not warn of optional fields that are read without has() or .?, which in
+// Kubernetes are nearly all.
+func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
+	if schema == nil {
+		return nil
+	}
+	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
+	env, err := r.compiler.base.Extend(
+		cel.CustomTypeProvider(provider),
+		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))
+	if err != nil {
+		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
+	}
+	s, problems := r.checkVariables(&scope{env: env})
+	for _, e := range r.source.expressions() {
+		_, findings := r.compiler.warnings(e.text, s)
+		problems = append(problems, problemsAt(e.path(r.source.path), e.text, findings)...)
+	}
+	return problems
+}
+
+// checkVariables declares the variables with the types they have under the schema.
+func (r *Rule) checkVariables(s *scope) (*scope, []policy.Problem) {
+	var problems []policy.Problem
+	for i, v := range r.source.variables {
+		t, findings := r.compiler.warnings(v.Expression, s)
+		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, findings)...)
+		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
+		if err != nil {
+			continue // the rule would not have compiled
+		}
+		s = &scope{env: env, variables: append(s.variables, variable{name: v.Name})}
+	}
+	return s, problems
+}
+
+// warnings type-checks the text and gives its type, which is dynamic if something is wrong.
+func (c *Compiler) warnings(text string, s *scope) (t *cel.Type, findings []finding) {
+	defer recoverAs(&findings)
+	t = cel.DynType
+	checked, findings := c.check(text, anything, s)
+	if checked != nil {
+		t = checked.OutputType()
+	}
+	return t, findings
+}

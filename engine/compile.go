@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// program is an expression ready to run. It is immutable.
+type program struct {
+	run    cel.Program
+	loops  bool // it has a comprehension, so it runs under a deadline
+	fields *fields
+}
+
+// compiled is what became of an expression: a program, or why not.
+type compiled struct {
+	program  *program
+	findings []finding
+}
+
+// interruptFrequency is after how many steps of comprehensions the deadline is looked at.
+const interruptFrequency = 100
+
+// expression compiles the text, or remembers what became of it. Variables are part of the key only where they matter.
+func (c *Compiler) expression(text string, wants result, s *scope) *compiled {
+	key := digest(strconv.Itoa(EnvironmentVersion), wants.field(), text, s.digestFor(text))
+	return c.compiled.get(key, func() *compiled {
+		p, findings := c.compile(text, wants, s)
+		return &compiled{program: p, findings: findings}
+	})
+}
+
+func (c *Compiler) compile(text string, wants result, s *scope) (p *program, findings []finding) {
+	defer recoverAs(&findings)
+	checked, findings := c.check(text, wants, s)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	inlined, findings := s.inline(checked)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	return plan(s.env, inlined)
+}
+
+// check parses and type-checks the text.
+func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []finding) {
+	d := diagnosis{text: text, names: c.names, scope: s}
+	parsed, issues := s.env.Parse(text)
+	if issues.Err() != nil {
+		return nil, d.explain(issues)
+	}
+	d.tree = parsed.NativeRep()
+	if findings := d.lint(); len(findings) > 0 {
+		return nil, findings
+	}
+	checked, issues := s.env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, d.explain(issues)
+	}
+	if t := checked.OutputType(); !wants.accepts(t) {
+		return nil, []finding{wrongResult(wants, t)}
+	}
+	return checked, nil
+}
+
+func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
+	tree := checked.NativeRep().Expr()
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	loops, binds := comprehensionsOf(tree)
+	if binds {
+		options = append(options, cel.CustomDecoratorV2(settle))
+	}
+	if loops {
+		options = append(options, cel.InterruptCheckFrequency(interruptFrequency))
+	}
+	run, err := env.Program(checked, options...)
+	if err != nil {
+		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+	}
+	return &program{run: run, loops: loops, fields: fieldsRead(tree)}, nil
+}
+
+// comprehensionsOf reports whether there is a comprehension that goes over something, and one that does not: cel.bind.
+func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
+	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.ComprehensionKind {
+			return
+		}
+		over := e.AsComprehension().IterRange()
+		if over.Kind() == ast.ListKind && over.AsList().Size() == 0 {
+			binds = true
+		} else {
+			loops = true
+		}
+	}))
+	return loops, binds
+}
+
+// recoverAs turns a panic of the CEL library into a finding: a bug there must not end the process.
+func recoverAs(findings *[]finding) {
+	if r := recover(); r != nil {
+		*findings = []finding{{message: fmt.Sprintf("internal error: %v", r), line: 1, column: 1}}
+	}
+}

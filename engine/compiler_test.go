@@ -1,0 +1,119 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestCompiledOnce(t *testing.T) {
+	c := newCompiler(t)
+	for i := range 3 {
+		r := rule()
+		r.Name, r.Target.Kind = fmt.Sprint(i), fmt.Sprint("Kind", i)
+		mustCompile(t, c, r)
+	}
+	if n := c.CompiledCount(); n != 2 {
+		t.Errorf("%d expressions compiled for one text each of eligible and startTime", n)
+	}
+	r := rule()
+	r.StartTime, r.TTLExpression = "object.x", "object.x"
+	mustCompile(t, c, r)
+	if n := c.CompiledCount(); n != 4 {
+		t.Errorf("%d: one text in two fields is two programs", n)
+	}
+	r.Eligible = "nonsense"
+	for range 3 {
+		if _, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) != 1 {
+			t.Error(problems)
+		}
+	}
+	if n := c.CompiledCount(); n != 5 {
+		t.Errorf("%d: a failure is remembered once", n)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c, err := engine.NewCompiler(engine.Options{CacheSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := mustCompile(t, c, rule())
+	for i := range 10 {
+		r := rule()
+		r.Eligible = fmt.Sprintf("object.a == %d", i)
+		mustCompile(t, c, r)
+	}
+	if n := c.CompiledCount(); n != 2 {
+		t.Errorf("%d expressions remembered", n)
+	}
+	if got := first.Facts(t.Context(), object(t, "job-complete")); !got.Eligible || got.Err != nil {
+		t.Errorf("a rule in use is forgotten: %+v", got)
+	}
+	if _, err := engine.NewCompiler(engine.Options{CacheSize: -1}); err == nil {
+		t.Error("a negative size is accepted")
+	}
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	c := newCompiler(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			e := c.NewEvaluator(t.Context())
+			defer e.Close()
+			o := object(t, "job-complete")
+			for j := range 50 {
+				r := rule()
+				r.Eligible = fmt.Sprintf("variables.done && object.status.conditions.exists(c, c.status == 'True') && %d >= 0", (i+j)%5)
+				compiled, problems := c.Rule(r, []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}}, "spec.rules[0]")
+				if len(problems) > 0 {
+					t.Error(problems)
+					return
+				}
+				if got := e.Facts(compiled, o); !got.Eligible {
+					t.Errorf("got %+v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// FuzzCompile: whatever is written, it becomes a rule or problems with a place in the text, and never a panic.
+func FuzzCompile(f *testing.F) {
+	for _, text := range seedExpressions {
+		f.Add(text, "true")
+	}
+	for _, text := range []string{"", "variables.v", "variables.v.exists(x, variables.v)", "has(variables.v)", "now()", "duration('7d')", "\x00", "'\\", "{", "a\n.b", "has(object['a'])",
+		"cel.bind(x, variables.v, x + variables.v)", "finished(", "🦄.x", "object.x.all(object, true)", "cel.@block([1], 2)", "`a`", "b'\\x'", "object.?a[?0]", strings.Repeat("!", 300), strings.Repeat("[", 300)} {
+		f.Add(text, "object.a")
+		f.Add("variables.v", text)
+	}
+	c, err := engine.NewCompiler(engine.Options{CacheSize: 16})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text, variable string) {
+		r := rule()
+		r.Eligible, r.StartTime, r.TTLExpression = text, text, text
+		compiled, problems := c.Rule(r, []v1alpha1.Variable{{Name: "v", Expression: variable}}, "spec.rules[0]")
+		if (compiled == nil) != (len(problems) > 0) {
+			t.Fatalf("rule %v, problems %v", compiled, problems)
+		}
+		for _, p := range problems {
+			if p.Expression != "" && (p.Line < 1 || p.Column < 1) || p.Message == "" || strings.Contains(p.Message, "internal error") {
+				t.Errorf("%+v", p)
+			}
+			p.Snippet()
+		}
+		if compiled != nil {
+			compiled.Facts(t.Context(), map[string]any{"a": "b"})
+		}
+	})
+}

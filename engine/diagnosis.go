@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// diagnosis turns what cel-go says about an expression into what its author should do.
+type diagnosis struct {
+	text  string
+	tree  *ast.AST // nil when the text does not parse
+	names names
+	scope *scope
+}
+
+// complaint is one error of cel-go: its words, and where.
+type complaint struct {
+	words      string
+	caught     []string // what the pattern caught
+	line       int      // from 1
+	column     int      // from 0, in characters
+	expression int64
+}
+
+// remedy rewrites the complaints that match. cel-go tells its errors apart by text alone, see
+// https://github.com/google/cel-go/blob/v0.31.0/checker/errors.go. This table is the only place that knows the texts, and
+// TestProblemsOfExpressions holds it against the library.
+type remedy struct {
+	pattern *regexp.Regexp
+	explain func(*diagnosis, complaint) finding
+}
+
+var remedies = []remedy{
+	{regexp.MustCompile(`^undeclared reference to '(.*)' \(in container`), (*diagnosis).unknownName},
+	{regexp.MustCompile(`^found no matching overload for '(.*?)' applied to '(.*)'$`), (*diagnosis).noOverload},
+	{regexp.MustCompile(`^invalid duration argument`), (*diagnosis).badDuration},
+	{regexp.MustCompile(`^invalid timestamp argument`), says("this is not a time", "write it in RFC 3339, such as timestamp('2026-03-01T12:00:00Z')")},
+	{regexp.MustCompile(`^invalid matches argument`), says("this is not a regular expression", "the syntax is RE2; a backslash is doubled in CEL text, or write r'...'")},
+	{regexp.MustCompile(`^invalid argument to has\(\) macro`), (*diagnosis).badHas},
+	{regexp.MustCompile(`^comprehension exceeds nesting limit`), says("too many loops inside each other: at most two of all, exists, map, filter and the like", "")},
+	{regexp.MustCompile(`^expression code point size exceeds limit`), says(fmt.Sprintf("the expression is longer than %d characters", MaxExpressionSize), "")},
+	{regexp.MustCompile(`^expression recursion limit exceeded`), says(fmt.Sprintf("nested too deeply: at most %d calls, operators and parentheses inside each other", MaxDepth), "")},
+	{regexp.MustCompile(`^expression (node )?count exceeds limit`), says(fmt.Sprintf("too large: at most %d names, values and calls, with macros written out", MaxNodes), "")},
+	{regexp.MustCompile(`^reserved identifier: (.*)`), (*diagnosis).reserved},
+	{regexp.MustCompile(`^expected type '(.*)' but found '(.*)'$`), (*diagnosis).mixedTypes},
+	{regexp.MustCompile(`^undefined field '(.*)'`), (*diagnosis).undefinedField},
+	{regexp.MustCompile(`^Syntax error: (?s)(.*)`), (*diagnosis).syntax},
+}
+
+func says(message, hint string) func(*diagnosis, complaint) finding {
+	return func(*diagnosis, complaint) finding { return finding{message: message, hint: hint} }
+}
+
+// explain gives one finding for each slip of the author, in the order of the text.
+func (d *diagnosis) explain(issues *cel.Issues) []finding {
+	var findings []finding
+	for _, e := range issues.Errors() {
+		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}
+		f := d.finding(c)
+		if !slices.ContainsFunc(findings, func(other finding) bool { return sameSlip(f, other) }) {
+			findings = append(findings, f)
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b finding) int {
+		if a.line != b.line {
+			return a.line - b.line
+		}
+		return a.column - b.column
+	})
+	return findings
+}
+
+// sameSlip reports whether one slip caused both: the parser and the checker go on after an error and stumble again.
+func sameSlip(a, b finding) bool {
+	return a.message == b.message && a.hint == b.hint && a.hint == clockHint ||
+		strings.HasPrefix(a.message, syntaxMessage) && strings.HasPrefix(b.message, syntaxMessage) ||
+		a == b
+}
+
+func (d *diagnosis) finding(c complaint) finding {
+	f := finding{message: typeName(c.words)}
+	for _, r := range remedies {
+		if caught := r.pattern.FindStringSubmatch(c.words); caught != nil {
+			c.caught = caught
+			f = r.explain(d, c)
+			break
+		}
+	}
+	if f.line == 0 {
+		f.line, f.column = max(c.line, 1), d.nameStart(c)+1
+	}
+	return f
+}
+
+// nameStart is where the name of a function begins, for a complaint that points at its opening parenthesis.
+func (d *diagnosis) nameStart(c complaint) int {
+	lines := strings.Split(d.text, "\n")
+	if c.line < 1 || c.line > len(lines) {
+		return c.column
+	}
+	line := []rune(lines[c.line-1])
+	if c.column >= len(line) || line[c.column] != '(' {
+		return c.column
+	}
+	start := c.column
+	for start > 0 && isNameRune(line[start-1]) {
+		start--
+	}
+	return start
+}
+
+func isNameRune(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// after is the text from the complaint on.
+func (d *diagnosis) after(c complaint) string {
+	lines := strings.SplitAfter(d.text, "\n")
+	if c.line < 1 || c.line > len(lines) {
+		return ""
+	}
+	line := []rune(lines[c.line-1])
+	return string(line[min(c.column, len(line)):]) + strings.Join(lines[c.line:], "")
+}
+
+// before is the line up to the complaint.
+func (d *diagnosis) before(c complaint) string {
+	lines := strings.Split(d.text, "\n")
+	if c.line < 1 || c.line > len(lines) {
+		return ""
+	}
+	line := []rune(lines[c.line-1])
+	return string(line[:min(c.column, len(line))])
+}
+
+// lint finds what cel-go lets pass and we do not.
+func (d *diagnosis) lint() []finding {
+	var findings []finding
+	add := func(e ast.Expr, message, hint string) {
+		at := d.tree.SourceInfo().GetStartLocation(e.ID())
+		findings = append(findings, finding{message: message, hint: hint, line: at.Line(), column: at.Column() + 1})
+	}
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			c := e.AsComprehension()
+			for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
+				if name == objectVariable || name == variablesVariable {
+					add(e, "a loop variable cannot be called "+name, "give it another name, such as o")
+				}
+			}
+		case ast.SelectKind:
+			s := e.AsSelect()
+			if s.IsTestOnly() && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == variablesVariable {
+				add(e, "a variable is always there", "use variables."+s.FieldName()+" itself")
+			}
+		}
+	}))
+	return findings
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// ErrDeadline is wrapped by Facts.Err when the expressions took too long.
+var ErrDeadline = errors.New("took too long")
+
+// Evaluator asks rules about objects, one at a time: each goroutine has its own. What an evaluation needs is kept from
+// one to the next, which is half of its cost otherwise.
+type Evaluator struct {
+	ctx      context.Context
+	deadline time.Duration
+	input    input
+	frame    *interpreter.ExecutionFrame
+	watch    *watch // nil until an expression with a loop comes along
+	last     error  // many objects fail alike: they share the error
+}
+
+// watch interrupts a frame. Its timer runs only while an expression with a loop does.
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// NewEvaluator gives an Evaluator whose evaluations end when ctx does. Close it after use.
+func (c *Compiler) NewEvaluator(ctx context.Context) *Evaluator {
+	return &Evaluator{ctx: ctx, deadline: c.deadline}
+}
+
+// Close lets go of what the Evaluator holds.
+func (e *Evaluator) Close() {
+	if e.frame != nil {
+		e.frame.Close()
+		e.frame = nil
+	}
+	if e.watch != nil {
+		e.watch.timer.Stop()
+		e.watch.cancel(nil)
+		e.watch = nil
+	}
+}
+
+// Facts says what the rule says about the object, which is not changed and not held on to. It never fails: what goes
+// wrong is Facts.Err. The order is selector, eligible, startTime, ttlExpression, and a no ends it.
+func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
+	if !r.selects(object) {
+		return policy.Facts{}
+	}
+	e.input.object = object
+	facts, err := e.judge(r)
+	e.input.object = nil
+	if err != nil {
+		return policy.Facts{Selected: true, Err: e.shared(err)}
+	}
+	return facts
+}
+
+func (e *Evaluator) judge(r *Rule) (policy.Facts, error) {
+	facts := policy.Facts{Selected: true}
+	if err := e.begin(r.loops); err != nil {
+		return facts, err
+	}
+	if r.loops {
+		defer e.end()
+	}
+	var err error
+	if facts.Eligible, err = ask(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
+		return facts, err
+	}
+	if facts.Start, err = ask(e, r.startTime, start, toTime); err != nil || r.ttlExpression == nil {
+		return facts, err
+	}
+	facts.TTL, err = ask(e, r.ttlExpression, lifetime, toTTL)
+	return facts, err
+}
+
+// ask runs one expression and reads what it gives.
+func ask[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T, error)) (T, error) {
+	v, _, err := p.run.Eval(e.frame)
+	if err == nil {
+		var answer T
+		if answer, err = read(v); err == nil {
+			return answer, nil
+		}
+	}
+	var none T
+	return none, e.explain(wants, err)
+}
+
+// begin makes the frame ready, and starts the clock if there is a loop.
+//
+// The frame is used again and again, which cel-go's own Program.ContextEval does not do: there, each evaluation makes a
+// context and its bookkeeping. A frame that was interrupted stays interrupted, so end throws it away.
+func (e *Evaluator) begin(loops bool) (err error) {
+	if e.frame == nil {
+		if e.frame, err = interpreter.NewExecutionFrame(&e.input); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !loops:
+		return nil
+	case e.watch != nil:
+		e.watch.timer.Reset(e.deadline)
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(e.ctx)
+	timer := time.AfterFunc(e.deadline, func() { cancel(ErrDeadline) })
+	e.watch = &watch{ctx: ctx, cancel: cancel, timer: timer}
+	return e.frame.SetContext(ctx, interruptFrequency)
+}
+
+func (e *Evaluator) end() {
+	if !e.watch.timer.Stop() || e.watch.ctx.Err() != nil {
+		e.Close()
+	}
+}
+
+// explain says which expression failed, why, and what to write.
+func (e *Evaluator) explain(wants result, err error) error {
+	if errors.Is(err, interpreter.InterruptError{}) {
+		cause := context.Cause(e.watch.ctx)
+		if errors.Is(cause, ErrDeadline) {
+			return fmt.Errorf("%s: %w: more than %s", wants.field(), ErrDeadline, e.deadline)
+		}
+		return fmt.Errorf("%s: %w", wants.field(), cause)
+	}
+	text := wants.field() + ": " + typeName(err.Error())
+	switch {
+	case strings.Contains(text, "no such key: "):
+		text += "; where a field can be absent write .?field or has()"
+	case strings.HasSuffix(text, "no such overload"):
+		text += "; a time in an object is text: timestamp(object.metadata.creationTimestamp)"
+	}
+	return shorten(text)
+}
+
+// shared gives the error of the object before, if it says the same.
+func (e *Evaluator) shared(err error) error {
+	if e.last == nil || e.last.Error() != err.Error() {
+		e.last = err
+	}
+	return e.last
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Expression is one compiled expression of any type, for tests.
+type Expression struct {
+	program *program
+	common  cel.Program // the same with cel-go's own adapter
+}
+
+// Expression compiles a text of any type.
+func (c *Compiler) Expression(text string) (*Expression, bool) {
+	s := c.scope(nil)
+	checked, findings := c.check(text, anything, s)
+	if len(findings) > 0 {
+		return nil, false
+	}
+	p, findings := plan(s.env, checked)
+	if len(findings) > 0 {
+		return nil, false
+	}
+	env, err := c.env.Extend(cel.CustomTypeAdapter(types.DefaultTypeAdapter))
+	if err != nil {
+		return nil, false
+	}
+	common, err := env.Program(checked)
+	if err != nil {
+		return nil, false
+	}
+	return &Expression{program: p, common: common}, true
+}
+
+// Value evaluates the expression the way rules do.
+func (e *Expression) Value(object map[string]any) (ref.Val, error) {
+	v, _, err := e.program.run.Eval(&input{object: object})
+	return v, err
+}
+
+// CommonValue evaluates the expression with cel-go's own adapter.
+func (e *Expression) CommonValue(object map[string]any) (ref.Val, error) {
+	v, _, err := e.common.Eval(&input{object: object})
+	return v, err
+}
+
+// Part is what is left of the object when only what the expression reads is kept.
+func (e *Expression) Part(object map[string]any) map[string]any {
+	part, _ := project(object, e.program.fields).(map[string]any)
+	return part
+}
+
+// Fields are the paths that the expression reads.
+func (e *Expression) Fields() []string { return e.program.fields.paths() }
+
+func project(v any, f *fields) any {
+	if f.whole {
+		return v
+	}
+	every := f.below[anyField]
+	switch x := v.(type) {
+	case map[string]any:
+		part := map[string]any{}
+		for name, value := range x {
+			below := &fields{}
+			if every != nil {
+				below.add(every)
+			}
+			if named := f.below[name]; named != nil {
+				below.add(named)
+			} else if every == nil {
+				continue
+			}
+			part[name] = project(value, below)
+		}
+		return part
+	case []any:
+		part := make([]any, len(x))
+		for i, value := range x {
+			below := every
+			if below == nil {
+				below = &fields{}
+			}
+			part[i] = project(value, below)
+		}
+		return part
+	}
+	return v
+}
+
+// CompiledCount is how many expressions the Compiler remembers.
+func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }

@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestFacts(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)
+	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
+	selecting := func(value string) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) {
+			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": value}}
+		}
+	}
+	startTime := func(text string) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) { r.StartTime = text }
+	}
+	ttl := func(text string) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) { r.TTLExpression = text }
+	}
+	with := func(f policy.Facts, ttl time.Duration) policy.Facts {
+		f.TTL = ttl
+		return f
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.Rule)
+		want   policy.Facts
+		err    string // the end of Facts.Err or all of it
+	}{
+		"a finished Job":                       {func(*v1alpha1.Rule) {}, eligible, ""},
+		"a selector that matches":              {selecting("data"), eligible, ""},
+		"a selector that does not":             {selecting("web"), policy.Facts{}, ""},
+		"an empty selector selects everything": {func(r *v1alpha1.Rule) { r.Target.Selector = &metav1.LabelSelector{} }, eligible, ""},
+		"not eligible: nothing else is asked": {func(r *v1alpha1.Rule) {
+			r.Eligible, r.StartTime, r.TTLExpression = "false", "object.nothing", "object.nothing"
+		}, policy.Facts{Selected: true}, ""},
+		"not selected: nothing is asked": {func(r *v1alpha1.Rule) {
+			selecting("web")(r)
+			r.Eligible = "object.nothing"
+		}, policy.Facts{}, ""},
+		"eligible of no bool":      {func(r *v1alpha1.Rule) { r.Eligible = "object.kind" }, policy.Facts{}, "eligible: gave string, wants bool"},
+		"eligible of null":         {func(r *v1alpha1.Rule) { r.Eligible = "dyn(null)" }, policy.Facts{}, "eligible: gave null, wants bool"},
+		"a missing field":          {func(r *v1alpha1.Rule) { r.Eligible = "object.status.nothing == 'x'" }, policy.Facts{}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
+		"a time that is text":      {func(r *v1alpha1.Rule) { r.Eligible = "object.metadata.creationTimestamp + days(1) > timestamp(0)" }, policy.Facts{}, "eligible: no such overload; a time in an object is text: timestamp(object.metadata.creationTimestamp)"},
+		"a division by zero":       {func(r *v1alpha1.Rule) { r.Eligible = "1 / (object.status.succeeded - 1) == 1" }, policy.Facts{}, "eligible: division by zero"},
+		"startTime as timestamp":   {startTime("timestamp(object.status.completionTime)"), eligible, ""},
+		"startTime as text":        {startTime("object.status.completionTime"), eligible, ""},
+		"startTime as option":      {startTime("object.?status.?completionTime"), eligible, ""},
+		"startTime none":           {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
+		"startTime empty":          {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime garbage":        {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime null":           {startTime("dyn(null)"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
+		"startTime option of null": {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
+		"startTime a number":       {startTime("object.status.succeeded"), policy.Facts{}, "startTime: gave int, wants timestamp or optional(timestamp)"},
+		"startTime an error":       {startTime("timestamp(object.metadata.name)"), policy.Facts{}, `startTime: invalid RFC 3339 timestamp "report"`},
+		"ttl as duration":          {ttl("duration('90m')"), with(eligible, 90*time.Minute), ""},
+		"ttl in days":              {ttl("failed(object) ? days(7) : days(1)"), with(eligible, 24*time.Hour), ""},
+		"ttl in half days":         {ttl("days(0.5)"), with(eligible, 12*time.Hour), ""},
+		"ttl at once":              {ttl("duration('0s')"), eligible, ""},
+		"ttl as text":              {ttl("object.metadata.?annotations[?'ttl'].orValue('1d12h')"), with(eligible, 36*time.Hour), ""},
+		"ttl as option":            {ttl("optional.of(days(2))"), with(eligible, 48*time.Hour), ""},
+		"ttl none is never":        {ttl("optional.none()"), with(eligible, policy.NeverTTL), ""},
+		"ttl negative":             {ttl("duration('-1ns')"), policy.Facts{}, "ttlExpression: gave -1ns, and a time to live cannot be negative"},
+		"ttl garbage":              {ttl("'soon'"), policy.Facts{}, `ttlExpression: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"ttl empty":                {ttl("''"), policy.Facts{}, "ttlExpression: empty; write a duration such as 30m, 7d or 0s"},
+		"ttl null":                 {ttl("dyn(null)"), policy.Facts{}, "ttlExpression: gave null, wants duration or optional(duration)"},
+		"ttl too long":             {ttl("days(200000)"), policy.Facts{}, "ttlExpression: days(): 200000 days are more than 292 years"},
+		"ttl of no number":         {ttl("days(0.0/0.0)"), policy.Facts{}, "ttlExpression: days(): NaN days are no span of time below 292 years"},
+		"ttl of dynamic text":      {ttl("days(dyn('7'))"), policy.Facts{}, "ttlExpression: no such overload: days(string)"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			tc.change(&r)
+			got := factsOf(t, r, object(t, "job-complete"))
+			if tc.err != "" {
+				tc.want = policy.Facts{Selected: true, Err: got.Err}
+				if got.Err == nil || got.Err.Error() != tc.err {
+					t.Errorf("got error %v, want %s", got.Err, tc.err)
+				}
+			} else if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			if got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestVariables(t *testing.T) {
+	variables := []v1alpha1.Variable{
+		{Name: "done", Expression: "finished(object)"},
+		{Name: "at", Expression: "variables.done ? finishedAt(object) : optional.none()"},
+		{Name: "names", Expression: "object.status.?conditions.orValue([]).map(c, c.type)"},
+		{Name: "both", Expression: "variables.names + variables.names"},
+		{Name: "object", Expression: "object.metadata"},
+	}
+	tests := map[string]string{
+		"used once":                       "variables.done",
+		"used twice":                      "variables.done && variables.done",
+		"one through another":             "variables.at.hasValue() && variables.at == finishedAt(object)",
+		"in a loop":                       "['Complete'].all(n, n in variables.names && n in variables.both)",
+		"a name that is also a loop's":    "['Complete'].all(done, variables.done && done in variables.names && variables.done)",
+		"a name that is also an object's": "variables.object.name == object.metadata.name && variables.object == object.metadata",
+		"all of them, often":              "size(variables.both) == 2 * size(variables.names) && variables.both == variables.names + variables.names",
+		"not asked where not needed":      "true || variables.names[7] == '' || variables.names[8] == ''",
+	}
+	c := newCompiler(t)
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			r.Eligible = text
+			got := mustCompile(t, c, r, variables...).Facts(t.Context(), object(t, "job-complete"))
+			if got.Err != nil || !got.Eligible {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// slowObject makes "object.list.all(a, object.list.all(b, ...))" take minutes.
+func slowObject(t testing.TB) map[string]any {
+	list := make([]any, 30000)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	slow := object(t, "job-complete")
+	slow["list"] = list
+	return slow
+}
+
+const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b >= 0))"
+
+func TestDeadline(t *testing.T) {
+	c, err := engine.NewCompiler(engine.Options{EvalDeadline: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rule()
+	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
+	compiled := mustCompile(t, c, r)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	for range 3 {
+		got := e.Facts(compiled, slowObject(t))
+		if !errors.Is(got.Err, engine.ErrDeadline) || got.Err.Error() != "startTime: took too long: more than 100ms" {
+			t.Fatalf("got %+v", got)
+		}
+		if got.Eligible || !got.Start.IsZero() {
+			t.Errorf("facts beside an error: %+v", got)
+		}
+		// The evaluator is as good as new after an interruption.
+		quick := object(t, "job-complete")
+		quick["list"] = []any{int64(1), int64(2)}
+		if got := e.Facts(compiled, quick); got.Err != nil || got.Start.IsZero() {
+			t.Fatalf("after the deadline: %+v", got)
+		}
+	}
+}
+
+func TestCancelledContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("the controller stops")
+	cancel(stopped)
+	r := rule()
+	r.Eligible = slowExpression
+	got := mustCompile(t, newCompiler(t), r).Facts(ctx, slowObject(t))
+	if !errors.Is(got.Err, stopped) || errors.Is(got.Err, engine.ErrDeadline) {
+		t.Errorf("got %v", got.Err)
+	}
+}
+
+// bomb is a value that panics when it is looked at.
+type bomb struct{}
+
+func (bomb) ConvertToNative(reflect.Type) (any, error) { panic("boom") }
+func (bomb) ConvertToType(ref.Type) ref.Val            { panic("boom") }
+func (bomb) Equal(ref.Val) ref.Val                     { panic("boom") }
+func (bomb) Type() ref.Type                            { return types.IntType }
+func (bomb) Value() any                                { panic("boom") }
+
+func TestPanicIsAnError(t *testing.T) {
+	r := rule()
+	r.Eligible = "[1].all(x, object.bomb == x)"
+	compiled := mustCompile(t, newCompiler(t), r)
+	e := newCompiler(t).NewEvaluator(t.Context())
+	defer e.Close()
+	bad := object(t, "job-complete")
+	bad["bomb"] = bomb{}
+	if got := e.Facts(compiled, bad); got.Err == nil || got.Err.Error() != "eligible: internal error: boom" || got.Eligible {
+		t.Errorf("got %+v", got)
+	}
+	good := object(t, "job-complete")
+	good["bomb"] = int64(1)
+	if got := e.Facts(compiled, good); got.Err != nil || !got.Eligible {
+		t.Errorf("after the panic: %+v", got)
+	}
+}
+
+func TestErrorsAreShort(t *testing.T) {
+	r := rule()
+	r.StartTime = "object.long"
+	o := object(t, "job-complete")
+	o["long"] = strings.Repeat("ä", 100000)
+	if got := factsOf(t, r, o); got.Err == nil || len(got.Err.Error()) > 256 {
+		t.Errorf("got %d bytes", len(got.Err.Error()))
+	}
+}
+
+// TestObjectIsLeftAlone: objects come from a shared cache.
+func TestObjectIsLeftAlone(t *testing.T) {
+	r := rule()
+	r.Eligible = "object.status.conditions.sortBy(c, c.type)[0].type != '' && cel.bind(l, object.status.conditions, size(l + [1]) > 1)"
+	o := object(t, "job-complete")
+	factsOf(t, r, o)
+	if diff := cmp.Diff(object(t, "job-complete"), o); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFactsDoNotDependOnTheRun: Go's maps are in another order each time.
+func TestFactsDoNotDependOnTheRun(t *testing.T) {
+	r := rule()
+	r.StartTime = "object.times[object.times.map(k, k)[0]]"
+	compiled := mustCompile(t, newCompiler(t), r)
+	o := object(t, "job-complete")
+	o["times"] = map[string]any{"b": "2026-01-02T00:00:00Z", "a": "2026-01-01T00:00:00Z", "c": "2026-01-03T00:00:00Z", "d": "2026-01-04T00:00:00Z"}
+	for range 100 {
+		if got := compiled.Facts(t.Context(), o); got.Err != nil || got.Start.Day() != 1 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+}

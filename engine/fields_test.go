@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+func TestFields(t *testing.T) {
+	tests := map[string]struct {
+		expression string
+		want       []string
+	}{
+		"a constant reads nothing":                    {"true", nil},
+		"the object itself is everything":             {"object == object", []string{"*"}},
+		"a field":                                     {"object.status.phase == 'x'", []string{"status.phase"}},
+		"a key is written in brackets":                {"object.metadata.?labels[?'a/b'].orValue('') == ''", []string{"metadata.labels['a/b']"}},
+		"presence reads the field":                    {"has(object.status.conditions)", []string{"status.conditions"}},
+		"a loop reads what it looks at":               {"object.status.conditions.exists(c, c.type == 'a' && c.status == 'True')", []string{"status.conditions.*.status", "status.conditions.*.type"}},
+		"a filter reads what is taken from it":        {"object.status.conditions.filter(c, c.type == 'a')[0].reason == 'x'", []string{"status.conditions.*.reason", "status.conditions.*.type"}},
+		"keys of a map":                               {"object.metadata.labels.exists(k, k == 'a')", []string{"metadata.labels.*"}},
+		"a bound value":                               {"cel.bind(m, object.metadata, m.name == 'a' && m.namespace == 'b')", []string{"metadata.name", "metadata.namespace"}},
+		"both branches":                               {"(object.a ? object.b : object.c).d == 1", []string{"a", "b.d", "c.d"}},
+		"an unknown index reads every element":        {"object.a[object.b] == 1", []string{"a.*", "b"}},
+		"an unknown index into the object":            {"object[object.a].b == 1", []string{"*.b", "a"}},
+		"size reads the whole list":                   {"size(object.a) > 0", []string{"a"}},
+		"the first element":                           {"object.a.first().?b == optional.of(1)", []string{"a.*.b"}},
+		"finished reads kind and status":              {"finished(object)", []string{"apiVersion", "kind", "status"}},
+		"finished of a part":                          {"finished(object.spec.inner)", []string{"spec.inner.apiVersion", "spec.inner.kind", "spec.inner.status"}},
+		"condition reads conditions":                  {"condition(object, 'Ready')", []string{"status.conditions"}},
+		"controllerOf reads owners":                   {"controllerOf(object).hasValue()", []string{"metadata.ownerReferences"}},
+		"days reads its argument":                     {"days(int(object.a))", []string{"a"}},
+		"a value that is not zero is read":            {"optional.ofNonZeroValue(object.a).hasValue()", []string{"a"}},
+		"a global name behind a loop variable":        {"[1].exists(x, .object.a == x)", []string{"a"}},
+		"an object handed to a function is all of it": {"string(object) == ''", []string{"*"}},
+	}
+	c := newCompiler(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, ok := c.Expression(tc.expression)
+			if !ok {
+				t.Fatal("does not compile")
+			}
+			if diff := cmp.Diff(tc.want, e.Fields()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// same compares two results. Two errors are the same whatever they say.
+func same(v1 ref.Val, err1 error, v2 ref.Val, err2 error) bool {
+	if err1 != nil || err2 != nil {
+		return (err1 != nil) == (err2 != nil)
+	}
+	return types.Equal(v1, v2) == types.True || types.Format(v1) == types.Format(v2)
+}
+
+// stable reports whether an evaluation gives the same again and again. Those that loop over a map made by the expression
+// itself do not: cel-go keeps no order there.
+func stable(evaluate func(map[string]any) (ref.Val, error), object map[string]any) bool {
+	first, err := evaluate(object)
+	for range 300 {
+		if again, errAgain := evaluate(object); !same(first, err, again, errAgain) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestFieldsAreEnough evaluates random expressions on random objects, whole and cut to the fields read.
+func TestFieldsAreEnough(t *testing.T) {
+	c := newCompiler(t)
+	compiled, errors := 0, 0
+	for seed := range uint64(6000) {
+		r := &random{Rand: rand.New(rand.NewPCG(seed, 1))}
+		text := r.expression(1 + r.IntN(3))
+		e, ok := c.Expression(text)
+		if !ok {
+			continue
+		}
+		compiled++
+		for range 4 {
+			whole := r.object(4)
+			v1, err1 := e.Value(whole)
+			v2, err2 := e.Value(e.Part(whole))
+			if err1 != nil {
+				errors++
+			}
+			if !same(v1, err1, v2, err2) && stable(e.Value, whole) {
+				t.Fatalf("%s\nreads %v\nobject %v\ngives  %v, %v\non its part %v\ngives  %v, %v", text, e.Fields(), whole, v1, err1, e.Part(whole), v2, err2)
+			}
+		}
+	}
+	t.Logf("%d expressions compiled; %d of %d evaluations failed", compiled, errors, compiled*4)
+	if compiled < 2000 {
+		t.Errorf("only %d expressions compiled", compiled)
+	}
+}
+
+func FuzzFields(f *testing.F) {
+	for _, text := range seedExpressions {
+		f.Add(text, `{"status":{"conditions":[{"type":"a","status":"True"}],"phase":"x"},"metadata":{"labels":{"a":"b"}}}`)
+	}
+	c := newCompiler(f)
+	f.Fuzz(func(t *testing.T, text, data string) {
+		e, ok := c.Expression(text)
+		var whole map[string]any
+		if !ok || utiljson.Unmarshal([]byte(data), &whole) != nil {
+			t.Skip()
+		}
+		v1, err1 := e.Value(whole)
+		v2, err2 := e.Value(e.Part(whole))
+		if !same(v1, err1, v2, err2) && stable(e.Value, whole) {
+			t.Errorf("%s\nreads %v\nobject %v\ngives  %v, %v\non its part\ngives  %v, %v", text, e.Fields(), whole, v1, err1, v2, err2)
+		}
+	})
+}

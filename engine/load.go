@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Load compiles every rule of a policy, gives each its Key and adds the problems found to the policy. It gives the
+// compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
+// policy must not be in a Book yet.
+func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
+	programs := map[string]*Rule{}
+	var problems []policy.Problem
+	for _, r := range p.Rules {
+		program, found := c.compileRule(r, p.Variables)
+		for _, problem := range found {
+			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
+				problems = append(problems, problem)
+			}
+		}
+		if program == nil || r.Invalid() {
+			program = c.selection(r.Spec.Target)
+		}
+		if program != nil {
+			r.Key = program.Key()
+			programs[r.Key] = program
+		}
+	}
+	p.AddProblems(problems...)
+	return programs
+}
+
+func (c *Compiler) compileRule(r *policy.Rule, variables []v1alpha1.Variable) (*Rule, []policy.Problem) {
+	if r.Spec.Eligible == "" || r.Spec.StartTime == "" {
+		return nil, nil // said already
+	}
+	return c.Rule(r.Spec, variables, fmt.Sprintf("spec.rules[%d]", r.Index))
+}
+
+// selection gives a rule that selects what the target does, or every subject of the kind when its selector cannot be
+// understood, and says nothing more. It is nil when even the kind is unknown.
+func (c *Compiler) selection(target v1alpha1.Target) *Rule {
+	nothing := v1alpha1.Rule{Target: target, Eligible: "false", StartTime: "object.metadata.creationTimestamp"}
+	if rule, problems := c.Rule(nothing, nil, ""); len(problems) == 0 {
+		return rule
+	}
+	nothing.Target.Selector = nil
+	if rule, problems := c.Rule(nothing, nil, ""); len(problems) == 0 {
+		return rule
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const clockHint = "(startTime and ttl say everything about time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
+	"write startTime: object.metadata.creationTimestamp and ttl: 24h)"
+
+// TestProblemsOfExpressions holds every text that an author may see against the library that causes it.
+func TestProblemsOfExpressions(t *testing.T) {
+	tests := map[string]struct {
+		eligible string
+		want     []string // without the path
+	}{
+		"a field without its object":           {"status.phase == 'x'", []string{`1:1: unknown name "status" (did you mean object.status?)`}},
+		"a misspelt field without its object":  {"finished(object)\n && statu.x", []string{`2:5: unknown name "statu" (did you mean object.status?)`}},
+		"another system's name of the object":  {"self.x", []string{`1:1: unknown name "self" (did you mean object?)`}},
+		"a misspelt object":                    {"objekt.x", []string{`1:1: unknown name "objekt" (did you mean object?)`}},
+		"text without quotes":                  {"object.status.phase == Succeeded", []string{`1:24: unknown name "Succeeded" (text stands in quotes: 'Succeeded')`}},
+		"a label key after a dot":              {"object.metadata.labels.a/b == 'x'", []string{`1:26: unknown name "b" (a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue(''))`}},
+		"a reserved word":                      {"namespace == 'x'", []string{`1:1: "namespace" is a reserved word (did you mean object.metadata.namespace?)`}},
+		"now":                                  {"now > object.x", []string{"1:1: there is no clock in CEL " + clockHint}},
+		"now()":                                {"now() > 3", []string{"1:1: there is no clock in CEL " + clockHint}},
+		"time.now()":                           {"time.now()", []string{"1:1: there is no clock in CEL " + clockHint}},
+		"timestamp.now()":                      {"timestamp.now() > object.x", []string{"1:1: there is no clock in CEL " + clockHint}},
+		"a misspelt function":                  {"finishd(object)", []string{"1:1: unknown function finishd() (did you mean finished(object)?)"}},
+		"a function in the wrong case":         {"Finished(object)", []string{"1:1: unknown function Finished() (did you mean finished(object)?)"}},
+		"a misspelt library function":          {"object.a.startWith('x')", []string{"1:10: unknown function startWith() (did you mean startsWith()?)"}},
+		"an unknown function":                  {"object.status.foo()", []string{"1:15: unknown function foo() (docs/cel.md lists the functions)"}},
+		"our function called on the object":    {"object.finished()", []string{"1:8: finished does not take dyn.() (write finished(object))"}},
+		"our function without arguments":       {"finished()", []string{"1:1: finished does not take () (write finished(object))"}},
+		"days of text":                         {"days('7') > days(1)", []string{"1:1: days does not take (string) (write days(n))"}},
+		"days in a duration":                   {"days(1) > duration('7d')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (write days(7); in a rule, ttl: 7d says it too)"}},
+		"days and hours in a duration":         {"days(1) > duration('1d12h')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (write days(1) + duration('12h'); in a rule, ttl: 1d12h says it too)"}},
+		"nonsense in a duration":               {"days(1) > duration('soon')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (for days write days(7))"}},
+		"nonsense in a timestamp":              {"timestamp('soon') == timestamp(object.x)", []string{"1:11: this is not a time (write it in RFC 3339, such as timestamp('2026-03-01T12:00:00Z'))"}},
+		"a bad regular expression":             {"object.x.matches('(')", []string{"1:18: this is not a regular expression (the syntax is RE2; a backslash is doubled in CEL text, or write r'...')"}},
+		"has() of a key":                       {"has(object.metadata.labels['a'])", []string{"1:27: has() takes a field, such as has(object.status.phase) (for a key write object.metadata.labels[?'a'].hasValue(), or 'a' in object.metadata.labels)"}},
+		"has() of the object":                  {"has(object)", []string{"1:5: has() takes a field, such as has(object.status.phase) (the object is always there)"}},
+		"has() of a variable":                  {"has(variables.done)", []string{"1:4: a variable is always there (use variables.done itself)"}},
+		"a single =":                           {"object.status.phase = 'x'", []string{"1:21: cannot be read: a single = (== compares)"}},
+		"an expression that ends too early":    {"object.a &&", []string{"1:12: cannot be read: it ends too early (something is missing after the last operator or parenthesis)"}},
+		"a missing parenthesis":                {"finished(object", []string{"1:16: cannot be read: missing ')' at the end"}},
+		"a time as text in a sum":              {"'x' + timestamp('2026-01-01T00:00:00Z') == 1", []string{"1:5: + does not take (string, timestamp) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
+		"text and number":                      {"'a' == 1", []string{"1:5: == does not take (string, int) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"in something that is no list":         {"object.x in 3", []string{"1:10: in does not take (dyn, int) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
+		"a list of several types":              {"object.x in [1, 'a']", []string{"1:17: string beside int: the elements of a list or map have one type (dyn(...) around each makes it one)"}},
+		"three loops inside each other":        {"object.x.all(a, a.all(b, b.all(c, c)))", []string{"1:28: too many loops inside each other: at most two of all, exists, map, filter and the like"}},
+		"a loop too many through a variable":   {"object.x.all(a, variables.loops)", []string{"1:1: with its variables written out: comprehension exceeds nesting limit (a variable that loops counts as a loop where it is used; at most two may stand inside each other)"}},
+		"a loop variable called object":        {"object.x.exists(object, object.y)", []string{"1:16: a loop variable cannot be called object (give it another name, such as o)"}},
+		"a misspelt variable":                  {"variables.don", []string{`1:1: unknown variable "don" (did you mean variables.done?)`}},
+		"an unknown variable":                  {"variables.whatever", []string{`1:1: unknown variable "whatever" (declared before this are: done, loops)`}},
+		"variables as an object":               {"variables.?done", []string{"1:1: variables is not an object (write variables.NAME)"}},
+		"the wrong result":                     {"days(7)", []string{"1:1: gives duration, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"an optional bool":                     {"optional.of(true)", []string{"1:1: gives optional(bool), but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"two mistakes":                         {"statu.x == 1 ||\n  finishd(object)", []string{`1:1: unknown name "statu" (did you mean object.status?)`, "2:3: unknown function finishd() (did you mean finished(object)?)"}},
+		"more characters than 10240":           {"'" + strings.Repeat("x", 10240) + "' == ''", []string{"1:1: the expression is longer than 10240 characters"}},
+		"more than 100 parentheses in a row":   {strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200), []string{"1:1: nested too deeply: at most 100 calls, operators and parentheses inside each other"}},
+		"blanks alone":                         {"  ", []string{"missing (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"a regular expression that is too big": {"object.x.matches('(a{900}){900}')", []string{"1:18: this is not a regular expression (the syntax is RE2; a backslash is doubled in CEL text, or write r'...')"}},
+	}
+	c := newCompiler(t)
+	variables := []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}, {Name: "loops", Expression: "object.a.all(x, object.b.all(y, x == y))"}}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			r.Eligible = tc.eligible
+			compiled, problems := c.Rule(r, variables, "spec.rules[0]")
+			if compiled != nil {
+				t.Fatal("compiles")
+			}
+			var got []string
+			for _, p := range problems {
+				text := strings.TrimPrefix(p.String(), "spec.rules[0].eligible:")
+				got = append(got, strings.TrimPrefix(text, " "))
+			}
+			if strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestProblemsOfRules(t *testing.T) {
+	tests := map[string]struct {
+		change    func(*v1alpha1.Rule)
+		variables []v1alpha1.Variable
+		want      []string
+	}{
+		"every expression is reported at once": {
+			change: func(r *v1alpha1.Rule) { r.Eligible, r.StartTime, r.TTLExpression = "a", "1", "7" },
+			want: []string{
+				`spec.rules[0].eligible:1:1: unknown name "a" (did you mean object.a?)`,
+				"spec.rules[0].startTime:1:1: gives int, but startTime must give timestamp or optional(timestamp) (write a time, such as finishedAt(object) or object.metadata.creationTimestamp)",
+				"spec.rules[0].ttlExpression:1:1: gives int, but ttlExpression must give duration or optional(duration) (days(7) is seven days, duration('90s') ninety seconds)",
+			},
+		},
+		"a variable is reported where it stands, and its user is not": {
+			change:    func(r *v1alpha1.Rule) { r.Eligible = "variables.b" },
+			variables: []v1alpha1.Variable{{Name: "a", Expression: "true"}, {Name: "b", Expression: "variables.a && x"}},
+			want:      []string{`spec.variables[1].expression:1:16: unknown name "x" (did you mean object.x?)`},
+		},
+		"a variable cannot use a later one": {
+			change:    func(*v1alpha1.Rule) {},
+			variables: []v1alpha1.Variable{{Name: "a", Expression: "variables.b"}, {Name: "b", Expression: "true"}},
+			want:      []string{`spec.variables[0].expression:1:1: unknown variable "b" (declare it in spec.variables; a variable may use those before it)`},
+		},
+		"a variable declared twice": {
+			change:    func(*v1alpha1.Rule) {},
+			variables: []v1alpha1.Variable{{Name: "a", Expression: "true"}, {Name: "a", Expression: "false"}},
+			want:      []string{`spec.variables[1].expression:1:1: the name "a" is taken, or is no name (letters, digits and _, each name once)`},
+		},
+		"a selector that is none": {
+			change: func(r *v1alpha1.Rule) {
+				r.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+			},
+			want: []string{`spec.rules[0].target.selector: this is not a label selector: "Near" is not a valid label selector operator`},
+		},
+		"a Secret's data": {
+			change: func(r *v1alpha1.Rule) {
+				r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}
+				r.Eligible, r.StartTime = "object.type == 'Opaque' && size(object.data) > 0", "object.metadata.creationTimestamp"
+			},
+			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads data, type (judge by labels, annotations, ownerReferences or creationTimestamp)"},
+		},
+		"a Secret as a whole": {
+			change: func(r *v1alpha1.Rule) {
+				r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}
+				r.Eligible, r.StartTime = "string(object).contains('x')", "object.metadata.creationTimestamp"
+			},
+			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads all of it (judge by labels, annotations, ownerReferences or creationTimestamp)"},
+		},
+		"a Secret's metadata is fine": {
+			change: func(r *v1alpha1.Rule) {
+				r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}
+				r.Eligible, r.StartTime = "object.kind == 'Secret' && !controllerOf(object).hasValue()", "object.metadata.creationTimestamp"
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			tc.change(&r)
+			compiled, problems := newCompiler(t).Rule(r, tc.variables, "spec.rules[0]")
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+			if (compiled == nil) != (len(problems) > 0) {
+				t.Error("a rule and problems, or neither")
+			}
+		})
+	}
+}

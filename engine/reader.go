@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// alias is what a value may be: nodes of the object, or a list or map whose elements are. nil is a value that has
+// nothing of the object left in it, or whose part of the object is marked as read already.
+type alias struct {
+	nodes    []*fields
+	elements *alias
+}
+
+// or is a value that is one of both.
+func (a *alias) or(b *alias) *alias {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	either := &alias{nodes: slices.Clone(a.nodes), elements: a.elements.or(b.elements)}
+	for _, n := range b.nodes {
+		if !slices.Contains(either.nodes, n) {
+			either.nodes = append(either.nodes, n)
+		}
+	}
+	return either
+}
+
+// at is a field or element of the value.
+func (a *alias) at(name string) *alias {
+	if a == nil {
+		return nil
+	}
+	below := &alias{}
+	for _, n := range a.nodes {
+		below.nodes = append(below.nodes, n.at(name))
+	}
+	return below.or(a.elements)
+}
+
+// read marks everything the value may be as read.
+func (a *alias) read() {
+	if a == nil {
+		return
+	}
+	for _, n := range a.nodes {
+		n.whole = true
+	}
+	a.elements.read()
+}
+
+// reader finds the fields of the object that a checked expression reads, by running it on aliases in place of values.
+// It errs on the side of more: whatever it does not know reads all of its arguments.
+type reader struct {
+	object    *fields
+	functions map[string][]string // what our functions read of their first argument
+}
+
+// fieldsRead is the part of the object that the expression reads. Evaluation on that part alone gives the same result.
+func fieldsRead(e ast.Expr) *fields {
+	r := &reader{object: &fields{}, functions: map[string][]string{}}
+	for _, f := range Functions() {
+		if f.reads != nil {
+			r.functions[f.Name] = f.reads
+		}
+	}
+	r.run(e, nil).read()
+	return r.object
+}
+
+// locals are the variables that comprehensions bind, innermost last.
+type locals []local
+
+type local struct {
+	name  string
+	value *alias
+}
+
+func (l locals) with(name string, value *alias) locals {
+	return append(slices.Clip(l), local{name, value})
+}
+
+func (r *reader) ident(name string, vars locals) *alias {
+	for _, v := range slices.Backward(vars) {
+		if v.name == name {
+			return v.value
+		}
+	}
+	if strings.TrimPrefix(name, ".") == objectVariable {
+		return &alias{nodes: []*fields{r.object}}
+	}
+	return nil // the name of a type
+}
+
+func (r *reader) run(e ast.Expr, vars locals) *alias {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return r.ident(e.AsIdent(), vars)
+	case ast.SelectKind:
+		field := r.run(e.AsSelect().Operand(), vars).at(e.AsSelect().FieldName())
+		if e.AsSelect().IsTestOnly() {
+			return nil // that the field is in the tree keeps its presence
+		}
+		return field
+	case ast.ListKind:
+		return r.container(e.AsList().Elements(), vars)
+	case ast.MapKind:
+		var values []ast.Expr
+		for _, entry := range e.AsMap().Entries() {
+			r.run(entry.AsMapEntry().Key(), vars).read()
+			values = append(values, entry.AsMapEntry().Value())
+		}
+		return r.container(values, vars)
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			r.run(field.AsStructField().Value(), vars).read()
+		}
+	case ast.CallKind:
+		return r.call(e.AsCall(), vars)
+	case ast.ComprehensionKind:
+		return r.comprehension(e.AsComprehension(), vars)
+	}
+	return nil
+}
+
+// container is a list or map literal.
+func (r *reader) container(elements []ast.Expr, vars locals) *alias {
+	var one *alias
+	for _, e := range elements {
+		one = one.or(r.run(e, vars))
+	}
+	return &alias{elements: one}
+}
+
+func (r *reader) call(c ast.CallExpr, vars locals) *alias {
+	args := c.Args()
+	if c.IsMemberFunction() {
+		args = append([]ast.Expr{c.Target()}, args...)
+	}
+	switch name := c.FunctionName(); name {
+	case operators.Index, operators.OptIndex, operators.OptSelect:
+		return r.index(args, vars)
+	case operators.Conditional:
+		r.run(args[0], vars).read()
+		return r.oneOf(args[1:], vars)
+	case operators.Add, "or", "orValue", "value", "dyn", "optional.of":
+		return r.oneOf(args, vars)
+	case "hasValue":
+		r.oneOf(args, vars)
+		return nil
+	case "first", "last":
+		return r.oneOf(args, vars).at(anyField)
+	default:
+		return r.function(name, args, vars)
+	}
+}
+
+// index is a[i], a[?i] or a.?i.
+func (r *reader) index(args []ast.Expr, vars locals) *alias {
+	container := r.run(args[0], vars)
+	if args[1].Kind() == ast.LiteralKind {
+		if name, ok := args[1].AsLiteral().(types.String); ok {
+			return container.at(string(name))
+		}
+	}
+	r.run(args[1], vars).read()
+	return container.at(anyField)
+}
+
+func (r *reader) oneOf(args []ast.Expr, vars locals) *alias {
+	var one *alias
+	for _, a := range args {
+		one = one.or(r.run(a, vars))
+	}
+	return one
+}
+
+// function reads all of its arguments, but for our own functions, which say what they read of the first.
+func (r *reader) function(name string, args []ast.Expr, vars locals) *alias {
+	paths, ours := r.functions[name]
+	for i, a := range args {
+		v := r.run(a, vars)
+		if !ours || i > 0 || v == nil || v.elements != nil {
+			v.read()
+			continue
+		}
+		for _, n := range v.nodes {
+			for _, path := range paths {
+				n.path(path).whole = true
+			}
+		}
+	}
+	return nil
+}
+
+// rounds bounds the search for what a comprehension's accumulator may be. No macro needs more than two.
+const rounds = 8
+
+func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
+	element := r.run(c.IterRange(), vars).at(anyField)
+	inner := vars.with(c.IterVar(), element)
+	if c.HasIterVar2() {
+		inner = vars.with(c.IterVar(), nil).with(c.IterVar2(), element)
+	}
+	result := r.run(c.AccuInit(), vars)
+	for round := 0; ; round++ {
+		before, grown := result, r.object.count()
+		loop := inner.with(c.AccuVar(), result)
+		r.run(c.LoopCondition(), loop).read()
+		result = result.or(r.run(c.LoopStep(), loop))
+		if result.same(before) && r.object.count() == grown {
+			break
+		}
+		if round == rounds {
+			result.read()
+			break
+		}
+	}
+	return r.run(c.Result(), vars.with(c.AccuVar(), result))
+}
+
+// same reports whether two aliases stand for the same nodes.
+func (a *alias) same(b *alias) bool {
+	if a == nil || b == nil {
+		return a.empty() && b.empty()
+	}
+	return a == b || len(a.nodes) == len(b.nodes) && !slices.ContainsFunc(a.nodes, func(n *fields) bool {
+		return !slices.Contains(b.nodes, n)
+	}) && a.elements.same(b.elements)
+}
+
+func (a *alias) empty() bool { return a == nil || len(a.nodes) == 0 && a.elements.empty() }

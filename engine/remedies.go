@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	clockMessage = "there is no clock in CEL"
+	clockHint    = "startTime and ttl say everything about time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
+		"write startTime: object.metadata.creationTimestamp and ttl: 24h"
+	functionsHint = "docs/cel.md lists the functions"
+	syntaxMessage = "cannot be read"
+)
+
+// clockNames are what people call a clock.
+var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date"}
+
+// otherRoots are what other systems call the object.
+var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "request", "input"}
+
+// unknownName explains a name that nothing declares: of a function, a variable or a field without its object.
+func (d *diagnosis) unknownName(c complaint) finding {
+	name, after := c.caught[1], d.after(c)
+	switch {
+	case slices.Contains(clockNames, name), isClockCall.MatchString(after):
+		return finding{message: clockMessage, hint: clockHint}
+	case strings.HasPrefix(after, "("):
+		return d.unknownFunction(name)
+	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
+		return d.unknownVariable(after)
+	case slices.Contains(otherRoots, name), closest(name, []string{objectVariable}) != "":
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean object?"}
+	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
+	case strings.HasSuffix(d.before(c), "/"):
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue('')"}
+	}
+	if meant := closest(name, objectFields); meant != "" {
+		name = meant
+	}
+	return finding{message: fmt.Sprintf("unknown name %q", c.caught[1]), hint: fmt.Sprintf("did you mean object.%s?", name)}
+}
+
+// objectFields are the fields that most objects have.
+var objectFields = []string{"metadata", "spec", "status", "kind", "apiVersion", "data"}
+
+var isClockCall = regexp.MustCompile(`^(timestamp|date|time|Date|Time)\s*\.\s*now\b`)
+
+func startsUpper(name string) bool {
+	r, _ := utf8.DecodeRuneInString(name)
+	return unicode.IsUpper(r)
+}
+
+func (d *diagnosis) unknownFunction(name string) finding {
+	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
+	meant := closest(name, ourNames())
+	if meant == "" {
+		meant = closest(name, d.names)
+	}
+	if meant != "" {
+		f.hint = fmt.Sprintf("did you mean %s?", signatureOf(meant))
+	}
+	return f
+}
+
+func (d *diagnosis) unknownVariable(after string) finding {
+	match := used.FindStringSubmatch(after)
+	var declared []string
+	for _, v := range d.scope.variables {
+		declared = append(declared, v.name)
+	}
+	switch {
+	case match == nil:
+		return finding{message: "variables is not an object", hint: "write variables.NAME"}
+	case len(declared) == 0:
+		return finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declare it in spec.variables; a variable may use those before it"}
+	}
+	f := finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declared before this are: " + strings.Join(declared, ", ")}
+	if meant := closest(match[1], declared); meant != "" {
+		f.hint = fmt.Sprintf("did you mean variables.%s?", meant)
+	}
+	return f
+}
+
+// noOverload explains a function or operator that does not take these types.
+func (d *diagnosis) noOverload(c complaint) finding {
+	function, args := c.caught[1], typeName(c.caught[2])
+	symbol, isOperator := operators.FindReverse(function)
+	switch {
+	case symbol == "in":
+		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
+	case isOperator && symbol != "":
+		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args)}
+		if strings.Contains(args, "string") && (strings.Contains(args, "timestamp") || strings.Contains(args, "duration")) {
+			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
+		} else if symbol == "==" || symbol == "!=" {
+			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
+		}
+		return f
+	case slices.Contains(ourNames(), function):
+		return finding{message: fmt.Sprintf("%s does not take %s", function, args), hint: "write " + signatureOf(function)}
+	}
+	return finding{message: fmt.Sprintf("%s does not take %s", function, args)}
+}
+
+// badDuration explains duration('7d').
+func (d *diagnosis) badDuration(c complaint) finding {
+	f := finding{message: "this is not a duration in CEL, whose units are h, m, s, ms, us and ns", hint: "for days write days(7)"}
+	literal := quoted.FindStringSubmatch(d.after(c))
+	if literal == nil {
+		return f
+	}
+	ttl, err := policy.ParseTTL(literal[1])
+	if err != nil || ttl < policy.Day {
+		return f
+	}
+	f.hint = fmt.Sprintf("write days(%d)", ttl/policy.Day)
+	if rest := ttl % policy.Day; rest > 0 {
+		f.hint += fmt.Sprintf(" + duration('%s')", policy.FormatTTL(rest))
+	}
+	f.hint += "; in a rule, ttl: " + literal[1] + " says it too"
+	return f
+}
+
+var (
+	quoted  = regexp.MustCompile(`^['"]([^'"]*)['"]`)
+	hasKey  = regexp.MustCompile(`has\(\s*([^()]*)\[\s*('[^']*'|"[^"]*")\s*\]\s*\)`)
+	hasBare = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
+)
+
+// badHas explains has(x['key']), which CEL does not know.
+func (d *diagnosis) badHas(complaint) finding {
+	f := finding{message: "has() takes a field, such as has(object.status.phase)"}
+	if key := hasKey.FindStringSubmatch(d.text); key != nil {
+		f.hint = fmt.Sprintf("for a key write %s[?%s].hasValue(), or %s in %s", key[1], key[2], key[2], key[1])
+	} else if hasBare.MatchString(d.text) {
+		f.hint = "the object is always there"
+	}
+	return f
+}
+
+func (d *diagnosis) reserved(c complaint) finding {
+	f := finding{message: fmt.Sprintf("%q is a reserved word", c.caught[1])}
+	if c.caught[1] == "namespace" {
+		f.hint = "did you mean object.metadata.namespace?"
+	}
+	return f
+}
+
+func (d *diagnosis) mixedTypes(c complaint) finding {
+	return finding{
+		message: fmt.Sprintf("%s beside %s: the elements of a list or map have one type", typeName(c.caught[2]), typeName(c.caught[1])),
+		hint:    "dyn(...) around each makes it one",
+	}
+}
+
+func (d *diagnosis) undefinedField(c complaint) finding {
+	return finding{message: fmt.Sprintf("the schema has no field %q", c.caught[1]), hint: "check the spelling; in a schema that leaves fields open it may still be there"}
+}
+
+// syntax cuts the parser's list of everything it would have liked better.
+func (d *diagnosis) syntax(c complaint) finding {
+	detail, _, _ := strings.Cut(c.caught[1], " expecting {")
+	detail = strings.ReplaceAll(detail, "'<EOF>'", "the end")
+	detail = strings.TrimPrefix(detail, "mismatched input ")
+	switch {
+	case strings.HasPrefix(detail, "token recognition error at: '= "), strings.HasPrefix(detail, "token recognition error at: '='"):
+		return finding{message: syntaxMessage + ": a single =", hint: "== compares"}
+	case strings.HasPrefix(detail, "the end"):
+		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
+	}
+	return finding{message: syntaxMessage + ": " + detail}
+}

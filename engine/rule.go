@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Rule is a compiled rule: it turns objects into facts. It is immutable and safe for concurrent use.
+type Rule struct {
+	key      string
+	selector labels.Selector // nil selects everything
+
+	eligible      *program
+	startTime     *program
+	ttlExpression *program // nil when the rule has a fixed ttl
+
+	loops    bool // some expression runs under the deadline
+	fields   *fields
+	compiler *Compiler
+	source   source
+}
+
+// source is what a rule was compiled from.
+type source struct {
+	rule      v1alpha1.Rule
+	variables []v1alpha1.Variable
+	path      string
+}
+
+// expression is one expression of a rule, and where it stands.
+type expression struct {
+	wants result
+	text  string
+}
+
+func (e expression) path(rule string) string { return rule + "." + e.wants.field() }
+
+// expressions are those of the rule, in the order in which they are asked.
+func (s *source) expressions() []expression {
+	all := []expression{{eligibility, s.rule.Eligible}, {start, s.rule.StartTime}}
+	if s.rule.TTLExpression != "" {
+		all = append(all, expression{lifetime, s.rule.TTLExpression})
+	}
+	return all
+}
+
+// Rule compiles one rule of a policy that has these variables. The path of the rule, such as spec.rules[0], is where its
+// problems are reported; those of variables are at spec.variables[i].expression, again for each rule. The problems are
+// all there are, in every expression, and the Rule is nil if there is one. The rule's shape (name, ttl, delete) is not
+// the Compiler's business.
+func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Rule, []policy.Problem) {
+	s := c.scope(variables)
+	r := &Rule{compiler: c, fields: &fields{}, source: source{rule: rule, variables: variables, path: path}}
+	problems := s.problems()
+	selector, err := selectorOf(rule.Target.Selector)
+	if err != nil {
+		problems = append(problems, policy.Problem{Path: path + ".target.selector", Message: err.Error()})
+	}
+	r.selector = selector
+	if selector != nil {
+		r.fields.path("metadata.labels").whole = true
+	}
+	key := []string{strconv.Itoa(EnvironmentVersion), rule.Target.APIVersion, rule.Target.Kind, selectorText(selector)}
+	for _, e := range r.source.expressions() {
+		problems = append(problems, r.add(e, s)...)
+		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	r.key = digest(key...)
+	return r, nil
+}
+
+// problems are those of the variables themselves.
+func (s *scope) problems() []policy.Problem {
+	var problems []policy.Problem
+	for i, v := range s.variables {
+		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, v.findings)...)
+	}
+	return problems
+}
+
+// add compiles one expression of the rule.
+func (r *Rule) add(e expression, s *scope) []policy.Problem {
+	path := e.path(r.source.path)
+	if strings.TrimSpace(e.text) == "" {
+		return []policy.Problem{{Path: path, Message: "missing", Hint: e.wants.example()}}
+	}
+	c := r.compiler.expression(e.text, e.wants, s)
+	if c.program == nil {
+		return problemsAt(path, e.text, c.findings)
+	}
+	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
+		return problemsAt(path, e.text, []finding{*f})
+	}
+	switch e.wants {
+	case eligibility:
+		r.eligible = c.program
+	case start:
+		r.startTime = c.program
+	case lifetime:
+		r.ttlExpression = c.program
+	}
+	r.loops = r.loops || c.program.loops
+	r.fields.add(c.program.fields)
+	return nil
+}
+
+// forbidden says why an expression may not read what it reads. Secrets are watched without their data, so that Sunset
+// never holds any; nothing but metadata is there to be read.
+func forbidden(target v1alpha1.Target, read *fields) *finding {
+	if target.APIVersion != "v1" || target.Kind != "Secret" || read.within("metadata", "apiVersion", "kind") {
+		return nil
+	}
+	what := "all of it"
+	if !read.whole {
+		what = strings.Join(read.outside("metadata", "apiVersion", "kind"), ", ")
+	}
+	return &finding{
+		message: fmt.Sprintf("of a Secret only metadata can be read, and this reads %s", what),
+		hint:    "judge by labels, annotations, ownerReferences or creationTimestamp",
+		line:    1, column: 1,
+	}
+}
+
+// Key names the facts that the rule gives: the target, its selector and the expressions with the variables they use.
+// Rules with equal keys give equal facts about every object, and a change of ttl or mode leaves the key as it is.
+func (r *Rule) Key() string { return r.key }
+
+// Reads lists the fields of the object that the rule reads, sorted: "status.conditions.*.type", or "*" for the whole
+// object.
+func (r *Rule) Reads() []string { return r.fields.paths() }
+
+// MetadataOnly reports whether the rule reads metadata, apiVersion and kind alone, so that it is enough to watch
+// metadata. The caller then puts the target's apiVersion and kind on the object: a PartialObjectMetadata carries its own.
+func (r *Rule) MetadataOnly() bool { return r.fields.within("metadata", "apiVersion", "kind") }
+
+// Facts says what the rule says about one object. To ask often, use an Evaluator.
+func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {
+	e := r.compiler.NewEvaluator(ctx)
+	defer e.Close()
+	return e.Facts(r, object)
+}
+
+func (r *Rule) selects(object map[string]any) bool {
+	return r.selector == nil || r.selector.Matches(objectLabels(mapOf(mapOf(object, "metadata"), "labels")))
+}
+
+func selectorText(s labels.Selector) string {
+	if s == nil {
+		return ""
+	}
+	return s.String()
+}
+
+var _ cel.Activation = (*input)(nil)
+
+// input is what an expression sees: the object.
+type input struct{ object map[string]any }
+
+// ResolveName implements cel.Activation.
+func (i *input) ResolveName(name string) (any, bool) {
+	if name == objectVariable {
+		return i.object, true
+	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (i *input) Parent() cel.Activation { return nil }

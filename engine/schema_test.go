@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/spec3"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// document is an OpenAPI v3 document of the shape that an API server publishes, with the hazards of real ones:
+// references behind allOf, date-times, int-or-strings, quantities, open objects, and a schema that contains itself.
+const document = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"components":{"schemas":{
+"io.k8s.api.batch.v1.Job":{"type":"object",
+  "x-kubernetes-group-version-kind":[{"group":"batch","kind":"Job","version":"v1"}],
+  "properties":{
+    "apiVersion":{"type":"string"},"kind":{"type":"string"},
+    "metadata":{"allOf":[{"$ref":"#/components/schemas/Meta"}],"default":{}},
+    "spec":{"allOf":[{"$ref":"#/components/schemas/Spec"}]},
+    "status":{"allOf":[{"$ref":"#/components/schemas/Status"}],"default":{}}}},
+"Meta":{"type":"object","properties":{
+    "name":{"type":"string"},"namespace":{"type":"string"},
+    "labels":{"type":"object","additionalProperties":{"type":"string","default":""}},
+    "creationTimestamp":{"$ref":"#/components/schemas/Time"}}},
+"Time":{"type":"string","format":"date-time"},
+"IntOrString":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},
+"Spec":{"type":"object","properties":{
+    "parallelism":{"type":"integer","format":"int32"},
+    "port":{"$ref":"#/components/schemas/IntOrString"},
+    "mixed":{"x-kubernetes-int-or-string":true},
+    "weight":{"type":"number"},
+    "open":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"known":{"type":"string"}}},
+    "schema":{"$ref":"#/components/schemas/Self"},
+    "gone":{"$ref":"#/components/schemas/Gone"}}},
+"Status":{"type":"object","properties":{
+    "phase":{"type":"string"},"succeeded":{"type":"integer"},
+    "completionTime":{"allOf":[{"$ref":"#/components/schemas/Time"}]},
+    "conditions":{"type":"array","items":{"allOf":[{"$ref":"#/components/schemas/Condition"}],"default":{}}}}},
+"Condition":{"type":"object","properties":{"type":{"type":"string"},"status":{"type":"string"},"lastTransitionTime":{"$ref":"#/components/schemas/Time"}}},
+"Self":{"type":"object","properties":{"title":{"type":"string"},
+    "not":{"$ref":"#/components/schemas/Self"},
+    "properties":{"type":"object","additionalProperties":{"$ref":"#/components/schemas/Self"}},
+    "allOf":{"type":"array","items":{"$ref":"#/components/schemas/Self"}}}},
+"Widget":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Widget","version":"v1"}],"allOf":[{"$ref":"#/components/schemas/Widget"}]}
+}}}`
+
+var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+func openAPI(t testing.TB) *spec3.OpenAPI {
+	t.Helper()
+	var doc spec3.OpenAPI
+	if err := json.Unmarshal([]byte(document), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return &doc
+}
+
+func TestCheck(t *testing.T) {
+	tests := map[string]struct {
+		eligible string
+		want     []string
+	}{
+		"fields that exist":                    {"object.status.phase == 'x' && object.status.conditions.exists(c, c.type == 'a' && c.status == 'True')", nil},
+		"our functions":                        {"finished(object) && condition(object, 'a') && !controllerOf(object).hasValue()", nil},
+		"optional fields":                      {"object.?status.?phase.orValue('') == '' && has(object.status.phase)", nil},
+		"labels":                               {"object.metadata.?labels[?'a/b'].orValue('') == 'x'", nil},
+		"a field that is a word of CEL":        {"object.metadata.namespace == 'x'", nil},
+		"a time stays text":                    {"timestamp(object.metadata.creationTimestamp) + days(1) > timestamp(object.status.completionTime)", nil},
+		"an int-or-string is anything":         {"object.spec.port == 80 || object.spec.port == 'http' || object.spec.mixed == 1", nil},
+		"a number is an int or a double":       {"object.spec.weight == 1 || object.spec.weight > 0.5", nil},
+		"an open object":                       {"object.spec.open.whatever.deep == 1 && object.spec.open.known == 'a'", nil},
+		"a schema in itself":                   {"object.spec.schema.not.not.not.title == 'a' && object.spec.schema.properties['a'].properties.b.c == 1", nil},
+		"a reference to nothing":               {"object.spec.gone.a == 1", nil},
+		"a variable":                           {"variables.phase == 'x'", nil},
+		"a field that does not exist":          {"object.status.phaze == 'x'", []string{`spec.rules[0].eligible:1:14: the schema has no field "phaze" (check the spelling; in a schema that leaves fields open it may still be there)`}},
+		"a field of a list's element":          {"object.status.conditions.exists(c,\n  c.typ == 'a')", []string{`spec.rules[0].eligible:2:4: the schema has no field "typ" (check the spelling; in a schema that leaves fields open it may still be there)`}},
+		"presence of no field":                 {"has(object.status.phaze)", []string{`spec.rules[0].eligible:1:1: the schema has no field "phaze" (check the spelling; in a schema that leaves fields open it may still be there)`}},
+		"two mistakes":                         {"object.a == 1 || object.b == 1", []string{`spec.rules[0].eligible:1:7: the schema has no field "a" (check the spelling; in a schema that leaves fields open it may still be there)`, `spec.rules[0].eligible:1:24: the schema has no field "b" (check the spelling; in a schema that leaves fields open it may still be there)`}},
+		"a number compared with text":          {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not take (int, string) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"a variable compared with a number":    {"variables.phase == 1", []string{"spec.rules[0].eligible:1:17: == does not take (string, int) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"arithmetic with a time that is text":  {"object.metadata.creationTimestamp + days(1) > timestamp(0)", []string{"spec.rules[0].eligible:1:35: + does not take (string, duration) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
+		"a list of fields of different types":  {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},
+		"a field of what a variable stands in": {"variables.conditions[0].type == 'a' && variables.conditions[0].nothing == 'a'", []string{`spec.rules[0].eligible:1:63: the schema has no field "nothing" (check the spelling; in a schema that leaves fields open it may still be there)`}},
+	}
+	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []v1alpha1.Variable{{Name: "phase", Expression: "object.status.phase"}, {Name: "conditions", Expression: "object.status.conditions"}}
+	c := newCompiler(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			r.Eligible = tc.eligible
+			var got []string
+			for _, p := range mustCompile(t, c, r, variables...).Check(s) {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCheckOfVariables(t *testing.T) {
+	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rule()
+	r.Eligible = "variables.bad.more == 1"
+	got := mustCompile(t, newCompiler(t), r, v1alpha1.Variable{Name: "bad", Expression: "object.nothing"}).Check(s)
+	if len(got) != 1 || got[0].Path != "spec.variables[0].expression" || got[0].Column != 7 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSchemaOf(t *testing.T) {
+	doc := openAPI(t)
+	before, _ := json.Marshal(doc)
+	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}); err != nil {
+		t.Errorf("a schema that is nothing but itself: %v", err)
+	}
+	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}); err == nil {
+		t.Error("a version that is not there is found")
+	}
+	if _, err := engine.SchemaOf(nil, jobKind); err == nil {
+		t.Error("a schema is found in no document")
+	}
+	s, err := engine.SchemaOf(doc, jobKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(s); err != nil { // would not end if the schema contained itself
+		t.Error(err)
+	}
+	if after, _ := json.Marshal(doc); string(after) != string(before) {
+		t.Error("the document was changed")
+	}
+	r := mustCompile(t, newCompiler(t), rule())
+	if got := r.Check(nil); got != nil {
+		t.Errorf("without a schema: %v", got)
+	}
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// scope is what an expression may use: the environment, and the variables of its policy. It is immutable once built.
+type scope struct {
+	env       *cel.Env
+	variables []variable
+}
+
+// variable is a named expression with the earlier ones written out.
+type variable struct {
+	name, text string
+	definition *cel.Ast // nil when the text is wrong
+	findings   []finding
+	digest     string // of the text and of the variables it uses
+}
+
+// scope declares the variables, each in terms of those before it.
+func (c *Compiler) scope(variables []v1alpha1.Variable) *scope {
+	if len(variables) == 0 {
+		return &scope{env: c.env}
+	}
+	var texts []string
+	for _, v := range variables {
+		texts = append(texts, v.Name, v.Expression)
+	}
+	return c.scopes.get(digest(texts...), func() *scope {
+		s := &scope{env: c.env}
+		for _, v := range variables {
+			s = c.declare(s, v)
+		}
+		return s
+	})
+}
+
+// declare adds a variable to a scope. One that is wrong is declared as well, so that its users are not blamed for it.
+func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
+	v := variable{name: declared.Name, text: declared.Expression}
+	v.definition, v.findings = c.define(s, declared)
+	v.digest = digest(v.name, v.text, s.digestFor(v.text))
+	t := cel.DynType
+	if v.definition != nil {
+		t = v.definition.OutputType()
+	}
+	env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.name, t))
+	if err != nil {
+		env = s.env
+		if len(v.findings) == 0 {
+			v.findings = []finding{{message: err.Error(), line: 1, column: 1}}
+		}
+	}
+	return &scope{env: env, variables: append(slices.Clip(s.variables), v)}
+}
+
+func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, findings []finding) {
+	defer recoverAs(&findings)
+	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
+		return nil, []finding{{message: fmt.Sprintf("the name %q is taken, or is no name", v.Name), line: 1, column: 1,
+			hint: "letters, digits and _, each name once"}}
+	}
+	checked, findings := c.check(v.Expression, anything, s)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	return s.inline(checked)
+}
+
+// variable finds a variable by its name.
+func (s *scope) variable(name string) *variable {
+	for i := range s.variables {
+		if s.variables[i].name == name {
+			return &s.variables[i]
+		}
+	}
+	return nil
+}
+
+// used matches variables.NAME. What it finds inside a text does no harm.
+var used = regexp.MustCompile(`\b` + variablesVariable + `\s*\.\s*([a-zA-Z_][a-zA-Z0-9_]*)`)
+
+// digestFor says what the text means by its variables: scopes that give the same digest give it the same meaning. It
+// leaves out variables that the text does not name, so that a change of one leaves other expressions alone.
+func (s *scope) digestFor(text string) string {
+	if !strings.Contains(text, variablesVariable) {
+		return ""
+	}
+	var digests []string
+	complete := !strings.Contains(text, "//") // a comment can stand between variables and its dot
+	for _, match := range used.FindAllStringSubmatch(text, -1) {
+		v := s.variable(match[1])
+		if v == nil {
+			complete = false // the names that do exist are in the hint
+			continue
+		}
+		digests = append(digests, v.digest)
+	}
+	if !complete {
+		for _, v := range s.variables {
+			digests = append(digests, v.name, v.digest)
+		}
+	}
+	return digest(digests...)
+}
+
+// inline writes the variables out. One that is used more than once is computed once.
+func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
+	for _, v := range slices.Backward(s.variables) {
+		name := variablesVariable + "." + v.name
+		if v.definition == nil || !mentions(checked, v.name) {
+			continue
+		}
+		// The alias is no name that an expression can contain, so it hides nothing.
+		optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(cel.NewInlineVariableWithAlias(name, "@"+v.name, v.definition)))
+		if err != nil {
+			return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+		}
+		inlined, issues := optimizer.Optimize(s.env, checked)
+		if issues.Err() != nil {
+			return nil, explainInlined(issues)
+		}
+		if n := size(inlined); n > MaxNodes {
+			return nil, []finding{{message: fmt.Sprintf("too large with its variables written out: %d nodes, and %d is the limit", n, MaxNodes), line: 1, column: 1}}
+		}
+		checked = inlined
+	}
+	return checked, nil
+}
+
+// mentions reports whether the expression uses the variable.
+func mentions(checked *cel.Ast, name string) bool {
+	found := false
+	for _, reference := range checked.NativeRep().ReferenceMap() {
+		found = found || reference.Name == variablesVariable+"."+name
+	}
+	return found
+}
+
+func size(checked *cel.Ast) int {
+	n := 0
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	return n
+}
+
+// digest is a short name for a list of texts. No two lists have the same.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		h.Write(binary.AppendUvarint(nil, uint64(len(text))))
+		h.Write([]byte(text))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

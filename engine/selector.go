@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selectorOf reads a label selector. It is nil when it selects everything, as absent and {} do.
+func selectorOf(written *metav1.LabelSelector) (labels.Selector, error) {
+	if written == nil {
+		return nil, nil
+	}
+	s, err := metav1.LabelSelectorAsSelector(written)
+	if err != nil {
+		return nil, fmt.Errorf("this is not a label selector: %w", err)
+	}
+	if s.Empty() {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// objectLabels are the labels of a decoded object, in place: nothing is copied to match them.
+type objectLabels map[string]any
+
+var _ labels.Labels = objectLabels(nil)
+
+// Has implements labels.Labels.
+func (l objectLabels) Has(name string) bool {
+	_, ok := l.Lookup(name)
+	return ok
+}
+
+// Get implements labels.Labels.
+func (l objectLabels) Get(name string) string {
+	value, _ := l.Lookup(name)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (l objectLabels) Lookup(name string) (string, bool) {
+	value, ok := l[name].(string)
+	return value, ok
+}

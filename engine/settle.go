@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// settle makes bound values immutable, as the language says they are. cel-go v0.31.0 takes an empty list that cel.bind
+// binds for the start of an accumulation: with l bound to [], size(l + [1]) is 1, and from then on so is size(l). It
+// concerns variables too, which are bound where they are used twice.
+func settle(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	a, ok := i.(interpreter.InterpretableAttribute)
+	if !ok || isAccumulator(a.Attr()) {
+		return i, nil
+	}
+	return &settled{a}, nil
+}
+
+// isAccumulator reports whether an attribute is the one that a macro accumulates in, which has to change.
+func isAccumulator(a interpreter.Attribute) bool {
+	named, ok := a.(interpreter.NamespacedAttribute)
+	return ok && len(named.CandidateVariableNames()) == 1 && strings.HasPrefix(named.CandidateVariableNames()[0], "@result")
+}
+
+type settled struct {
+	interpreter.InterpretableAttribute
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (s *settled) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	return immutable(s.InterpretableAttribute.Exec(frame))
+}
+
+// Eval implements interpreter.Interpretable.
+func (s *settled) Eval(vars interpreter.Activation) ref.Val {
+	return immutable(s.InterpretableAttribute.Eval(vars))
+}
+
+func immutable(v ref.Val) ref.Val {
+	if list, ok := v.(traits.MutableLister); ok && list.Size() == types.IntZero {
+		return types.NewRefValList(adapter{}, nil)
+	}
+	return v
+}

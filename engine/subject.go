@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// jobTrackingFinalizer is on a Pod that its Job has not counted yet (KEP-2307).
+const jobTrackingFinalizer = "batch.kubernetes.io/job-tracking"
+
+// SubjectOf reads who an object is from its metadata. Files and other objects that no server has seen may lack a uid,
+// a resourceVersion and a creationTimestamp, which then are zero; a live object may not, and it is for the caller to
+// check. The Subject holds on to the strings it has, not to the object: decoders make each string on its own.
+func SubjectOf(object map[string]any) (policy.Subject, error) {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return policy.Subject{}, errors.New("the object has no metadata")
+	}
+	s := policy.Subject{
+		Namespace:       textOf(metadata, "namespace"),
+		Name:            textOf(metadata, "name"),
+		UID:             types.UID(textOf(metadata, "uid")),
+		ResourceVersion: textOf(metadata, "resourceVersion"),
+		Flags:           flagsOf(object, metadata),
+	}
+	if s.Name == "" {
+		return policy.Subject{}, errors.New("the object has no metadata.name")
+	}
+	created, err := timeOf(metadata, "creationTimestamp")
+	if err != nil {
+		return policy.Subject{}, fmt.Errorf("metadata.creationTimestamp: %w", err)
+	}
+	s.Created = created
+	return s, nil
+}
+
+func flagsOf(object, metadata map[string]any) policy.Flags {
+	var flags policy.Flags
+	if metadata["deletionTimestamp"] != nil {
+		flags |= policy.IsTerminating
+	}
+	if value, held := mapOf(metadata, "annotations")[v1alpha1.HoldAnnotation]; held && value != "false" {
+		flags |= policy.IsHeld
+	}
+	if isPod(object) && hasFinalizer(metadata, jobTrackingFinalizer) {
+		flags |= policy.IsUncounted
+	}
+	return flags
+}
+
+func isPod(object map[string]any) bool {
+	return textOf(object, "kind") == "Pod" && textOf(object, "apiVersion") == "v1"
+}
+
+func hasFinalizer(metadata map[string]any, name string) bool {
+	list, _ := metadata["finalizers"].([]any)
+	for _, finalizer := range list {
+		if finalizer == name {
+			return true
+		}
+	}
+	return false
+}

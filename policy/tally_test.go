@@ -1,0 +1,189 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func tallyOf(s policy.Subject, rulings ...policy.Ruling) *policy.Tallies {
+	all := policy.NewTallies(now)
+	all.Add(s, rulings)
+	return all
+}
+
+// due counts one subject that is due after d.
+func due(d time.Duration) policy.Count {
+	c := policy.Count{Matched: 1, Eligible: 1, NextDue: now.Add(d)}
+	for window, count := range map[time.Duration]*int64{0: &c.Due.Now, time.Hour: &c.Due.Hour, policy.Day: &c.Due.Day, policy.Week: &c.Due.Week} {
+		if d <= window {
+			*count = 1
+		}
+	}
+	return c
+}
+
+// TestTally counts one subject for policy p.
+func TestTally(t *testing.T) {
+	tests := map[string]struct {
+		flags   policy.Flags
+		rulings []policy.Ruling
+		want    policy.Count
+	}{
+		"due now":                                 {0, rulings(says("a")), due(0)},
+		"overdue":                                 {0, rulings(says("a", ttl(0))), due(-time.Hour)},
+		"within an hour":                          {0, rulings(says("a", ttl(2*time.Hour))), due(time.Hour)},
+		"within a day":                            {0, rulings(says("a", ttl(time.Hour+policy.Day))), due(policy.Day)},
+		"within a week":                           {0, rulings(says("a", ttl(time.Hour+policy.Week))), due(policy.Week)},
+		"later":                                   {0, rulings(says("a", ttl(time.Hour+policy.Week+1))), due(policy.Week + 1)},
+		"a dry run counts as if enforced":         {0, rulings(says("a", dryRun)), due(0)},
+		"so does a policy without a mode":         {0, rulings(says("a", mode(""))), due(0)},
+		"another policy is later":                 {0, rulings(says("a"), says("z", of("q"), ttl(2*time.Hour))), due(time.Hour)},
+		"another policy keeps":                    {0, rulings(says("a"), says("z", of("q"), failed)), policy.Count{Matched: 1, Eligible: 1}},
+		"another dry run has no say":              {0, rulings(says("a"), says("z", of("q"), dryRun, failed)), due(0)},
+		"two rules count one subject":             {0, rulings(says("a"), says("b")), due(0)},
+		"held":                                    {policy.IsHeld, rulings(says("a")), policy.Count{Matched: 1, Eligible: 1, Held: 1}},
+		"held and not eligible":                   {policy.IsHeld, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible":                            {0, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible, while another policy's is": {0, rulings(says("a", notEligible), says("z", of("q"))), policy.Count{Matched: 1}},
+		"suspended":                               {0, rulings(says("a", suspended)), policy.Count{Matched: 1, Eligible: 1}},
+		"an error":                                {0, rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
+		"not selected":                            {0, rulings(says("a", notSelected)), policy.Count{}},
+		"facts that are missing":                  {0, rulings(says("a", unknown)), policy.Count{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got policy.Count
+			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.rulings...).Policies["p"]; tally != nil {
+				got = tally.Count
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTallyOfRules(t *testing.T) {
+	all := tallyOf(policy.Subject{Name: "x"}, says("a"), says("b", ttl(2*time.Hour)), says("c", notEligible)).Policies["p"].Rules
+	for name, want := range map[string]policy.Count{"a": due(time.Hour), "b": due(time.Hour), "c": {Matched: 1}} {
+		if diff := cmp.Diff(want, all[name].Count); diff != "" {
+			t.Errorf("rule %s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestTalliesCountReasons(t *testing.T) {
+	all := policy.NewTallies(now)
+	all.Add(policy.Subject{}, rulings(says("a")))
+	all.Add(policy.Subject{}, rulings(says("a")))
+	all.Add(policy.Subject{Flags: policy.IsHeld}, rulings(says("a")))
+	all.Add(policy.Subject{}, rulings(says("a", dryRun)))
+	if diff := cmp.Diff(map[policy.Reason]int64{policy.Expired: 2, policy.Held: 1}, all.Reasons); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestTalliesChange(t *testing.T) {
+	tests := map[string]struct {
+		ttl  time.Duration
+		want time.Time
+	}{
+		"never, once due":                  {0, time.Time{}},
+		"when it is due":                   {time.Hour + time.Minute, now.Add(time.Minute)},
+		"when it is due within an hour":    {4 * time.Hour, now.Add(2 * time.Hour)},
+		"when it is due within the week":   {time.Hour + policy.Week + 5, now.Add(5)},
+		"a day before, when in a few days": {time.Hour + 3*policy.Day, now.Add(2 * policy.Day)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tallyOf(policy.Subject{}, says("a", ttl(test.ttl))).Changes(); !got.Equal(test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
+	random := rand.New(rand.NewSource(3))
+	subjects := random.Perm(20)
+	tell := func() *policy.RuleTally {
+		all := policy.NewTallies(now)
+		for _, i := range subjects {
+			all.Add(policy.Subject{Name: fmt.Sprintf("s%02d", i)}, rulings(says("a", ttl(time.Duration(i/2)*time.Hour))))
+			all.Add(policy.Subject{Name: fmt.Sprintf("e%02d", i)}, rulings(says("a", failed)))
+		}
+		return all.Policies["p"].Rules["a"]
+	}
+	first := tell()
+	var soonest, failing []string
+	for _, s := range first.Soonest {
+		soonest = append(soonest, s.Name)
+	}
+	for _, s := range first.Failing {
+		failing = append(failing, s.Name)
+	}
+	if !cmp.Equal(soonest, []string{"s00", "s01", "s02", "s03", "s04"}) || !cmp.Equal(failing, []string{"e00", "e01", "e02"}) {
+		t.Fatalf("soonest %v, failing %v", soonest, failing)
+	}
+	for range 20 {
+		random.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
+		if diff := cmp.Diff(first, tell()); diff != "" {
+			t.Fatalf("another order: %s", diff)
+		}
+	}
+}
+
+func TestErrorsInSamplesAreShort(t *testing.T) {
+	ruling := says("a", failed)
+	ruling.Facts.Err = errors.New(strings.Repeat("é", 1000))
+	got := tallyOf(policy.Subject{}, ruling).Policies["p"].Rules["a"].Failing[0].Message
+	if len(got) > 256 || !strings.HasSuffix(got, "é...") {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
+
+// TestTalliesAgreeWithVerdicts: a policy counts as due now what goes on Decide's word, or on Forecast's for a dry run,
+// as far as the policy itself says due.
+func TestTalliesAgreeWithVerdicts(t *testing.T) {
+	forEach(t, func(_ *rand.Rand, w world) bool {
+		all := tallyOf(w.subject, w.rulings...)
+		for p := range 4 {
+			name := fmt.Sprint("p", p)
+			var want, got int64
+			if policy.Forecast(w.subject, w.rulings, name, now).Action == policy.Delete && w.saysDue(name) {
+				want = 1
+			}
+			if tally := all.Policies[name]; tally != nil {
+				got = tally.Due.Now
+			}
+			if got != want {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// saysDue reports whether a rule of the policy, alone and one day, would delete the subject.
+func (w world) saysDue(policyName string) bool {
+	for _, r := range w.rulings {
+		alone := world{rulings: rulings(r)}.with(func(rule *policy.Rule) {
+			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
+				rule.Mode = v1alpha1.Enforce
+			}
+		})
+		if v, _ := alone.decide(now.Add(policy.Week)); r.Rule.ID.Policy == policyName && v.Action == policy.Delete {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Paths holds the absolute path of the binary of each component.
+type Paths map[Component]string
+
+// assetsEnv is envtest's variable: a directory with etcd and kube-apiserver.
+const assetsEnv = "KUBEBUILDER_ASSETS"
+
+// Binaries returns the binaries of components (of all, if none is named) and
+// builds what the cache does not have, which on a new machine takes about ten
+// minutes on two cores and writes one line to progress before and after each.
+// Any number of processes may call it at once; one builds, the others wait.
+//
+// If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver come from there. The
+// error of a failed build ends with the compiler's last lines.
+func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
+	if len(components) == 0 {
+		components = Components()
+	}
+	b, err := newBuilder(progress)
+	if err != nil {
+		return nil, fmt.Errorf("prepare build: %w", err)
+	}
+	paths := Paths{}
+	for _, c := range components {
+		if paths[c], err = b.binary(ctx, c); err != nil {
+			return nil, fmt.Errorf("build %s: %w", c, err)
+		}
+	}
+	return paths, nil
+}
+
+// builder builds from the module in source into the directory cache.
+type builder struct {
+	source, cache string
+	mod           []byte
+	flags         []string
+	progress      io.Writer
+}
+
+func newBuilder(progress io.Writer) (*builder, error) {
+	source, err := sourceDir()
+	if err != nil {
+		return nil, err
+	}
+	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	flags, err := buildFlags(mod)
+	if err != nil {
+		return nil, err
+	}
+	root, err := cacheRoot()
+	if err != nil {
+		return nil, err
+	}
+	key, err := cacheKey(mod, flags)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{source: source, cache: filepath.Join(root, key), mod: mod, flags: flags, progress: progress}
+	return b, os.MkdirAll(b.cache, 0o755)
+}
+
+// buildFlags are the flags of go build. Without a version in the binary the
+// API server reports one that clients cannot parse.
+func buildFlags(mod []byte) ([]string, error) {
+	version, err := requiredVersion(mod, recipes[APIServer].module)
+	if err != nil {
+		return nil, err
+	}
+	number := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(number) < 3 {
+		return nil, fmt.Errorf("version %q is not major.minor.patch", version)
+	}
+	ld := "-s -w"
+	for _, kv := range []string{
+		"gitVersion=" + version, "gitMajor=" + number[0], "gitMinor=" + number[1],
+		"gitTreeState=archive", "buildDate=1970-01-01T00:00:00Z",
+	} {
+		ld += " -X k8s.io/component-base/version." + kv
+	}
+	return []string{"-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=" + ld}, nil
+}
+
+// binary is the path of c, built if need be.
+func (b *builder) binary(ctx context.Context, c Component) (string, error) {
+	if dir := os.Getenv(assetsEnv); dir != "" && (c == Etcd || c == APIServer) {
+		path, err := filepath.Abs(filepath.Join(dir, string(c)))
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		return path, err
+	}
+	path := filepath.Join(b.cache, string(c))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, b.buildLocked(ctx, c, path)
+}
+
+func (b *builder) buildLocked(ctx context.Context, c Component, path string) error {
+	held, err := lock(ctx, path+".lock", func() {
+		fmt.Fprintf(b.progress, "waiting for another process that is building %s ...\n", c)
+	})
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if _, err := os.Stat(path); err == nil {
+		return nil // built while we waited
+	}
+	version, err := requiredVersion(b.mod, recipes[c].module)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.progress, "building %s %s from the Go module proxy (once per machine, about %s) ...\n",
+		c, version, recipes[c].cold)
+	start := time.Now()
+	if err := b.build(ctx, c, path); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.progress, "built %s in %s\n", c, time.Since(start).Round(time.Second))
+	return nil
+}
+
+// build compiles to a temporary file and renames it, so that path is never a
+// half-written binary.
+func (b *builder) build(ctx context.Context, c Component, path string) error {
+	temp := path + ".new"
+	defer os.Remove(temp)
+	args := append([]string{"build", "-o", temp}, b.flags...)
+	cmd := exec.CommandContext(ctx, "go", append(args, recipes[c].pkg)...)
+	cmd.Dir = b.source
+	cmd.Env = buildEnv(os.Environ())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = diesWithParent()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := spawn(cmd.Start); err != nil {
+		return err
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, lastLines(out.Bytes()))
+	}
+	return os.Rename(temp, path)
+}
+
+// buildEnv is the environment without what would change the result: flags,
+// workspaces and targets that are meant for another module. GOFLAGS must not
+// be empty, or the value of "go env -w" would count.
+func buildEnv(env []string) []string {
+	return append(env, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+}

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster is a running control plane. All methods may be called from any
+// goroutine. After Stop only Stop may be called.
+type Cluster struct {
+	opts    Options
+	scratch *scratch
+	logs    string
+	ca      *authority
+	paths   Paths
+	admin   *rest.Config
+
+	life context.Context // ends when Stop begins
+	end  context.CancelFunc
+	stop sync.Once
+	err  error // of stop
+
+	mu      sync.Mutex // guards servers and what they point to
+	servers []*server  // in start order
+}
+
+// Start builds what is missing (see Binaries), starts the components that opts
+// ask for, and returns when all are ready and all nodes are Ready. ctx bounds
+// the start only; the cluster runs until Stop. On an error, which holds the
+// last log lines of the component at fault, nothing is left behind.
+func Start(ctx context.Context, opts Options) (*Cluster, error) {
+	paths, err := Binaries(ctx, opts.progress(), opts.components()...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{opts: opts, paths: paths}
+	c.life, c.end = context.WithCancel(context.Background())
+	if err := c.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare cluster: %w", err), c.discard())
+	}
+	if err := c.run(ctx); err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
+	return c, nil
+}
+
+// prepare makes the directories, keys and certificates.
+func (c *Cluster) prepare() (err error) {
+	if c.scratch, err = newScratch(); err != nil {
+		return err
+	}
+	if c.logs, err = filepath.Abs(c.opts.LogDir); err != nil {
+		return err
+	}
+	if c.opts.LogDir == "" {
+		c.logs = c.scratch.path("logs")
+	}
+	if err := os.MkdirAll(c.logs, 0o755); err != nil {
+		return err
+	}
+	if c.ca, err = newAuthority(); err != nil {
+		return err
+	}
+	return c.writeKeys()
+}
+
+// run starts the components: those of which others are clients first.
+func (c *Cluster) run(ctx context.Context) error {
+	etcd := c.etcd()
+	if err := c.begin(ctx, etcd); err != nil {
+		return err
+	}
+	api := c.apiServer(etcd.url())
+	if err := c.begin(ctx, api); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, component := range c.opts.components() {
+		switch component {
+		case ControllerManager:
+			g.Go(func() error { return c.begin(ctx, c.controllerManager()) })
+		case Scheduler:
+			g.Go(func() error { return c.begin(ctx, c.scheduler()) })
+		case Kwok:
+			g.Go(func() error { return c.beginNodes(ctx) })
+		}
+	}
+	return g.Wait()
+}
+
+// begin starts s and makes it the cluster's, also if it fails.
+func (c *Cluster) begin(ctx context.Context, s *server) error {
+	s.command = command{
+		path: c.paths[s.component],
+		dir:  c.scratch.dir,
+		log:  filepath.Join(c.logs, string(s.component)+".log"),
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.servers = append(c.servers, s)
+	if s.component == APIServer {
+		return c.writeAdmin(s.url())
+	}
+	return nil
+}
+
+// Stop ends all components, first asking and after three seconds killing each,
+// and removes everything but Options.LogDir. Its error names components that had
+// ended by themselves before, with their last log lines. Later calls wait for
+// the first and return the same.
+func (c *Cluster) Stop() error {
+	c.stop.Do(func() {
+		c.end() // lets go of a Restart that still waits
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.err = c.crashes()
+		c.endAll()
+		c.err = errors.Join(c.err, c.scratch.remove())
+	})
+	return c.err
+}
+
+// crashes tells which components ended although nobody asked them to.
+func (c *Cluster) crashes() error {
+	var all []error
+	for _, s := range c.servers {
+		if err := s.proc.crashed(); err != nil {
+			all = append(all, fmt.Errorf("%s: %w", s.component, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// endAll ends the components one by one, clients before their servers: the API
+// server takes long to end without etcd, and etcd with the API server connected.
+func (c *Cluster) endAll() {
+	for _, s := range slices.Backward(c.servers) {
+		s.proc.terminate()
+		s.proc.finish(grace)
+	}
+}
+
+// discard removes a cluster that did not come up.
+func (c *Cluster) discard() error {
+	c.end()
+	if c.scratch == nil {
+		return nil
+	}
+	c.endAll()
+	return c.scratch.remove()
+}
+
+// Config returns an administrator's configuration (group system:masters) with
+// no client-side rate limit. Each call returns a fresh copy.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// Kubeconfig is the path of an administrator's kubeconfig file; it is gone
+// after Stop.
+func (c *Cluster) Kubeconfig() string { return c.scratch.path("admin.kubeconfig") }
+
+// AuditLog is the path of the audit log, one JSON event a line. The file
+// exists only with Options.AuditPolicy.
+func (c *Cluster) AuditLog() string { return filepath.Join(c.logs, "audit.log") }
+
+// LogDir is where the components' logs are: Options.LogDir, or a directory
+// that is gone after Stop.
+func (c *Cluster) LogDir() string { return c.logs }

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+)
+
+// Kill ends a component as a crash would, with SIGKILL, and returns when it is
+// gone. Killing one that is down already is no error.
+func (c *Cluster) Kill(component Component) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.find(component)
+	if err != nil {
+		return err
+	}
+	s.proc.finish(0)
+	return nil
+}
+
+// Restart starts a component again on its port and with its data, and
+// returns when it is ready. One that still runs is asked to end before and, if
+// it has not after three seconds, killed.
+func (c *Cluster) Restart(ctx context.Context, component Component) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.find(component)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	return s.restart(ctx)
+}
+
+// PID is the process id of a component, running or not, for reading its memory
+// and CPU time from /proc; zero if the cluster has no such component.
+func (c *Cluster) PID(component Component) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.find(component)
+	if err != nil {
+		return 0
+	}
+	return s.proc.cmd.Process.Pid
+}
+
+// URL is where a component listens, without a path; empty if the cluster has
+// no such component. Its /metrics needs no credentials, except the API server's;
+// the servers' certificates are issued by the authority in Config().CAData.
+func (c *Cluster) URL(component Component) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.find(component)
+	if err != nil {
+		return ""
+	}
+	return s.url()
+}
+
+func (c *Cluster) find(component Component) (*server, error) {
+	for _, s := range c.servers {
+		if s.component == component {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("this cluster has no %s", component)
+}

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+)
+
+func TestLockWaitsForItsHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := tryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryLock(path); !errors.Is(err, errLocked) {
+		t.Fatalf("second lock: %v, want errLocked", err)
+	}
+	waited := false
+	second, err := lock(t.Context(), path, func() {
+		waited = true
+		first.Close()
+	})
+	if err != nil || !waited {
+		t.Fatalf("lock after release: %v, waited %t", err, waited)
+	}
+	second.Close()
+}
+
+func TestLockGivesUpWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := tryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := lock(ctx, path, cancel); !errors.Is(err, context.Canceled) {
+		t.Errorf("lock = %v, want context.Canceled", err)
+	}
+}

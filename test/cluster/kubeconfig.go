@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// UserConfig returns a configuration for a user whom the API server knows by a
+// new client certificate: name and groups are what RBAC subjects refer to. A
+// user without bindings may do next to nothing. No client-side rate limit.
+func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error) {
+	return c.userConfig(c.admin.Host, name, groups...)
+}
+
+func (c *Cluster) userConfig(host, name string, groups ...string) (*rest.Config, error) {
+	pair, err := c.ca.client(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            host,
+		QPS:             -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem, CertData: pair.cert, KeyData: pair.key},
+	}, nil
+}
+
+// writeAdmin makes the administrator's configuration, and its file.
+func (c *Cluster) writeAdmin(host string) (err error) {
+	if c.admin, err = c.userConfig(host, "admin", "system:masters"); err != nil {
+		return err
+	}
+	return WriteKubeconfig(c.Kubeconfig(), c.admin)
+}
+
+// WriteKubeconfig writes a self-contained kubeconfig file, readable by its
+// owner only, for a configuration that Config or UserConfig returned.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	const name = "sunset-test"
+	file := clientcmdapi.NewConfig()
+	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	file.CurrentContext = name
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}

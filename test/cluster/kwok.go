@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed stages/*.yaml
+var stages embed.FS
+
+const (
+	stagesFile = "kwok.yaml"
+	// kwokNode marks the nodes that kwok plays. Pods on other nodes are left
+	// to whoever plays those.
+	kwokNode, kwokNodeValue = "kwok.x-k8s.io/node", "fake"
+)
+
+// kwok plays the fake nodes and their Pods as stages/*.yaml say; its binary
+// has no stages of its own.
+func (c *Cluster) kwok() *server {
+	return &server{
+		component: Kwok,
+		scheme:    "https",
+		ready:     c.healthy("/healthz"),
+		args: func(port int) []string {
+			return []string{
+				"--kubeconfig=" + c.Kubeconfig(),
+				"--config=" + c.scratch.path(stagesFile),
+				"--manage-nodes-with-annotation-selector=" + kwokNode + "=" + kwokNodeValue,
+				"--node-ip=127.0.0.1",
+				"--node-lease-duration-seconds=0",
+				"--v=WARN", // at INFO it writes a line for every Pod
+				fmt.Sprintf("--server-address=127.0.0.1:%d", port),
+				"--tls-cert-file=" + c.scratch.path(certFile),
+				"--tls-private-key-file=" + c.scratch.path(keyFile),
+			}
+		},
+	}
+}
+
+// beginNodes starts kwok and creates the nodes it plays at the same time.
+func (c *Cluster) beginNodes(ctx context.Context) error {
+	config, err := kwokConfig()
+	if err != nil {
+		return err
+	}
+	if err := c.scratch.write(stagesFile, []byte(config)); err != nil {
+		return err
+	}
+	created := make(chan error, 1)
+	go func() { created <- c.createNodes(ctx) }()
+	begun := c.begin(ctx, c.kwok())
+	if err := <-created; err != nil {
+		return fmt.Errorf("create nodes: %w", err)
+	}
+	if begun != nil {
+		return begun
+	}
+	return c.nodesReady(ctx)
+}
+
+// kwokConfig is all stages in one file, as kwok wants them.
+func kwokConfig() (string, error) {
+	names, err := fs.Glob(stages, "stages/*.yaml")
+	if err != nil {
+		return "", err
+	}
+	var docs []string
+	for _, name := range names {
+		doc, err := stages.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		docs = append(docs, string(doc))
+	}
+	return strings.Join(docs, "---\n"), nil
+}

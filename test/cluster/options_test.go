@@ -1,0 +1,21 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestOptionsSayWhatRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts Options
+		want []Component
+	}{
+		"the zero value has controllers": {Options{}, []Component{Etcd, APIServer, ControllerManager}},
+		"an empty list has none":         {Options{Controllers: []string{}}, []Component{Etcd, APIServer}},
+		"everything":                     {Options{Nodes: 1, Scheduler: true}, Components()},
+	} {
+		if got := c.opts.components(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+)
+
+// Ports are taken from below the range from which the kernel gives local ports
+// to outgoing connections (32768 and up on Linux, 49152 elsewhere), so that no
+// client's connection can sit on a server's port while the server restarts.
+const firstPort, lastPort = 20000, 29999
+
+var ports struct {
+	sync.Mutex
+	given map[int]bool // never given twice by this process
+}
+
+// freePort returns a TCP port of 127.0.0.1 that nobody listens on now. Another
+// process may still take it before we do; the caller tries again then.
+func freePort() (int, error) {
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.given == nil {
+		ports.given = map[int]bool{}
+	}
+	for range 1000 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if ports.given[port] {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		ports.given[port] = true
+		return port, l.Close()
+	}
+	return 0, errors.New("no free port on 127.0.0.1")
+}

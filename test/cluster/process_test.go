@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shell runs a shell script as a component would be run.
+func shell(t *testing.T, script string) *process {
+	t.Helper()
+	p, err := launch(shellCommand(t.TempDir(), script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.finish(0) })
+	return p
+}
+
+func shellCommand(dir, script string) command {
+	return command{path: "/bin/sh", args: []string{"-c", script}, dir: dir, log: filepath.Join(dir, "log")}
+}
+
+func TestProcessThatEndsByItselfTellsWhy(t *testing.T) {
+	p := shell(t, "echo boom; exit 3")
+	<-p.done
+	if err := p.crashed(); err == nil || !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("crashed = %v, want exit status 3 and its output", err)
+	}
+}
+
+func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
+	p := shell(t, "trap '' TERM; echo up; while :; do sleep 0.05; done")
+	Eventually(t, 10*time.Second, func() error {
+		if len(p.output()) == 0 {
+			return fmt.Errorf("not up")
+		}
+		return nil
+	})
+	p.terminate()
+	p.finish(100 * time.Millisecond)
+	if !p.exited() || p.crashed() != nil {
+		t.Errorf("exited %t, crashed %v; want ended at our wish", p.exited(), p.crashed())
+	}
+}
+
+// A child must outlive the OS thread of the goroutine that asked for it.
+func TestChildOutlivesItsCaller(t *testing.T) {
+	dir := t.TempDir()
+	started := make(chan *process)
+	for range 3 {
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			p, err := launch(shellCommand(dir, "sleep 60"))
+			if err != nil {
+				t.Error(err)
+			}
+			started <- p
+		}()
+		p := <-started
+		select {
+		case <-p.done:
+			t.Errorf("child ended with its caller's thread: %v", p.cmd.ProcessState)
+		case <-time.After(100 * time.Millisecond): // a thread's end is seen by nobody
+		}
+		p.finish(0)
+	}
+}
+
+const helperEnv = "SUNSET_TEST_HELPER_DIR"
+
+// TestHelper is not a test: it is the process that the next test kills.
+func TestHelper(t *testing.T) {
+	dir := os.Getenv(helperEnv)
+	if dir == "" {
+		t.Skip("helper of TestChildDiesWithUs")
+	}
+	p, err := launch(shellCommand(dir, "sleep 60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("pid %d\n", p.cmd.Process.Pid)
+	<-p.done
+}
+
+func TestChildDiesWithUs(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs the parent death signal of Linux")
+	}
+	helper := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelper$")
+	helper.Env = append(os.Environ(), helperEnv+"="+t.TempDir())
+	out, err := helper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := helper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid ")))
+	if err != nil || !alive(pid) {
+		t.Fatalf("helper says %q: %v, alive %t", line, err, alive(pid))
+	}
+	if err := helper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = helper.Wait() // the kill is its error
+	Eventually(t, 10*time.Second, func() error {
+		if alive(pid) {
+			return fmt.Errorf("child %d lives", pid)
+		}
+		return nil
+	})
+}
+
+// alive tells whether a process runs; one that nobody has reaped yet does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

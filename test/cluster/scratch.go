@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const scratchPattern = "sunset-cluster-*"
+
+// scratch is a temporary directory that a later cluster removes if we die
+// before we can: its lock tells whether its owner still lives.
+type scratch struct {
+	dir  string
+	lock *os.File
+}
+
+func newScratch() (*scratch, error) {
+	sweepScratch(os.TempDir())
+	dir, err := os.MkdirTemp("", scratchPattern)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tryLock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &scratch{dir: dir, lock: held}, nil
+}
+
+func (s *scratch) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *scratch) write(name string, data []byte) error {
+	return os.WriteFile(s.path(name), data, 0o600)
+}
+
+func (s *scratch) remove() error {
+	return errors.Join(os.RemoveAll(s.dir), s.lock.Close())
+}
+
+// sweepScratch removes directories whose owner died. One younger than a minute
+// may be just about to be locked, and one that we may not touch is not ours.
+func sweepScratch(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, scratchPattern))
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		held, err := tryLock(filepath.Join(dir, "lock"))
+		if err != nil {
+			continue
+		}
+		_ = os.RemoveAll(dir) // best effort: the next cluster tries again
+		_ = held.Close()
+	}
+}

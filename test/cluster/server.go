@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// startTimeout is how long one component may take until it is ready.
+	startTimeout = 2 * time.Minute
+	// startAttempts is how often a start is tried while its port is taken.
+	startAttempts = 5
+	// grace is how long a component may take to end once asked. Nothing is lost
+	// by killing it then: what etcd wrote is in the kernel's hands.
+	grace = 3 * time.Second
+)
+
+// server is a component that listens on one port of 127.0.0.1.
+type server struct {
+	component Component
+	command   command // args excluded
+	args      func(port int) []string
+	ready     func(ctx context.Context, port int) error // must recognise itself, not just any server on port
+	scheme    string
+	port      int // zero until the first start
+	proc      *process
+}
+
+// url is where the server listens.
+func (s *server) url() string { return fmt.Sprintf("%s://127.0.0.1:%d", s.scheme, s.port) }
+
+// start runs the server on a free port and waits until it is ready.
+func (s *server) start(ctx context.Context) error {
+	return s.attempt(ctx, func() (err error) {
+		s.port, err = freePort()
+		return err
+	})
+}
+
+// restart ends the server if it runs and starts it again on the same port.
+func (s *server) restart(ctx context.Context) error {
+	s.proc.terminate()
+	s.proc.finish(grace)
+	return s.attempt(ctx, func() error { return nil })
+}
+
+var errPortTaken = errors.New("port is taken")
+
+// attempt starts the server, and again while its port is taken.
+func (s *server) attempt(ctx context.Context, pickPort func() error) (err error) {
+	for range startAttempts {
+		if err := pickPort(); err != nil {
+			return err
+		}
+		err = s.startOnce(ctx)
+		if !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.component, err)
+	}
+	return nil
+}
+
+func (s *server) startOnce(ctx context.Context) (err error) {
+	c := s.command
+	c.args = s.args(s.port)
+	if s.proc, err = launch(c); err != nil {
+		return err
+	}
+	err = s.await(ctx)
+	if err == nil {
+		return nil
+	}
+	s.proc.finish(0)
+	if bytes.Contains(s.proc.output(), []byte("address already in use")) {
+		err = errors.Join(errPortTaken, err)
+	}
+	return fmt.Errorf("%w\nlast lines of its log:\n%s", err, s.proc.tail())
+}
+
+// await polls until the server is ready, has ended, or time is up.
+func (s *server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ctx, ended := context.WithCancelCause(ctx)
+	defer ended(nil)
+	proc := s.proc
+	go func() {
+		select {
+		case <-proc.done:
+			ended(fmt.Errorf("it ended: %v", proc.cmd.ProcessState))
+		case <-ctx.Done():
+		}
+	}()
+	return poll(ctx, func() error { return s.ready(ctx, s.port) })
+}

@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// pollEvery is the pause between two looks at a condition.
+const pollEvery = 20 * time.Millisecond
+
+// TB is the part of testing.TB that Eventually needs.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// Eventually calls check until it returns nil, at once and then every 20 ms,
+// and ends the test with check's last error when timeout has passed. check
+// must not block and must not end the test itself.
+func Eventually(t TB, timeout time.Duration, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := poll(ctx, check); err != nil {
+		t.Fatalf("not so after %s: %v", timeout, err)
+	}
+}
+
+// poll calls check until it returns nil; when ctx ends first the error is
+// check's last one.
+func poll(ctx context.Context, check func() error) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}

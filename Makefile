@@ -1,0 +1,71 @@
+# Tools are pinned by the tool lines of go.mod and run with `go tool`; nothing else has to be installed but Go.
+
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md
+TEST_FLAGS ?= -timeout 20m -p 2
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##### Code
+
+.PHONY: generate
+generate: ## Write the deepcopy functions, the CRDs and docs/cel.md anew
+	go tool controller-gen object paths=./policy/v1alpha1
+	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
+	go run ./crds/preserve crds/*.yaml
+	go generate ./engine
+
+.PHONY: verify
+verify: verify-generated verify-modules lint ## Fail if a generated file or go.mod is out of date, or a linter finds something
+
+.PHONY: verify-generated
+verify-generated: generate
+	git diff --exit-code -- $(GENERATED)
+	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
+	if [ -n "$$untracked" ]; then echo "generated, but not added to git:"; echo "$$untracked"; exit 1; fi
+
+.PHONY: verify-modules
+verify-modules:
+	go mod tidy -diff
+
+.PHONY: lint
+lint: ## Run gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+##### Tests
+
+.PHONY: control-plane
+control-plane: # once per machine: builds the real API server and controllers that tests run against
+	go run ./test/cluster/prebuild
+
+.PHONY: test
+test: control-plane ## Run all tests; those of the cluster against a real control plane
+	go test $(TEST_FLAGS) ./...
+
+.PHONY: test-race
+test-race: control-plane ## Run all tests with the race detector
+	go test -race $(TEST_FLAGS) ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every fuzz target for FUZZTIME each
+	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file"); do \
+			echo "$$file: $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Measure the engine: what an expression costs
+	go test -run '^$$' -bench . -benchmem ./engine/...
+
+.PHONY: demo
+demo: control-plane ## Watch Sunset at work on a control plane of its own (DEMO_ONCE=1 ends it after one round)
+	go run ./test/demo

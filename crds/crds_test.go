@@ -1,0 +1,160 @@
+package crds_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/crds"
+)
+
+// definition is the CustomResourceDefinition of ClusterRetentionPolicy.
+func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	for _, file := range crds.Files() {
+		if file.Name == "clusterretentionpolicies.sunset.x-k8s.io" {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := yaml.UnmarshalStrict(file.YAML, crd); err != nil {
+				t.Fatal(err)
+			}
+			return crd
+		}
+	}
+	t.Fatal("no definition of ClusterRetentionPolicy")
+	return nil
+}
+
+func root(t *testing.T) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	return definition(t).Spec.Versions[0].Schema.OpenAPIV3Schema
+}
+
+// structural is the schema as the API server reads it.
+func structural(t *testing.T) *schema.Structural {
+	t.Helper()
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(root(t), internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.NewStructural(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestFilesAreNamedAfterTheirDefinition(t *testing.T) {
+	for _, file := range crds.Files() {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(file.YAML, crd); err != nil || crd.Name != file.Name {
+			t.Errorf("%s holds %s: %v", file.Name, crd.Name, err)
+		}
+	}
+}
+
+func TestSchemaIsStructural(t *testing.T) {
+	if errs := schema.ValidateStructural(nil, structural(t)); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+}
+
+func TestEveryLevelPreservesUnknownFields(t *testing.T) {
+	levels := 0
+	var visit func(path string, s *schema.Structural)
+	visit = func(path string, s *schema.Structural) {
+		if len(s.Properties) > 0 {
+			levels++
+			if !s.XPreserveUnknownFields {
+				t.Errorf("%s drops unknown fields", path)
+			}
+		}
+		for name, below := range s.Properties {
+			if path+name != "status" {
+				visit(path+name+".", &below)
+			}
+		}
+		if s.Items != nil {
+			visit(path+"[].", s.Items)
+		}
+	}
+	visit("", structural(t))
+	if levels < 9 {
+		t.Errorf("only %d levels were looked at", levels)
+	}
+}
+
+func TestAnUnknownFieldReachesTheController(t *testing.T) {
+	const written = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: batch}
+excludeNamespaces: [beside-spec]
+spec:
+  excludeNamespace: [misspelt]
+  namespaceSelector: {matchLabel: {tier: ci}, matchExpressions: [{key: a, operator: In, value: [b]}]}
+  variables: [{name: done, expresion: "true"}]
+  rules:
+  - name: jobs
+    tll: 1d
+    target: {apiVersion: batch/v1, kind: Job, selctor: {}, selector: {matchLabel: {a: b}}}
+    delete: {propagation: Orphan}
+`
+	var before, after map[string]any
+	for _, object := range []*map[string]any{&before, &after} {
+		if err := yaml.Unmarshal([]byte(written), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after["status"] = map[string]any{"matched": int64(1), "unknown": true}
+	before["status"] = map[string]any{"matched": int64(1)}
+	pruning.Prune(after, structural(t), true)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("-written, without what status does not know +stored\n%s", diff)
+	}
+}
+
+func TestPrinterColumns(t *testing.T) {
+	var got []string
+	for _, column := range definition(t).Spec.Versions[0].AdditionalPrinterColumns {
+		if column.Priority == 0 {
+			got = append(got, column.Name)
+		}
+	}
+	want := []string{"Mode", "Matched", "Eligible", "Due", "Deleted", "Next", "Ready", "Age"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestShape(t *testing.T) {
+	crd := definition(t)
+	if crd.Spec.Scope != apiextensionsv1.ClusterScoped || !cmp.Equal(crd.Spec.Names.ShortNames, []string{"cret"}) {
+		t.Errorf("scope %s, short names %v", crd.Spec.Scope, crd.Spec.Names.ShortNames)
+	}
+	if sub := crd.Spec.Versions[0].Subresources; sub == nil || sub.Status == nil {
+		t.Error("status is no subresource")
+	}
+	spec := root(t).Properties["spec"]
+	rule := spec.Properties["rules"].Items.Schema
+	if len(rule.XValidations) != 1 || rule.XValidations[0].Rule != "has(self.ttl) != has(self.ttlExpression)" {
+		t.Errorf("validations of a rule: %v", rule.XValidations)
+	}
+	for name, test := range map[string]struct {
+		field    apiextensionsv1.JSONSchemaProps
+		standard string // the default, as JSON
+		values   int
+	}{
+		"mode":              {spec.Properties["mode"], `"DryRun"`, 3},
+		"events":            {rule.Properties["events"], `"Aggregate"`, 2},
+		"propagationPolicy": {rule.Properties["delete"].Properties["propagationPolicy"], `"Background"`, 3},
+	} {
+		if test.field.Default == nil || string(test.field.Default.Raw) != test.standard || len(test.field.Enum) != test.values {
+			t.Errorf("%s: default %s, values %v", name, test.field.Default, test.field.Enum)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package crds
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// File is one CustomResourceDefinition as YAML.
+type File struct {
+	Name string // of the definition, such as clusterretentionpolicies.sunset.x-k8s.io
+	YAML []byte
+}
+
+// Files are all CustomResourceDefinitions, by group and name. The caller may change what it gets.
+func Files() []File {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // the root of an embedded tree can always be read
+	}
+	all := make([]File, len(entries))
+	for i, entry := range entries {
+		data, err := files.ReadFile(entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		group, plural, _ := strings.Cut(strings.TrimSuffix(entry.Name(), ".yaml"), "_")
+		all[i] = File{Name: plural + "." + group, YAML: data}
+	}
+	return all
+}

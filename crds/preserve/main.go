@@ -1,0 +1,66 @@
+// Command preserve makes the API server keep fields it does not know in everything an administrator writes.
+//
+// An API server silently drops a field that a schema does not name. A misspelt excludeNamespaces would be gone before
+// anybody could say so, and the policy would mean more than was written. So every level outside of status gets
+// x-kubernetes-preserve-unknown-fields, and whoever reads a policy finds the field and refuses the rule.
+//
+//	preserve FILE...
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+func main() {
+	for _, file := range os.Args[1:] {
+		if err := rewrite(file); err != nil {
+			fmt.Fprintln(os.Stderr, "preserve:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func rewrite(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	spec, _ := crd["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		schema, _ := version["schema"].(map[string]any)
+		root, _ := schema["openAPIV3Schema"].(map[string]any)
+		preserve(root, "status")
+	}
+	out, err := yaml.Marshal(crd)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
+}
+
+// preserve marks a schema and all below it that list their fields, except for one field.
+func preserve(schema map[string]any, except string) {
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) > 0 {
+		schema["x-kubernetes-preserve-unknown-fields"] = true
+	}
+	for name, property := range properties {
+		if below, ok := property.(map[string]any); ok && name != except {
+			preserve(below, "")
+		}
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if below, ok := schema[key].(map[string]any); ok {
+			preserve(below, "")
+		}
+	}
+}

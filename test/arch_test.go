@@ -1,0 +1,163 @@
+// Package test holds what needs more than one package to be tested: the shape of the code in this directory, and the
+// control plane, integration tests and the demo below it.
+package test
+
+import (
+	"go/ast"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are in the order in which imports may point: each to itself and to what stands after it, never back.
+var layers = []string{"test", "cmd", "controllers", "engine", "policy", "policy/v1alpha1"}
+
+// layer is the place of a package in layers. What crds has may be used by cmd and test, and uses nothing of ours.
+func layer(dir string) (int, bool) {
+	if under(dir, "policy/v1alpha1") || under(dir, "crds") {
+		return len(layers) - 1, true
+	}
+	i := slices.IndexFunc(layers, func(l string) bool { return under(dir, l) })
+	return i, i >= 0
+}
+
+func under(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
+
+func underAny(dir string, parents ...string) bool {
+	return slices.ContainsFunc(parents, func(p string) bool { return under(dir, p) })
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, s := range sources(t) {
+		from, ok := layer(s.dir)
+		if !ok {
+			t.Errorf("%s belongs to no layer", s.name)
+			continue
+		}
+		for imported := range s.imports() {
+			if ours, found := strings.CutPrefix(imported, module+"/"); found && !mayImport(s, from, ours) {
+				t.Errorf("%s imports %s", s.name, ours)
+			}
+		}
+	}
+}
+
+func mayImport(s source, from int, ours string) bool {
+	to, ok := layer(ours)
+	switch {
+	case !ok:
+		return false
+	case under(ours, "crds"):
+		return underAny(s.dir, "crds", "cmd", "test")
+	case under(s.dir, "crds"):
+		return false
+	case under(ours, "test"):
+		return s.isTest || under(s.dir, "test")
+	default:
+		return from <= to
+	}
+}
+
+// homes are modules that only some layers may know.
+var homes = map[string][]string{
+	"github.com/google/cel-go":            {"engine"},
+	"cel.dev/expr":                        {"engine"},
+	"k8s.io/apiserver/pkg/cel":            {"engine"},
+	"github.com/hashicorp/golang-lru":     {"engine"},
+	"sigs.k8s.io/controller-runtime":      {"controllers", "cmd", "test"},
+	"k8s.io/client-go":                    {"controllers", "cmd", "test"},
+	"k8s.io/cli-runtime":                  {"cmd"},
+	"github.com/spf13":                    {"cmd"},
+	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
+	"github.com/google/go-cmp":            {"test"},
+}
+
+func TestModulesStayAtHome(t *testing.T) {
+	for _, s := range sources(t) {
+		for imported := range s.imports() {
+			for outside, home := range homes {
+				mayKnow := underAny(s.dir, home...) || s.isTest && outside == "github.com/google/go-cmp"
+				if under(imported, outside) && !mayKnow {
+					t.Errorf("%s imports %s, which only %s may know", s.name, imported, strings.Join(home, ", "))
+				}
+			}
+		}
+	}
+}
+
+// pure are the packages that promise to do no I/O, with all they may know outside of the standard library and of ours.
+var pure = map[string][]string{
+	"policy/v1alpha1": {"k8s.io/apimachinery"},
+	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json"},
+	"engine":          nil, // homes says which
+}
+
+// io is what the standard library has to reach out of the program.
+var io = []string{"net", "os", "io/fs", "io/ioutil", "path/filepath", "syscall", "log", "database", "plugin", "testing"}
+
+func TestThePureStayPure(t *testing.T) {
+	for _, s := range sources(t) {
+		mayKnow, isPure := pure[s.dir]
+		if !isPure || s.isTest || s.isMain() {
+			continue
+		}
+		for imported := range s.imports() {
+			if underAny(imported, io...) && imported != "net/netip" && imported != "net/url" {
+				t.Errorf("%s imports %s, and %s does no I/O", s.name, imported, s.dir)
+			}
+			if outside := strings.Contains(imported, "."); outside && mayKnow != nil && !underAny(imported, append(mayKnow, module)...) {
+				t.Errorf("%s imports %s; %s knows only %s", s.name, imported, s.dir, strings.Join(mayKnow, ", "))
+			}
+		}
+	}
+}
+
+// TestOnlyTheEdgeReadsTheClock: everybody else is given the time, and so can be asked about any.
+func TestOnlyTheEdgeReadsTheClock(t *testing.T) {
+	clocks := map[string][]string{"time": {"Now", "Since", "Until"}, "k8s.io/utils/clock": {"RealClock"}}
+	for _, s := range sources(t) {
+		if s.isTest || underAny(s.dir, "cmd", "test") {
+			continue
+		}
+		imports := s.imports()
+		for imported, readers := range clocks {
+			name, ok := imports[imported]
+			if ok && name == "." {
+				t.Errorf("%s imports %s without a name", s.name, imported)
+			}
+			ast.Inspect(s.syntax, func(n ast.Node) bool {
+				if of, selected := selector(n); ok && of == name && slices.Contains(readers, selected) {
+					t.Errorf("%s uses %s.%s; have the time passed in", s.name, of, selected)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// selector gives x and Y of an expression x.Y.
+func selector(n ast.Node) (of, selected string) {
+	expression, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	if x, ok := expression.X.(*ast.Ident); ok {
+		return x.Name, expression.Sel.Name
+	}
+	return "", ""
+}
+
+func TestNothingElseIsInTheRoot(t *testing.T) {
+	allowed := []string{"cmd", "policy", "engine", "controllers", "crds", "samples", "test", "docs", "charts",
+		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE"}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) {
+			t.Errorf("%s has no place in the root", name)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = ".."
+	module = "github.com/sunset-k8s/sunset"
+)
+
+// source is one Go file that somebody wrote.
+type source struct {
+	name   string // path from the root of the repository
+	dir    string // its package, from the root of the repository
+	lines  int
+	isTest bool
+	syntax *ast.File
+}
+
+// imports are the paths that the file imports itself, with the name each has in the file.
+func (s source) imports() map[string]string {
+	names := map[string]string{}
+	for _, spec := range s.syntax.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		names[imported] = path.Base(imported)
+		if spec.Name != nil {
+			names[imported] = spec.Name.Name
+		}
+	}
+	return names
+}
+
+func (s source) isMain() bool { return s.syntax.Name.Name == "main" }
+
+// sources reads every Go file of the module but generated ones. It reads the files itself, so that a cached result of
+// the tests here is not used when one has changed.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	files := token.NewFileSet()
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return enter(file)
+		case !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		s, err := read(files, file)
+		if err == nil && !ast.IsGenerated(s.syntax) {
+			all = append(all, s)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// enter skips what is not ours to read: hidden directories, test data and other modules.
+func enter(dir string) error {
+	if dir == root {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	if base := filepath.Base(dir); err == nil || base == "testdata" || strings.HasPrefix(base, ".") {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func read(files *token.FileSet, file string) (source, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return source{}, err
+	}
+	syntax, err := parser.ParseFile(files, file, text, parser.ParseComments|parser.SkipObjectResolution)
+	name := strings.TrimPrefix(filepath.ToSlash(file), root+"/")
+	return source{
+		name:   name,
+		dir:    path.Dir(name),
+		lines:  strings.Count(string(text), "\n"),
+		isTest: strings.HasSuffix(name, "_test.go"),
+		syntax: syntax,
+	}, err
+}

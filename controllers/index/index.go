@@ -33,7 +33,9 @@ type Index struct {
 type page struct {
 	*policy.Page
 	namespace string // the one copy that rows share
+	known     bool   // the namespace's labels are known
 	columns   []int
+	rows      int
 }
 
 // New makes an empty index that knows no rules. wake tells its owner to look at Next again; it must not block and must
@@ -59,163 +61,12 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	x.book, x.pages = book, make(map[string]*page, len(before))
 	changed := make(map[string]bool, len(before))
 	for namespace, old := range before {
-		changed[namespace] = !old.SameSettings(x.page(namespace).Page)
+		next := x.page(namespace)
+		next.rows = old.rows
+		changed[namespace] = next.known != old.known || !old.SameSettings(next.Page)
 	}
 	x.version++
 	x.rejudge(now, func(r *Row) bool { return changed[r.Namespace] })
-}
-
-// Listing is a source of rows whose facts are all about the same rules. Its ID is never 0 and never used again.
-type Listing struct {
-	ID      uint64
-	Columns []string // the facts keys of Row.Facts, in order
-}
-
-// Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
-func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known := x.rows
-	columns := from.Columns
-	x.listing = from.ID
-	x.columns = make(map[string]int, len(columns))
-	for i, key := range columns {
-		x.columns[key] = i
-	}
-	x.rows = make(map[types.UID]*Row, len(rows))
-	x.pages = map[string]*page{}
-	for _, row := range rows {
-		row.Namespace = x.page(row.Namespace).namespace
-		if old := known[row.UID]; old != nil && old.ResourceVersion == row.ResourceVersion {
-			row.gone = old.gone
-		}
-		x.rows[row.UID] = row
-	}
-	x.synced = true
-	x.version++
-	x.schedule = x.schedule[:0]
-	for _, row := range rows {
-		row.slot = 0
-		x.judgeForLater(row, now)
-		if !row.due.IsZero() {
-			x.schedule = append(x.schedule, row)
-			row.slot = int32(len(x.schedule))
-		}
-	}
-	heap.Init(&x.schedule)
-	x.wake()
-}
-
-// Apply takes in a subject that was added or has changed.
-func (x *Index) Apply(from Listing, row *Row, now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.listing != from.ID {
-		return
-	}
-	row.Namespace = x.page(row.Namespace).namespace
-	if old := x.rows[row.UID]; old != nil {
-		row.gone = old.gone && old.ResourceVersion == row.ResourceVersion
-		x.unschedule(old)
-	}
-	x.rows[row.UID] = row
-	x.version++
-	x.judgeForLater(row, now)
-	x.reschedule(row)
-}
-
-// Forget drops a subject that is gone.
-func (x *Index) Forget(from Listing, uid types.UID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.listing != from.ID {
-		return
-	}
-	if old := x.rows[uid]; old != nil {
-		x.unschedule(old)
-		delete(x.rows, uid)
-		x.version++
-	}
-}
-
-// Distrust records that the index may be missing something: everything is kept until the next Replace.
-func (x *Index) Distrust(from Listing) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.listing != from.ID {
-		return
-	}
-	x.synced = false
-	x.version++
-}
-
-// Next is when the soonest subject is due; ok is false when none will be without a change.
-func (x *Index) Next() (due time.Time, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(x.schedule) == 0 {
-		return time.Time{}, false
-	}
-	return x.schedule[0].due, true
-}
-
-// takeAtMost bounds how long TakeDue holds the index.
-const takeAtMost = 512
-
-// TakeDue hands over what is due, the soonest first and not necessarily all, and forgets when it was: the taker judges
-// each and, if it is not removed, gives it back with Reconsider.
-func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for range takeAtMost {
-		if len(x.schedule) == 0 || x.schedule[0].due.After(now) {
-			return
-		}
-		row := heap.Pop(&x.schedule).(*Row)
-		verdict, _ := x.judge(row, now)
-		switch {
-		case row.gone:
-		case verdict.Action == policy.Delete:
-			take(row.Subject, verdict.Rule)
-		case verdict.Action == policy.Wait:
-			row.due = verdict.Due
-			x.reschedule(row)
-		}
-	}
-}
-
-// Judge says what happens to a subject now. ok is false when it is not known, or when this version was removed.
-func (x *Index) Judge(uid types.UID, now time.Time) (verdict policy.Verdict, warrant policy.Warrant, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	row := x.rows[uid]
-	if row == nil || row.gone {
-		return policy.Verdict{}, policy.Warrant{}, false
-	}
-	verdict, warrant = x.judge(row, now)
-	return verdict, warrant, true
-}
-
-// Reconsider puts a subject that was taken back on the schedule, should it still have a due time.
-func (x *Index) Reconsider(uid types.UID, now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if row := x.rows[uid]; row != nil {
-		x.unschedule(row)
-		x.judgeForLater(row, now)
-		x.reschedule(row)
-	}
-}
-
-// MarkGone records that a DELETE of this version succeeded: it is not judged again unless a newer version turns up.
-func (x *Index) MarkGone(s policy.Subject) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if row := x.rows[s.UID]; row != nil && row.ResourceVersion == s.ResourceVersion {
-		row.gone = true
-		x.unschedule(row)
-		x.version++
-	}
 }
 
 // Len is how many subjects are known, and whether they are all there are.
@@ -272,7 +123,7 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 
 func (x *Index) judge(row *Row, now time.Time) (policy.Verdict, policy.Warrant) {
 	rulings := x.rule(row)
-	if !x.synced || !x.book.Knows(row.Namespace) {
+	if !x.synced || !x.page(row.Namespace).known {
 		for i := range rulings {
 			rulings[i].Known = false
 		}
@@ -297,7 +148,7 @@ func (x *Index) rule(row *Row) []policy.Ruling {
 func (x *Index) page(namespace string) *page {
 	p := x.pages[namespace]
 	if p == nil {
-		p = &page{Page: x.book.Page(x.kind, namespace), namespace: namespace}
+		p = &page{Page: x.book.Page(x.kind, namespace), namespace: namespace, known: x.book.Knows(namespace)}
 		for _, r := range p.Rules {
 			column, ok := x.columns[r.Key]
 			if !ok {

@@ -86,7 +86,7 @@ func (d *decoder) observe(object map[string]any) (*observation, error) {
 	if text(meta, "uid") == "" {
 		return bookmarkOf(meta), nil
 	}
-	if isMirror(meta) {
+	if d.kind.Group == "" && d.kind.Kind == "Pod" && isMirror(meta) {
 		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
 	}
 	dropBallast(meta)

@@ -50,18 +50,28 @@ func (lw *listWatch) request(options metav1.ListOptions, metadata string) *rest.
 	return lw.client.Get().Resource(lw.resource).SetHeader("Accept", accept).VersionedParams(&options, metav1.ParameterCodec)
 }
 
-// ListWithContext gives one page. It always asks for the newest state: a list that may be old could bring back what is
-// gone.
-func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if options.Continue == "" {
-		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+// ListWithContext gives the whole listing, read page by page: each page is observed before the next is read. It always
+// asks for the newest state: a list that may be old could bring back what is gone. If the pages expire halfway it fails:
+// half a listing is none.
+func (lw *listWatch) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	whole := &observations{}
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		data, err := lw.request(options, acceptMetadataList).Do(ctx).Raw()
+		if err != nil {
+			return nil, err
+		}
+		page, err := lw.decoder.decodePage(data)
+		if err != nil {
+			return nil, err
+		}
+		whole.ListMeta = page.ListMeta
+		whole.Items = append(whole.Items, page.Items...)
+		if page.Continue == "" {
+			return whole, nil
+		}
+		options.Continue = page.Continue
 	}
-	options.Limit = pageSize
-	data, err := lw.request(options, acceptMetadataList).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	return lw.decoder.decodePage(data)
 }
 
 // WatchWithContext watches from where the options say.

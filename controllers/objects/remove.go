@@ -55,11 +55,11 @@ func outcomeOf(err error) retention.Outcome {
 	switch {
 	case err == nil:
 		o.Result = retention.Removed
-	case apierrors.IsNotFound(err):
-		o.Result = retention.Gone
+	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		o.Result = retention.Gone // the object; a server that does not know the resource says so in other words
 	case apierrors.IsConflict(err):
 		o.Result = retention.Changed
-	case !errors.As(err, &status):
+	case !errors.As(err, &status), apierrors.IsNotFound(err):
 		o.Result = retention.Failed
 	case status.Status().Code == http.StatusTooManyRequests || status.Status().Code >= http.StatusInternalServerError:
 		o.Result = retention.Busy

@@ -106,6 +106,8 @@ func forbidden(verb, resource string) *retention.Trouble {
 // troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
 func troubleOf(err error, resource schema.GroupVersionResource) *retention.Trouble {
 	switch {
+	case err == nil:
+		return nil
 	case apierrors.IsForbidden(err):
 		return forbidden("list and watch", resource.GroupResource().String())
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):

@@ -127,8 +127,12 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
+	accept := acceptJSON
+	if s.metadataOnly() {
+		accept = acceptMetadata
+	}
 	data, err := s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
-		SetHeader("Accept", acceptJSON).Do(ctx).Raw()
+		SetHeader("Accept", accept).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -4,20 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -46,39 +46,29 @@ type Loop struct {
 	Publish func(Edition)
 
 	mu         sync.Mutex
-	complete   bool // both lists have been read once
-	policies   map[string]*entry
-	removed    map[types.UID]bool // policies that a live list no longer had
-	namespaces map[string]namespace
-	live       freshness
+	complete   bool // the caches have been read once
+	policies   known[*entry]
+	namespaces known[labels.Set]
+
+	live freshness
 }
 
 // entry is one policy as compiled.
 type entry struct {
-	uid        types.UID
 	generation int64
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
 }
 
-// namespace is what the Book needs of one.
-type namespace struct {
-	version string // resourceVersion
-	labels  labels.Set
-}
-
 // Setup registers the loop with a manager.
 func (l *Loop) Setup(mgr ctrl.Manager) error {
-	l.policies = map[string]*entry{}
-	l.removed = map[types.UID]bool{}
-	l.namespaces = map[string]namespace{}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(namespaceKind)
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named("policies").
-		Watches(newPolicy(), everything, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(newPolicy(), everything, builder.WithPredicates(respecified)).
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(l)
@@ -91,58 +81,69 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	policies.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(namespaceKind)
-	if err := l.Cache.List(ctx, policies); err != nil {
+	if err := l.Cache.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list policies: %w", err)
 	}
-	if err := l.Cache.List(ctx, namespaces); err != nil {
+	if err := l.Cache.List(ctx, namespaces, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list namespaces: %w", err)
 	}
+	if l.take(ctx, policies.Items, namespaces.Items) {
+		return reconcile.Result{}, nil
+	}
+	// The cache lacks what was seen live: it is behind, or ahead of a deletion that was never seen.
+	if err := l.confirm(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: confirmEvery}, nil
+}
+
+// take merges the caches into what is known and publishes if anything has changed. It reports whether the caches have
+// everything that is known.
+func (l *Loop) take(ctx context.Context, policies []unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.takePolicies(ctx, policies.Items)
-	l.takeNamespaces(namespaces.Items)
+	changed := !l.complete
+	seen := l.policies.begin()
+	for i := range policies {
+		changed = l.takePolicy(ctx, &policies[i]) || changed
+		seen.cached(&policies[i])
+	}
+	changed = seen.end() || changed
+	names := l.namespaces.begin()
+	for i := range namespaces {
+		changed = l.takeNamespace(&namespaces[i]) || changed
+		names.cached(&namespaces[i])
+	}
+	changed = names.end() || changed
 	l.complete = true
-	l.publish()
-	return reconcile.Result{}, nil
+	if changed {
+		l.publish()
+	}
+	return l.policies.allCached() && l.namespaces.allCached()
 }
 
-func (l *Loop) takePolicies(ctx context.Context, items []unstructured.Unstructured) {
-	cached := map[string]bool{}
-	uids := map[types.UID]bool{}
-	for i := range items {
-		uids[items[i].GetUID()] = true
-		if l.removed[items[i].GetUID()] {
-			continue
-		}
-		cached[items[i].GetName()] = true
-		if known := l.policies[items[i].GetName()]; known == nil || known.uid != items[i].GetUID() || known.generation < items[i].GetGeneration() {
-			l.load(ctx, &items[i])
-		}
+// takePolicy puts a policy in force if it says something new.
+func (l *Loop) takePolicy(ctx context.Context, object *unstructured.Unstructured) bool {
+	known, ok := l.policies.get(object)
+	if ok && known.generation >= object.GetGeneration() || !l.policies.accept(object) {
+		return false
 	}
-	for name, known := range l.policies {
-		if !cached[name] && !l.live.seen(known.uid) {
-			delete(l.policies, name)
-		}
-	}
-	for uid := range l.removed {
-		if !uids[uid] {
-			delete(l.removed, uid)
-		}
-	}
+	l.policies.put(object, l.compile(ctx, object))
+	return true
 }
 
-func (l *Loop) takeNamespaces(items []metav1.PartialObjectMetadata) {
-	next := make(map[string]namespace, len(items))
-	for i := range items {
-		next[items[i].Name] = namespace{version: items[i].ResourceVersion, labels: items[i].Labels}
+func (l *Loop) takeNamespace(object metav1.Object) bool {
+	known, ok := l.namespaces.get(object)
+	if !l.namespaces.accept(object) {
+		return false
 	}
-	l.namespaces = next
+	l.namespaces.put(object, object.GetLabels())
+	return !ok || !maps.Equal(known, labels.Set(object.GetLabels()))
 }
 
-// load compiles one policy as it is written.
-func (l *Loop) load(ctx context.Context, object *unstructured.Unstructured) {
-	e := &entry{uid: object.GetUID(), generation: object.GetGeneration()}
-	l.policies[object.GetName()] = e
+// compile reads one policy as it is written.
+func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
+	e := &entry{generation: object.GetGeneration()}
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {
@@ -150,30 +151,34 @@ func (l *Loop) load(ctx context.Context, object *unstructured.Unstructured) {
 	}
 	if err != nil {
 		document = &policy.Document{Problems: []policy.Problem{{Path: "spec", Message: err.Error()}}}
-		document.Policy.ObjectMeta = metav1.ObjectMeta{Name: object.GetName(), UID: e.uid, Generation: e.generation}
+		document.Policy.ObjectMeta = metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID(), Generation: e.generation}
 	}
 	e.policy = document.Load(l.Protection)
 	e.programs = l.Compiler.Load(e.policy)
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
 		"generation", e.generation, "problems", len(e.policy.Problems))
+	return e
 }
 
 // publish makes a new edition of what is known.
 func (l *Loop) publish() {
-	policies := make([]*policy.Policy, 0, len(l.policies))
+	var policies []*policy.Policy
 	programs := map[string]*engine.Rule{}
-	for _, e := range l.policies {
-		policies = append(policies, e.policy)
-		for key, program := range e.programs {
-			programs[key] = program
-		}
+	for _, e := range l.policies.all {
+		policies = append(policies, e.value.policy)
+		maps.Copy(programs, e.value.programs)
 	}
-	namespaces := make(map[string]labels.Set, len(l.namespaces))
-	for name, n := range l.namespaces {
-		namespaces[name] = n.labels
+	namespaces := make(map[string]labels.Set, len(l.namespaces.all))
+	for name, n := range l.namespaces.all {
+		namespaces[name] = n.value
 	}
 	l.Publish(Edition{Book: policy.NewBook(policies, namespaces, l.Protection), Programs: programs})
 }
+
+// respecified lets an update pass when the spec has changed, or the object is another one of the same name.
+var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+}}
 
 // newPolicy is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
 func newPolicy() *unstructured.Unstructured {
@@ -183,6 +188,3 @@ func newPolicy() *unstructured.Unstructured {
 }
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
-
-// within reports whether t is at most d ago.
-func (l *Loop) within(t time.Time, d time.Duration) bool { return !t.IsZero() && l.Clock.Since(t) <= d }

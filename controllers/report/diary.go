@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +21,7 @@ type deletions map[string]int64
 
 // diary is what happened since Events were last written, and since the process started.
 type diary struct {
-	deleted   map[string]deletions // by policy name
+	deleted   map[types.UID]deletions // by policy
 	aggregate map[policy.RuleID]*sum
 	perObject []retention.Removal
 }
@@ -42,13 +41,13 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	r.dirty = true
 	d := &r.told
 	if d.deleted == nil {
-		d.deleted, d.aggregate = map[string]deletions{}, map[policy.RuleID]*sum{}
+		d.deleted, d.aggregate = map[types.UID]deletions{}, map[policy.RuleID]*sum{}
 	}
-	id := removal.Rule.ID
-	if d.deleted[id.Policy] == nil {
-		d.deleted[id.Policy] = deletions{}
+	id, uid := removal.Rule.ID, removal.Rule.PolicyUID
+	if d.deleted[uid] == nil {
+		d.deleted[uid] = deletions{}
 	}
-	d.deleted[id.Policy][id.Rule]++
+	d.deleted[uid][id.Rule]++
 	if d.aggregate[id] == nil {
 		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}
 	}
@@ -62,55 +61,57 @@ func (r *Reporter) Removed(removal retention.Removal) {
 func (r *Reporter) Attempted(retention.Result) {}
 
 // deletedBy gives a copy of what a policy has deleted since the process started.
-func (r *Reporter) deletedBy(name string) deletions {
+func (r *Reporter) deletedBy(policy types.UID) deletions {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	copied := deletions{}
-	for rule, n := range r.told.deleted[name] {
+	for rule, n := range r.told.deleted[policy] {
 		copied[rule] = n
 	}
 	return copied
 }
 
-// tellEvents writes the Events that are due.
-func (r *Reporter) tellEvents() {
+// forget drops what is known of a policy that is gone.
+func (r *Reporter) forget(policy types.UID) {
 	r.mu.Lock()
-	book := r.edition.Book
-	perObject := r.told.perObject
-	r.told.perObject = nil
-	var sums []*sum
-	for id, s := range r.told.aggregate {
-		if r.Clock.Since(s.since) >= aggregateEvery {
-			sums = append(sums, s)
-			delete(r.told.aggregate, id)
-		}
-	}
-	r.mu.Unlock()
-	if book == nil {
-		return
-	}
+	defer r.mu.Unlock()
+	delete(r.told.deleted, policy)
+}
+
+// tellEvents writes the Events that are due; last writes all.
+func (r *Reporter) tellEvents(last bool) {
+	sums, perObject := r.takeEvents(last)
 	for _, s := range sums {
-		note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, r.Clock.Since(s.since).Round(time.Second))
-		r.Events.Eventf(policyReference(book, s.rule.ID.Policy), nil, corev1.EventTypeNormal, "Deleted", "Delete", note)
+		r.Events.Eventf(policyReference(s.rule), nil, corev1.EventTypeNormal, "Deleted", "Delete",
+			"rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, r.Clock.Since(s.since).Round(time.Second))
 	}
 	for _, o := range perObject {
 		object := &corev1.ObjectReference{
 			APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
 			Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
 		}
-		r.Events.Eventf(object, policyReference(book, o.Rule.ID.Policy), corev1.EventTypeNormal, string(o.Reason), "Delete",
-			fmt.Sprintf("deleted by rule %s, due %s", o.Rule.ID, o.Due.UTC().Format(time.RFC3339)))
+		r.Events.Eventf(object, policyReference(o.Rule), corev1.EventTypeNormal, string(o.Reason), "Delete",
+			"deleted by rule %s, due %s", o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	}
 }
 
-func policyReference(book *policy.Book, name string) *corev1.ObjectReference {
-	ref := &corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ClusterRetentionPolicyKind.Kind, Name: name,
-	}
-	for _, p := range book.Policies() {
-		if p.Name == name {
-			ref.UID = types.UID(p.UID)
+// takeEvents takes from the diary what is to be told now.
+func (r *Reporter) takeEvents(last bool) (sums []*sum, perObject []retention.Removal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, s := range r.told.aggregate {
+		if last || r.Clock.Since(s.since) >= aggregateEvery {
+			sums = append(sums, s)
+			delete(r.told.aggregate, id)
 		}
 	}
-	return ref
+	perObject, r.told.perObject = r.told.perObject, nil
+	return sums, perObject
+}
+
+func policyReference(r *policy.Rule) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ClusterRetentionPolicyKind.Kind,
+		Name: r.ID.Policy, UID: r.PolicyUID,
+	}
 }

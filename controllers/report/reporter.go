@@ -2,10 +2,11 @@ package report
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -39,12 +40,12 @@ type Reporter struct {
 	told    diary
 	dirty   bool
 
-	written  map[types.UID]*record
-	before   map[types.UID]deletions // what was deleted before this process, as the first status read says
-	versions map[schema.GroupKind]uint64
-	counted  time.Time     // when the last count began
-	took     time.Duration // how long it took
-	changes  time.Time     // when the counts change by themselves
+	written map[types.UID]*record
+	before  map[types.UID]deletions // what was deleted before this process, as the first status read says
+	seen    string                  // the state of the reconciler as last counted
+	counted time.Time               // when the last count began
+	took    time.Duration           // how long it took
+	changes time.Time               // when the counts change by themselves
 }
 
 // State is what a Reporter may see of the reconciler.
@@ -81,7 +82,6 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 // Start runs until ctx ends, then writes what was not written yet.
 func (r *Reporter) Start(ctx context.Context) error {
 	r.written, r.before = map[types.UID]*record{}, map[types.UID]deletions{}
-	r.versions = map[schema.GroupKind]uint64{}
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for {
@@ -89,6 +89,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
+			r.tellEvents(true)
 			r.report(last, true)
 			return nil
 		case <-ticker.C():
@@ -98,7 +99,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 }
 
 func (r *Reporter) tick(ctx context.Context) {
-	r.tellEvents()
+	r.tellEvents(false)
 	now := r.Clock.Now()
 	if now.Sub(r.counted) < max(countEvery, restFactor*r.took) || !r.stale(now) {
 		return
@@ -114,16 +115,17 @@ func (r *Reporter) stale(now time.Time) bool {
 	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
 		return true
 	}
-	kinds := r.State.Kinds()
-	if len(kinds) != len(r.versions) {
-		return true
-	}
+	return r.seen != fingerprint(r.State.Kinds(), r.State.Doubt())
+}
+
+// fingerprint changes whenever a count or a condition may have.
+func fingerprint(kinds []retention.KindState, doubt error) string {
+	parts := make([]string, 0, len(kinds)+1)
 	for _, k := range kinds {
-		if r.versions[k.Index.Kind()] != k.Index.Version() {
-			return true
-		}
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Lost, k.Undeletable))
 	}
-	return false
+	slices.Sort(parts)
+	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
 }
 
 // report counts everything and writes each status that differs; last writes them however recently they were written.
@@ -137,10 +139,12 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		return
 	}
 	kinds := r.State.Kinds()
+	doubt := r.State.Doubt()
+	r.seen = fingerprint(kinds, doubt)
 	tallies := r.count(kinds)
 	view := newView(edition, kinds, tallies, r.counted)
 	view.warnings = r.Warnings
-	view.doubt = r.State.Doubt()
+	view.doubt = doubt
 	r.took = r.Clock.Since(r.counted)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
@@ -154,10 +158,8 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 // count goes through every subject once.
 func (r *Reporter) count(kinds []retention.KindState) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
-	clear(r.versions)
 	gauges := newGauges()
 	for _, k := range kinds {
-		r.versions[k.Index.Kind()] = k.Index.Version()
 		all.Reasons = map[policy.Reason]int64{}
 		k.Index.Scan(all.Add)
 		gauges.kind(k, all.Reasons)
@@ -177,6 +179,7 @@ func (r *Reporter) dropRemoved(book *policy.Book) {
 		if !uids[uid] {
 			delete(r.written, uid)
 			delete(r.before, uid)
+			r.forget(uid)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	if err != nil || rec == nil {
 		return err
 	}
-	deleted := r.deletedBy(p.Name)
+	deleted := r.deletedBy(p.UID)
 	for rule, n := range r.before[p.UID] {
 		deleted[rule] += n
 	}

@@ -5,15 +5,11 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 // tick is the one clock: it hands what is due to the queue and sleeps until the next subject is.
 func (r *Reconciler) tick(ctx context.Context) {
-	timer := r.Clock.NewTimer(time.Hour)
+	timer := r.Clock.NewTimer(lookEvery)
 	defer timer.Stop()
 	for {
 		now := r.Clock.Now()
@@ -34,11 +30,14 @@ func (r *Reconciler) tick(ctx context.Context) {
 	}
 }
 
-// setTimer sets the timer to next, or far away when there is nothing to wait for.
+// lookEvery bounds the clock's sleep: the wall clock may step while it sleeps.
+const lookEvery = time.Minute
+
+// setTimer sets the timer to next, but not further away than lookEvery.
 func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
-	wait := time.Hour
+	wait := lookEvery
 	if ok {
-		wait = next.Sub(now)
+		wait = min(wait, next.Sub(now))
 	}
 	if !timer.Stop() {
 		select {
@@ -58,15 +57,10 @@ func (r *Reconciler) takeDue(now time.Time) (next time.Time, ok bool) {
 	}
 	r.mu.Unlock()
 	for _, w := range kinds {
-		w.index.TakeDue(now, func(s policy.Subject, rule policy.RuleID) { r.enqueue(w, s, rule) })
+		w.index.TakeDue(now, w.pipeline.enqueue)
 		if due, scheduled := w.index.Next(); scheduled && (!ok || due.Before(next)) {
 			next, ok = due, true
 		}
 	}
 	return next, ok
-}
-
-func (r *Reconciler) enqueue(w *watched, s policy.Subject, rule policy.RuleID) {
-	priority := r.lanes.join(lane{policy: rule.Policy, namespace: s.Namespace})
-	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, item{kind: w, namespace: s.Namespace, uid: s.UID})
 }

@@ -14,13 +14,24 @@ import (
 
 // watched is one kind with the feed its index lives on, and during a change of rules the one that will take over.
 type watched struct {
-	gvk     schema.GroupVersionKind
-	index   *index.Index
-	current *feed
-	pending *feed
+	gvk      schema.GroupVersionKind
+	index    *index.Index
+	pipeline *pipeline
+	current  *feed
+	pending  *feed
+}
 
-	lost        *Trouble
-	undeletable *Trouble
+func (w *watched) state() KindState {
+	s := KindState{Index: w.index, Kind: w.gvk, Relisting: w.pending != nil}
+	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
+		if f != nil && f.lost != nil {
+			s.Lost = f.lost
+		}
+		if f != nil && f.undeletable != nil {
+			s.Undeletable = f.undeletable
+		}
+	}
+	return s
 }
 
 // Use puts rules in force; programs has the compiled rule for each Key. It lists nothing unless a rule asks something
@@ -29,7 +40,7 @@ func (r *Reconciler) Use(book *policy.Book, programs map[string]*engine.Rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.book, r.programs = book, programs
-	if r.running != nil {
+	if r.running != nil && r.running.Err() == nil {
 		r.follow()
 	}
 }
@@ -44,14 +55,16 @@ func (r *Reconciler) begin(ctx context.Context) {
 
 // follow makes the watched kinds those of the book.
 func (r *Reconciler) follow() {
+	now := r.Clock.Now()
 	for kind, w := range r.kinds {
 		if len(r.questions(kind)) == 0 {
+			w.index.SetBook(r.book, now) // what is queued already is judged by it
 			w.current.stop()
 			w.pending.stop()
+			w.pipeline.stop()
 			delete(r.kinds, kind)
 		}
 	}
-	now := r.Clock.Now()
 	for _, kind := range r.book.Kinds() {
 		columns := r.questions(kind)
 		if len(columns) == 0 {
@@ -60,6 +73,8 @@ func (r *Reconciler) follow() {
 		w := r.kinds[kind]
 		if w == nil {
 			w = &watched{index: index.New(kind, r.nudge)}
+			w.pipeline = newPipeline(r.running, r, w)
+			r.feeds.Go(w.pipeline.workers.Wait)
 			r.kinds[kind] = w
 		}
 		w.index.SetBook(r.book, now)
@@ -130,6 +145,9 @@ type feed struct {
 	listing index.Listing
 	source  Source
 	cancel  context.CancelFunc
+
+	lost        *Trouble // guarded by the owner's mu, as the next
+	undeletable *Trouble
 }
 
 func (f *feed) stop() {
@@ -154,7 +172,7 @@ func (f *feed) Replace(rows []*index.Row) {
 	if f.kind.current != f {
 		return
 	}
-	f.kind.lost = nil
+	f.lost = nil
 	f.kind.index.Replace(f.listing, rows, f.owner.Clock.Now())
 }
 
@@ -168,9 +186,7 @@ func (f *feed) Forget(uid types.UID) { f.kind.index.Forget(f.listing, uid) }
 func (f *feed) Lost(why *Trouble) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
-	if f.kind.current == f || f.kind.pending == f {
-		f.kind.lost = why
-	}
+	f.lost = why
 	f.kind.index.Distrust(f.listing)
 }
 
@@ -178,9 +194,7 @@ func (f *feed) Lost(why *Trouble) {
 func (f *feed) Undeletable(why *Trouble) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
-	if f.kind.current == f || f.kind.pending == f {
-		f.kind.undeletable = why
-	}
+	f.undeletable = why
 }
 
 // reread brings the newest version of a subject into the index, past the watch.
@@ -198,7 +212,7 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 	case row == nil:
 		f.Forget(s.UID)
 	default:
-		f.Apply(row)
+		w.index.Refresh(f.listing, row, r.Clock.Now())
 	}
 	return nil
 }

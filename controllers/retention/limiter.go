@@ -25,6 +25,9 @@ type limiter struct {
 // shrinkEvery keeps one overload, seen by many requests at once, from halving the limit many times.
 const shrinkEvery = 100 * time.Millisecond
 
+// longestRest bounds what one answer can ask for.
+const longestRest = time.Minute
+
 func newLimiter(c clock.Clock, max int) *limiter {
 	return &limiter{clock: c, max: max, limit: float64(max), changed: make(chan struct{})}
 }
@@ -63,23 +66,28 @@ func (l *limiter) wait(ctx context.Context, changed <-chan struct{}, rest time.D
 	return nil
 }
 
-// release gives a place back and learns from how it went.
-func (l *limiter) release(o Outcome) {
+// release gives a place back and learns from how the attempt went; nil says that there was none.
+func (l *limiter) release(attempt *Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.clock.Now()
 	l.inFlight--
-	switch o.Result {
-	case Busy, Failed:
-		if now.Sub(l.shrunk) >= shrinkEvery {
-			l.limit, l.shrunk = max(1, l.limit/2), now
-		}
-		if until := now.Add(o.RetryAfter); o.RetryAfter > 0 && until.After(l.notBefore) {
-			l.notBefore = until
-		}
+	switch {
+	case attempt == nil:
+	case attempt.Result == Busy, attempt.Result == Failed:
+		l.shrink(attempt.RetryAfter)
 	default:
 		l.limit = min(float64(l.max), l.limit+1/l.limit)
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+func (l *limiter) shrink(retryAfter time.Duration) {
+	now := l.clock.Now()
+	if now.Sub(l.shrunk) >= shrinkEvery {
+		l.limit, l.shrunk = max(1, l.limit/2), now
+	}
+	if until := now.Add(min(retryAfter, longestRest)); retryAfter > 0 && until.After(l.notBefore) {
+		l.notBefore = until
+	}
 }

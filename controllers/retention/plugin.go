@@ -28,7 +28,8 @@ type Sources interface {
 	Open(kind schema.GroupVersionKind, rules []*engine.Rule) Source
 }
 
-// Sink takes in what a Source sees. Its methods may be called from one goroutine at a time.
+// Sink takes in what a Source sees. Replace, Apply and Forget are called in the order in which things happened; the others
+// at any time.
 type Sink interface {
 	// Replace is called with a complete listing. The sink keeps the rows.
 	Replace(rows []*index.Row)

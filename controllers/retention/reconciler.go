@@ -8,10 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -22,15 +19,12 @@ import (
 // Start it.
 type Reconciler struct {
 	Options
-	limit *limiter
-	pace  *rate.Limiter
-	queue priorityqueue.PriorityQueue[item]
-	lanes *lanes
-	wake  chan struct{}
+	pace *rate.Limiter
+	wake chan struct{}
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start; what feeds live in
-	feeds    sync.WaitGroup
+	feeds    sync.WaitGroup  // and pipelines
 	listings uint64
 	book     *policy.Book
 	programs map[string]*engine.Rule
@@ -47,7 +41,7 @@ type Options struct {
 	Clock   clock.Clock
 	Witness Witness
 
-	MaxInFlight  int     // DELETEs under way at a time; 0 means 16
+	MaxInFlight  int     // attempts under way at a time for each kind; 0 means 16
 	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows
 }
 
@@ -69,18 +63,13 @@ type Removal struct {
 	At      time.Time // when the answer came
 }
 
-// item is one subject in the queue.
-type item struct {
-	kind      *watched
-	namespace string
-	uid       types.UID
-}
+const defaultInFlight = 16
 
-const (
-	defaultInFlight = 16
-	retryFirst      = 100 * time.Millisecond
-	retryLast       = 10 * time.Minute
-)
+// nobody is the Witness of a Reconciler that has none.
+type nobody struct{}
+
+func (nobody) Removed(Removal)  {}
+func (nobody) Attempted(Result) {}
 
 // New makes a Reconciler that knows no rules.
 func New(o Options) *Reconciler {
@@ -89,13 +78,14 @@ func New(o Options) *Reconciler {
 	}
 	pace := rate.NewLimiter(rate.Inf, 0)
 	if o.MaxPerSecond > 0 {
-		pace = rate.NewLimiter(rate.Limit(o.MaxPerSecond), max(1, int(o.MaxPerSecond)))
+		pace = rate.NewLimiter(rate.Limit(o.MaxPerSecond), 1)
+	}
+	if o.Witness == nil {
+		o.Witness = nobody{}
 	}
 	return &Reconciler{
 		Options: o,
-		limit:   newLimiter(o.Clock, o.MaxInFlight),
 		pace:    pace,
-		lanes:   newLanes(),
 		wake:    make(chan struct{}, 1),
 		book:    &policy.Book{},
 		kinds:   map[schema.GroupKind]*watched{},
@@ -104,17 +94,8 @@ func New(o Options) *Reconciler {
 
 // Start runs until ctx ends, then lets the deletions under way finish.
 func (r *Reconciler) Start(ctx context.Context) error {
-	r.queue = priorityqueue.New("sunset", func(o *priorityqueue.Opts[item]) {
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](retryFirst, retryLast)
-	})
 	r.begin(ctx)
-	var workers sync.WaitGroup
-	for range r.MaxInFlight {
-		workers.Go(func() { r.work(ctx) })
-	}
 	r.tick(ctx)
-	r.queue.ShutDown()
-	workers.Wait()
 	r.feeds.Wait()
 	return nil
 }
@@ -137,9 +118,7 @@ func (r *Reconciler) Kinds() []KindState {
 	defer r.mu.Unlock()
 	states := make([]KindState, 0, len(r.kinds))
 	for _, w := range r.kinds {
-		states = append(states, KindState{
-			Index: w.index, Kind: w.gvk, Lost: w.lost, Undeletable: w.undeletable, Relisting: w.pending != nil,
-		})
+		states = append(states, w.state())
 	}
 	return states
 }
@@ -154,8 +133,11 @@ func (r *Reconciler) Doubt() error {
 
 // Backlog is how many subjects are due and not yet removed, or waiting for another attempt.
 func (r *Reconciler) Backlog() int {
-	if r.queue == nil {
-		return 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := 0
+	for _, w := range r.kinds {
+		waiting += w.pipeline.queue.Len()
 	}
-	return r.queue.Len()
+	return waiting
 }

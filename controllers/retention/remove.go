@@ -20,100 +20,77 @@ const (
 	rereadAfter    = 2                      // conflicts in a row after which the watch is not waited for
 )
 
-// work reconciles one subject after the other until the queue is shut down.
-func (r *Reconciler) work(ctx context.Context) {
-	for {
-		it, priority, shutdown := r.queue.GetWithPriority()
-		if shutdown {
-			return
-		}
-		r.lanes.served(priority)
-		if ctx.Err() == nil {
-			r.reconcile(ctx, it)
-		}
-		r.queue.Done(it)
-	}
-}
-
 // reconcile judges one subject and carries the verdict out. The fence comes last before the verdict, so that nothing
 // that was waited for is older than the fence promises.
-func (r *Reconciler) reconcile(ctx context.Context, it item) {
-	if r.limit.acquire(ctx) != nil {
+func (p *pipeline) reconcile(ctx context.Context, it item) {
+	if p.limit.acquire(ctx) != nil {
 		return
 	}
-	outcome := Outcome{Result: Changed}
-	defer func() { r.limit.release(outcome) }()
-	if r.pace.Wait(ctx) != nil {
+	var attempt *Outcome
+	defer func() { p.limit.release(attempt) }()
+	if p.owner.pace.Wait(ctx) != nil {
 		return
 	}
-	if err := r.Fence.Check(ctx, it.namespace); err != nil {
-		r.holdBack(ctx, it, err)
+	if err := p.owner.Fence.Check(ctx, it.namespace); err != nil {
+		p.holdBack(ctx, it, err)
 		return
 	}
-	r.doubt.Store(nil)
-	now := r.Clock.Now()
-	verdict, warrant, known := it.kind.index.Judge(it.uid, now)
+	p.owner.doubt.Store(nil)
+	now := p.owner.Clock.Now()
+	verdict, warrant, known := p.kind.index.Judge(it.uid, now)
 	if !known || verdict.Action != policy.Delete {
-		it.kind.index.Reconsider(it.uid, now)
-		r.queue.Forget(it)
+		p.kind.index.Reconsider(it.uid, now)
+		p.queue.Forget(it)
 		return
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome = r.Remover.Remove(context.WithoutCancel(ctx), warrant.Rule().Kind, warrant)
-	r.settle(ctx, it, warrant, outcome)
+	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), warrant.Rule().Kind, warrant)
+	attempt = &outcome
+	p.settle(ctx, it, warrant, outcome)
 }
 
 // settle draws the consequences of an attempt.
-func (r *Reconciler) settle(ctx context.Context, it item, w policy.Warrant, o Outcome) {
+func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outcome) {
 	log := log.FromContext(ctx).WithValues("kind", w.Rule().Kind.Kind, "namespace", it.namespace,
 		"name", w.Subject().Name, "uid", it.uid, "rule", w.Rule().ID.String())
-	if r.Witness != nil {
-		r.Witness.Attempted(o.Result)
-	}
+	p.owner.Witness.Attempted(o.Result)
 	switch o.Result {
 	case Removed:
-		it.kind.index.MarkGone(w.Subject())
-		r.queue.Forget(it)
+		p.kind.index.MarkGone(w.Subject())
+		p.queue.Forget(it)
 		log.Info("deleted", "due", w.Due())
-		r.witness(w)
+		p.owner.Witness.Removed(Removal{
+			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: policy.Expired, Due: w.Due(), At: p.owner.Clock.Now(),
+		})
 		return
 	case Gone:
-		it.kind.index.MarkGone(w.Subject())
-		r.queue.Forget(it)
+		p.kind.index.MarkGone(w.Subject())
+		p.queue.Forget(it)
 		return
 	case Changed:
 		log.V(1).Info("changed since it was judged")
-		if r.queue.NumRequeues(it) >= rereadAfter {
-			if err := r.reread(ctx, it.kind, w.Subject()); err != nil {
+		if p.queue.NumRequeues(it) >= rereadAfter {
+			if err := p.owner.reread(ctx, p.kind, w.Subject()); err != nil {
 				log.V(1).Info("could not be read", "err", err.Error())
 			}
 		}
 	default:
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
-	r.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, it)
-}
-
-func (r *Reconciler) witness(w policy.Warrant) {
-	if r.Witness == nil {
-		return
-	}
-	r.Witness.Removed(Removal{
-		Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: policy.Expired, Due: w.Due(), At: r.Clock.Now(),
-	})
+	p.retry(it, priorityqueue.AddOpts{RateLimited: true})
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.
-func (r *Reconciler) holdBack(ctx context.Context, it item, err error) {
+func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("held back", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, ErrNamespace) {
-		r.queue.AddWithOpts(priorityqueue.AddOpts{After: namespacePause}, it)
+		p.retry(it, priorityqueue.AddOpts{After: namespacePause})
 		return
 	}
-	r.doubt.Store(&err)
-	r.queue.AddWithOpts(priorityqueue.AddOpts{After: fencePause}, it)
+	p.owner.doubt.Store(&err)
+	p.retry(it, priorityqueue.AddOpts{After: fencePause})
 	select {
 	case <-ctx.Done():
-	case <-r.Clock.After(fencePause):
+	case <-p.owner.Clock.After(fencePause):
 	}
 }

@@ -1,0 +1,126 @@
+package index
+
+import (
+	"container/heap"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Listing is a source of rows whose facts are all about the same rules. Its ID is never 0 and never used again.
+type Listing struct {
+	ID      uint64
+	Columns []string // the facts keys of Row.Facts, in order
+}
+
+// Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
+func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.rows
+	columns := from.Columns
+	x.listing = from.ID
+	x.columns = make(map[string]int, len(columns))
+	for i, key := range columns {
+		x.columns[key] = i
+	}
+	x.rows = make(map[types.UID]*Row, len(rows))
+	x.pages = map[string]*page{}
+	for _, row := range rows {
+		x.join(row)
+		if old := known[row.UID]; old != nil && old.ResourceVersion == row.ResourceVersion {
+			row.gone = old.gone
+		}
+		x.rows[row.UID] = row
+	}
+	x.synced = true
+	x.version++
+	x.schedule = x.schedule[:0]
+	for _, row := range rows {
+		row.slot = 0
+		x.judgeForLater(row, now)
+		if !row.due.IsZero() {
+			x.schedule = append(x.schedule, row)
+			row.slot = int32(len(x.schedule))
+		}
+	}
+	heap.Init(&x.schedule)
+	x.wake()
+}
+
+// Apply takes in a subject that was added or has changed.
+func (x *Index) Apply(from Listing, row *Row, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing == from.ID {
+		x.apply(row, now)
+	}
+}
+
+// Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.
+func (x *Index) Refresh(from Listing, row *Row, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.rows[row.UID]
+	if x.listing != from.ID || old == nil {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(row.ResourceVersion, old.ResourceVersion); err == nil && order > 0 {
+		x.apply(row, now)
+	}
+}
+
+func (x *Index) apply(row *Row, now time.Time) {
+	x.join(row)
+	if old := x.rows[row.UID]; old != nil {
+		row.gone = old.gone && old.ResourceVersion == row.ResourceVersion
+		x.drop(old)
+	}
+	x.rows[row.UID] = row
+	x.version++
+	x.judgeForLater(row, now)
+	x.reschedule(row)
+}
+
+// Forget drops a subject that is gone.
+func (x *Index) Forget(from Listing, uid types.UID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing != from.ID {
+		return
+	}
+	if old := x.rows[uid]; old != nil {
+		x.drop(old)
+		x.version++
+	}
+}
+
+// join counts a row in its namespace, and lets both share the name.
+func (x *Index) join(row *Row) {
+	p := x.page(row.Namespace)
+	p.rows++
+	row.Namespace = p.namespace
+}
+
+// drop removes a row, and what is known of its namespace with the last one.
+func (x *Index) drop(row *Row) {
+	x.unschedule(row)
+	delete(x.rows, row.UID)
+	if p := x.page(row.Namespace); p.rows > 1 {
+		p.rows--
+	} else {
+		delete(x.pages, row.Namespace)
+	}
+}
+
+// Distrust records that the index may be missing something: everything is kept until the next Replace.
+func (x *Index) Distrust(from Listing) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing != from.ID {
+		return
+	}
+	x.synced = false
+	x.version++
+}

@@ -1,0 +1,108 @@
+package policies
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
+// then: of two views of an object the newer one stays.
+type known[T any] struct {
+	all     map[string]*sight[T]
+	horizon string // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
+}
+
+// sight is one object as last seen.
+type sight[T any] struct {
+	uid     types.UID
+	version string // resourceVersion
+	cached  bool   // the cache has had it: if it has it no longer, it is gone
+	value   T
+}
+
+// get gives what is known of exactly this object, not of a namesake.
+func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
+	if s := k.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+		return s.value, true
+	}
+	return value, false
+}
+
+// accept reports whether a view of an object is news: not older than what is known, nor of an object that a live list
+// has shown to be gone.
+func (k *known[T]) accept(object metav1.Object) bool {
+	if s := k.all[object.GetName()]; s != nil {
+		return newer(object.GetResourceVersion(), s.version)
+	}
+	return k.horizon == "" || newer(object.GetResourceVersion(), k.horizon)
+}
+
+// put records a view that was accepted.
+func (k *known[T]) put(object metav1.Object, value T) {
+	if k.all == nil {
+		k.all = map[string]*sight[T]{}
+	}
+	cached := false
+	if s := k.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+		cached = s.cached
+	}
+	k.all[object.GetName()] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), cached: cached, value: value}
+}
+
+// allCached reports whether the cache has had everything that is known.
+func (k *known[T]) allCached() bool {
+	for _, s := range k.all {
+		if !s.cached {
+			return false
+		}
+	}
+	return true
+}
+
+// reading compares one complete reading of the cache with what is known.
+type reading[T any] struct {
+	known *known[T]
+	uids  map[types.UID]bool
+}
+
+func (k *known[T]) begin() *reading[T] { return &reading[T]{known: k, uids: map[types.UID]bool{}} }
+
+// cached notes that the cache has an object.
+func (r *reading[T]) cached(object metav1.Object) {
+	r.uids[object.GetUID()] = true
+	if s := r.known.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+		s.cached = true
+	}
+}
+
+// end drops what the cache has had and has no longer; it reports whether there was any.
+func (r *reading[T]) end() bool {
+	dropped := false
+	for name, s := range r.known.all {
+		if s.cached && !r.uids[s.uid] {
+			delete(r.known.all, name)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+// confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list.
+func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
+	k.horizon = version
+	dropped := false
+	for name, s := range k.all {
+		if !uids[s.uid] && !newer(s.version, version) {
+			delete(k.all, name)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+// newer compares resourceVersions. What cannot be compared counts as newer: it is looked at again.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
+}

@@ -1,0 +1,114 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+// manyNamespaces is how many namespaces are read one by one in a second; more are read in one list.
+const manyNamespaces = 16
+
+// answer is what a live read said about one namespace.
+type answer struct {
+	at  time.Time
+	err error // wraps retention.ErrNamespace; nil when subjects there may go
+}
+
+// checkNamespace answers for one namespace; "" is none, and always in order.
+func (l *Loop) checkNamespace(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	if a := l.live.namespaces[name]; l.fresh(a.at) {
+		return a.err
+	}
+	if !l.fresh(l.live.everything) {
+		l.dropStaleAnswers()
+		if len(l.live.namespaces) < manyNamespaces {
+			return l.readNamespace(ctx, name)
+		}
+		if err := l.readAllNamespaces(ctx); err != nil {
+			return err
+		}
+	}
+	return l.existing(name)
+}
+
+func (l *Loop) dropStaleAnswers() {
+	for name, a := range l.live.namespaces {
+		if !l.fresh(a.at) {
+			delete(l.live.namespaces, name)
+		}
+	}
+}
+
+func (l *Loop) readNamespace(ctx context.Context, name string) error {
+	item := &metav1.PartialObjectMetadata{}
+	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
+	a := answer{}
+	switch {
+	case apierrors.IsNotFound(err):
+		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+	case err != nil:
+		return fmt.Errorf("read namespace %s: %w", name, err)
+	case item.DeletionTimestamp != nil:
+		a.err = fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, name)
+	default:
+		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
+	}
+	if l.live.namespaces == nil {
+		l.live.namespaces = map[string]answer{}
+	}
+	a.at = l.Clock.Now()
+	l.live.namespaces[name] = a
+	return a.err
+}
+
+func (l *Loop) readAllNamespaces(ctx context.Context) error {
+	list := &metav1.PartialObjectMetadataList{}
+	if err := l.readMetadata(ctx, namespacesPath, "PartialObjectMetadataList", list); err != nil {
+		return fmt.Errorf("read namespaces: %w", err)
+	}
+	l.takeLiveNamespaces(list.Items, list)
+	now := l.Clock.Now()
+	l.live.everything = now
+	l.live.namespaces = map[string]answer{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp != nil {
+			l.live.namespaces[list.Items[i].Name] = answer{now, fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+		}
+	}
+	return nil
+}
+
+// takeLiveNamespaces puts other labels in force; complete is the list when the items are all there are.
+func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	news := false
+	for i := range items {
+		news = l.takeNamespace(&items[i]) || news
+	}
+	if complete != nil {
+		news = l.namespaces.confine(uidsOf(complete), complete.ResourceVersion) || news
+	}
+	if news {
+		l.publish()
+	}
+}
+
+// existing answers from a complete list.
+func (l *Loop) existing(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.namespaces.all[name] == nil {
+		return fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+	}
+	return nil
+}

@@ -46,6 +46,7 @@ type Config struct {
 
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
+	PprofAddress   string // empty for none
 }
 
 // Election is how replicas agree on one leader. The zero value means that there is no election: this process leads.
@@ -79,6 +80,7 @@ func NewManager(c Config) (manager.Manager, error) {
 		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                metricsserver.Options{BindAddress: c.MetricsAddress},
 		HealthProbeBindAddress: c.ProbeAddress,
+		PprofBindAddress:       c.PprofAddress,
 		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
 		LeaderElection:         c.Election.Enabled,
 		LeaseDuration:          &c.Election.LeaseDuration,

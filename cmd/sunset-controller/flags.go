@@ -57,6 +57,7 @@ func (o *options) flags() *pflag.FlagSet {
 	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "deletions a second; 0 means as fast as the API server allows")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
+	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "where Go profiles are served; nowhere by default")
 	zapFlags := flag.NewFlagSet("", flag.ContinueOnError)
 	o.log.BindFlags(zapFlags)
 	f.AddGoFlagSet(zapFlags)

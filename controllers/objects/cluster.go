@@ -2,6 +2,7 @@ package objects
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,7 @@ import (
 type Cluster struct {
 	config     *rest.Config
 	http       *http.Client
+	base       *url.URL         // of the API server
 	rest       *rest.RESTClient // for paths of any group
 	mapper     meta.RESTMapper
 	clock      clock.Clock
@@ -43,7 +45,11 @@ func New(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{config: o.Config, http: o.HTTP, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+	base, _, err := rest.DefaultServerUrlFor(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{config: o.Config, http: o.HTTP, base: base, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
 }
 
 // Open implements retention.Sources.

@@ -1,13 +1,17 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,7 +26,7 @@ const removeTimeout = 20 * time.Second
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 
 // Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version
-// the warrant names.
+// the warrant names. It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
 func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w policy.Warrant) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
@@ -31,6 +35,25 @@ func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w po
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	request, err := c.deleteRequest(ctx, mapping, w)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	return outcomeOf(response.StatusCode, response.Header, body)
+}
+
+func (c *Cluster) deleteRequest(ctx context.Context, mapping *meta.RESTMapping, w policy.Warrant) (*http.Request, error) {
 	subject := w.Subject()
 	propagation := w.Rule().Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
@@ -39,35 +62,55 @@ func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w po
 		PropagationPolicy: &propagation,
 	})
 	if err != nil {
-		return retention.Outcome{Err: err}
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
-	defer cancel()
-	// Retries are ours to pace: the object may have changed, and others may be waiting.
-	err = c.rest.Delete().AbsPath(path(mapping, subject.Namespace, subject.Name)...).MaxRetries(0).
-		SetHeader("Content-Type", acceptJSON).SetHeader("Accept", acceptJSON).Body(body).Do(ctx).Error()
-	return outcomeOf(err)
+	url := c.base.JoinPath(path(mapping, subject.Namespace, subject.Name)...)
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", acceptJSON)
+	request.Header.Set("Accept", acceptMetadata+","+acceptJSON) // the answer may be the whole object; we need none of it
+	return request, nil
 }
 
-func outcomeOf(err error) retention.Outcome {
-	o := retention.Outcome{Err: err}
-	var status apierrors.APIStatus
+// outcomeOf says what an answer means for the subject.
+func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
+	if code < http.StatusMultipleChoices {
+		return retention.Outcome{Result: retention.Removed}
+	}
+	status := statusOf(code, body)
+	o := retention.Outcome{Err: errors.New(status.Message)}
 	switch {
-	case err == nil:
-		o.Result = retention.Removed
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		o.Result = retention.Gone // the object; a server that does not know the resource says so in other words
-	case apierrors.IsConflict(err):
-		o.Result = retention.Changed
-	case !errors.As(err, &status), apierrors.IsNotFound(err):
+	case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:
+		o.Result = retention.Gone // the object; a server that does not know the resource has no reason to give
+	case code == http.StatusNotFound:
 		o.Result = retention.Failed
-	case status.Status().Code == http.StatusTooManyRequests || status.Status().Code >= http.StatusInternalServerError:
+	case code == http.StatusConflict:
+		o.Result = retention.Changed
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
 		o.Result = retention.Busy
-		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			o.RetryAfter = time.Duration(seconds) * time.Second
-		}
+		o.RetryAfter = retryAfter(header, status)
 	default:
 		o.Result = retention.Refused
 	}
 	return o
+}
+
+// statusOf reads a Status; an answer that is none becomes one whose message is the answer.
+func statusOf(code int, body []byte) *metav1.Status {
+	status := &metav1.Status{}
+	if err := json.Unmarshal(body, status); err != nil || status.Message == "" {
+		const shown = 200
+		status = &metav1.Status{Message: fmt.Sprintf("%d %s: %s", code, http.StatusText(code), body[:min(len(body), shown)])}
+	}
+	return status
+}
+
+func retryAfter(header http.Header, status *metav1.Status) time.Duration {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil && status.Details != nil {
+		seconds = int(status.Details.RetryAfterSeconds)
+	}
+	return time.Duration(max(0, seconds)) * time.Second
 }

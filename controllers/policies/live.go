@@ -2,10 +2,10 @@ package policies
 
 import (
 	"context"
-	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	sigsjson "sigs.k8s.io/json"
 )
 
 const (
@@ -27,7 +27,7 @@ func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into) // as client-go does: numbers of any object stay whole
 }
 
 func uidsOf(list *metav1.PartialObjectMetadataList) map[types.UID]bool {

@@ -78,9 +78,9 @@ func (r *Reporter) forget(policy types.UID) {
 	delete(r.told.deleted, policy)
 }
 
-// tellEvents writes the Events that are due; last writes all.
-func (r *Reporter) tellEvents(last bool) {
-	sums, perObject := r.takeEvents(last)
+// tellEvents writes the Events that are due.
+func (r *Reporter) tellEvents() {
+	sums, perObject := r.takeEvents()
 	for _, s := range sums {
 		r.Events.Eventf(policyReference(s.rule), nil, corev1.EventTypeNormal, "Deleted", "Delete",
 			"rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, r.Clock.Since(s.since).Round(time.Second))
@@ -96,11 +96,11 @@ func (r *Reporter) tellEvents(last bool) {
 }
 
 // takeEvents takes from the diary what is to be told now.
-func (r *Reporter) takeEvents(last bool) (sums []*sum, perObject []retention.Removal) {
+func (r *Reporter) takeEvents() (sums []*sum, perObject []retention.Removal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range r.told.aggregate {
-		if last || r.Clock.Since(s.since) >= aggregateEvery {
+		if r.Clock.Since(s.since) >= aggregateEvery {
 			sums = append(sums, s)
 			delete(r.told.aggregate, id)
 		}

@@ -89,7 +89,6 @@ func (r *Reporter) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			r.tellEvents(true)
 			r.report(last, true)
 			return nil
 		case <-ticker.C():
@@ -99,7 +98,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 }
 
 func (r *Reporter) tick(ctx context.Context) {
-	r.tellEvents(false)
+	r.tellEvents()
 	now := r.Clock.Now()
 	if now.Sub(r.counted) < max(countEvery, restFactor*r.took) || !r.stale(now) {
 		return

@@ -91,6 +91,9 @@ func lines(problems []policy.Problem) []string {
 	return out
 }
 
+// latest is the last moment that RFC 3339 can write.
+var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+
 // timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
@@ -98,6 +101,9 @@ func timeOrNil(t time.Time) *metav1.Time {
 	}
 	if whole := t.Truncate(time.Second); whole.Before(t) {
 		t = whole.Add(time.Second)
+	}
+	if t.After(latest) {
+		t = latest
 	}
 	return &metav1.Time{Time: t.UTC()}
 }

@@ -2,7 +2,9 @@ package integration_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,7 +12,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -22,6 +26,17 @@ type gate struct {
 	mu    sync.Mutex
 	catch func(*http.Request) *caught // nil lets everything through
 	watch func(*http.Request)         // nil sees nothing
+
+	answer func(*http.Request) *answer // answers in the API server's place; nil for no request
+	shift  time.Duration               // added to the Date of every answer
+	frozen chan struct{}               // while open, watches stand still; nil when they flow
+}
+
+// answer is what a gate says in the API server's place.
+type answer struct {
+	code    int
+	headers map[string]string
+	reason  metav1.StatusReason
 }
 
 // caught is a request that is held back.
@@ -46,17 +61,22 @@ func newGate(t *testing.T, plane *cluster.Cluster) *gate {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport
 	proxy.FlushInterval = -1 // watches
-	proxy.ErrorLog = nil
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	g := &gate{}
+	proxy.ModifyResponse = g.alter
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.pass(r)
+		if a := g.pass(r); a != nil {
+			a.write(w)
+			return
+		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(g.CloseClientConnections)
 	return g
 }
 
-func (g *gate) pass(r *http.Request) {
+// pass lets a request through, at once or when it is released; what it gives is to be answered instead.
+func (g *gate) pass(r *http.Request) *answer {
 	g.mu.Lock()
 	if g.watch != nil {
 		g.watch(r)
@@ -65,12 +85,89 @@ func (g *gate) pass(r *http.Request) {
 	if g.catch != nil {
 		c = g.catch(r)
 	}
+	respond := g.answer
 	g.mu.Unlock()
-	if c == nil {
-		return
+	if c != nil {
+		close(c.arrived)
+		<-c.release
 	}
-	close(c.arrived)
-	<-c.release
+	if respond == nil {
+		return nil
+	}
+	return respond(r)
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	for key, value := range a.headers {
+		w.Header().Set(key, value)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.code)
+	_ = json.NewEncoder(w).Encode(&metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Reason: a.reason, Message: "said the gate", Code: int32(a.code),
+	})
+}
+
+// answers makes the gate answer in the API server's place; nil ends it.
+func (g *gate) answers(answer func(*http.Request) *answer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answer = answer
+}
+
+// alter changes answers on their way back.
+func (g *gate) alter(response *http.Response) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil && g.shift != 0 {
+		response.Header.Set("Date", date.Add(g.shift).UTC().Format(http.TimeFormat))
+	}
+	if response.Request.URL.Query().Get("watch") != "" {
+		response.Body = &freezable{ReadCloser: response.Body, gate: g}
+	}
+	return nil
+}
+
+// skew makes the API server's clock seem to be ahead.
+func (g *gate) skew(by time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shift = by
+}
+
+// freeze stops every watch without ending it; thaw lets them flow again.
+func (g *gate) freeze() (thaw func()) {
+	frozen := make(chan struct{})
+	g.mu.Lock()
+	g.frozen = frozen
+	g.mu.Unlock()
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			g.mu.Lock()
+			g.frozen = nil
+			g.mu.Unlock()
+			close(frozen)
+		})
+	}
+}
+
+// freezable is the body of a watch.
+type freezable struct {
+	io.ReadCloser
+	gate *gate
+}
+
+func (f *freezable) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.gate.mu.Lock()
+	frozen := f.gate.frozen
+	f.gate.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+	return n, err
 }
 
 // catchOne holds back the first request that matches.

@@ -1,0 +1,10 @@
+package policies
+
+// Skew says that two clocks may differ by more than allowed.
+var Skew = skew
+
+// ManyNamespaces is how many namespaces are read one by one.
+const ManyNamespaces = manyNamespaces
+
+// Respecified lets updates of a policy through.
+var Respecified = respecified

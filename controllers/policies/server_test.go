@@ -1,0 +1,371 @@
+package policies_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// now is when every test begins.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	namespacesPath = "/api/v1/namespaces"
+)
+
+// state is what an API server, or a cache of it, has.
+type state struct {
+	policies   map[string]map[string]any
+	namespaces map[string]metav1.PartialObjectMetadata
+}
+
+func (s state) clone() state {
+	c := state{map[string]map[string]any{}, map[string]metav1.PartialObjectMetadata{}}
+	for name, p := range s.policies {
+		c.policies[name] = (&unstructured.Unstructured{Object: p}).DeepCopy().Object
+	}
+	for name, n := range s.namespaces {
+		c.namespaces[name] = *n.DeepCopy()
+	}
+	return c
+}
+
+// server is an API server without a socket, and the cache of a watch on it, which sees only what sync shows it.
+type server struct {
+	clock *clocktesting.FakeClock
+
+	mu       sync.Mutex
+	live     state
+	version  int
+	requests []string
+	skewed   time.Duration      // how far its clock is ahead
+	dateless bool               // its answers have no Date
+	fail     func(string) error // what happens to a request instead of an answer
+	during   func(path string)  // what happens while a request is answered: after the state was read
+	cache    state
+}
+
+func newServer() *server {
+	s := &server{clock: clocktesting.NewFakeClock(now), live: state{}.clone()}
+	s.cache = s.live.clone()
+	for _, name := range []string{"team-a", "team-b"} {
+		s.namespace(name, nil)
+	}
+	return s
+}
+
+func (s *server) next() string {
+	s.version++
+	return fmt.Sprint(100 + s.version)
+}
+
+// policy creates or replaces a policy; the generation counts on unless it is new.
+func (s *server) policy(name, spec string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parsed any
+	if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
+		panic(err)
+	}
+	meta := map[string]any{"name": name, "uid": fmt.Sprint("uid-", s.next()), "generation": int64(1)}
+	if old, ok := s.live.policies[name]; ok {
+		before := old["metadata"].(map[string]any)
+		meta["uid"], meta["generation"] = before["uid"], before["generation"].(int64)+1
+	}
+	meta["resourceVersion"] = s.next()
+	s.live.policies[name] = map[string]any{
+		"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": meta, "spec": parsed,
+	}
+}
+
+func (s *server) removePolicy(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.policies, name)
+}
+
+func (s *server) namespace(name string, labels map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	if n.UID == "" {
+		n.Name, n.UID = name, types.UID("uid-"+s.next())
+	}
+	n.Labels, n.ResourceVersion = labels, s.next()
+	s.live.namespaces[name] = n
+}
+
+func (s *server) terminate(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	n.DeletionTimestamp, n.ResourceVersion = &metav1.Time{Time: now}, s.next()
+	s.live.namespaces[name] = n
+}
+
+func (s *server) removeNamespace(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.namespaces, name)
+}
+
+// sync lets the cache catch up.
+func (s *server) sync() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache = s.live.clone()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.URL.Path)
+	live, version, fail, during := s.live.clone(), s.version, s.fail, s.during
+	header := http.Header{"Content-Type": {"application/json"}}
+	if !s.dateless {
+		header.Set("Date", s.clock.Now().Add(s.skewed).UTC().Format(http.TimeFormat))
+	}
+	s.mu.Unlock()
+	if during != nil {
+		during(r.URL.Path)
+	}
+	if fail != nil {
+		if err := fail(r.URL.Path); err != nil {
+			return errorResponse(err, header)
+		}
+	}
+	body := live.answer(r.URL.Path, fmt.Sprint(100+version))
+	if body == nil {
+		return errorResponse(statusError(http.StatusNotFound), header)
+	}
+	return response(http.StatusOK, body, header)
+}
+
+// statusError is an answer with a status code.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+func errorResponse(err error, header http.Header) (*http.Response, error) {
+	code, ok := err.(statusError)
+	if !ok {
+		return nil, err
+	}
+	reason := metav1.StatusReasonInternalError
+	if code == http.StatusNotFound {
+		reason = metav1.StatusReasonNotFound
+	}
+	if code == http.StatusForbidden {
+		reason = metav1.StatusReasonForbidden
+	}
+	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: int32(code)}
+	return response(int(code), status, header)
+}
+
+func response(code int, body any, header http.Header) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if text, ok := body.(string); ok {
+		data = []byte(text)
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(data)))}, err
+}
+
+func (s state) answer(path, version string) any {
+	items := []any{}
+	switch {
+	case path == policiesPath:
+		for _, p := range s.policies {
+			items = append(items, map[string]any{"metadata": p["metadata"]})
+		}
+	case path == namespacesPath:
+		for _, n := range s.namespaces {
+			items = append(items, n)
+		}
+	case strings.HasPrefix(path, policiesPath+"/"):
+		if p, ok := s.policies[strings.TrimPrefix(path, policiesPath+"/")]; ok {
+			return p
+		}
+		return nil
+	default:
+		if n, ok := s.namespaces[strings.TrimPrefix(path, namespacesPath+"/")]; ok {
+			return n
+		}
+		return nil
+	}
+	return map[string]any{"metadata": map[string]any{"resourceVersion": version}, "items": items}
+}
+
+// List implements client.Reader: the cache.
+func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cache := s.cache.clone()
+	switch l := list.(type) {
+	case *unstructured.UnstructuredList:
+		for _, p := range cache.policies {
+			l.Items = append(l.Items, unstructured.Unstructured{Object: p})
+		}
+	case *metav1.PartialObjectMetadataList:
+		for _, n := range cache.namespaces {
+			l.Items = append(l.Items, n)
+		}
+	}
+	return nil
+}
+
+// Get implements client.Reader.
+func (s *server) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nobody gets one by one")
+}
+
+// asked counts the requests for a path and forgets them; a path with a * counts everything below.
+func (s *server) asked() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for _, path := range s.requests {
+		counts[strings.TrimPrefix(strings.TrimPrefix(path, "/apis/sunset.x-k8s.io/v1alpha1/"), "/api/v1/")]++
+	}
+	s.requests = nil
+	return counts
+}
+
+// loop is a Loop on a server.
+type loop struct {
+	*policies.Loop
+	*server
+	t          *testing.T
+	editions   []policies.Edition
+	leadership error
+}
+
+type leadership func() error
+
+func (l leadership) Check() error { return l() }
+
+// newLoop makes a Loop that has read the cache once.
+func newLoop(t *testing.T, s *server) *loop {
+	t.Helper()
+	l := newUnreadLoop(t, s)
+	s.sync()
+	l.reconcile()
+	s.asked()
+	return l
+}
+
+func newUnreadLoop(t *testing.T, s *server) *loop {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{server: s, t: t}
+	l.Loop = &policies.Loop{
+		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
+		Leadership: leadership(func() error { return l.leadership }),
+		Publish:    func(e policies.Edition) { l.editions = append(l.editions, e) },
+	}
+	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
+		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
+		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *loop) reconcile() reconcile.Result {
+	l.t.Helper()
+	result, err := l.Reconcile(l.t.Context(), reconcile.Request{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return result
+}
+
+// check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
+func (l *loop) check(namespace string) ([]string, error) {
+	l.t.Helper()
+	err := l.Check(l.t.Context(), namespace)
+	return l.rules(namespace), err
+}
+
+// allowed is check that must succeed.
+func (l *loop) allowed(namespace string) []string {
+	l.t.Helper()
+	rules, err := l.check(namespace)
+	if err != nil {
+		l.t.Fatalf("check of %s: %v", namespace, err)
+	}
+	return rules
+}
+
+// rules are those about Jobs in a namespace, as last published.
+func (l *loop) rules(namespace string) []string {
+	l.t.Helper()
+	rules := []string{}
+	if len(l.editions) == 0 {
+		return rules
+	}
+	e := l.editions[len(l.editions)-1]
+	for _, r := range e.Book.Page(jobs, namespace).Rules {
+		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.TTL))
+		if r.Invalid() {
+			said += " invalid"
+		}
+		if _, ok := e.Programs[r.Key]; !ok {
+			said += " uncompiled"
+		}
+		rules = append(rules, said)
+	}
+	return rules
+}
+
+// later lets time pass.
+func (l *loop) later(d time.Duration) { l.clock.Step(d) }
+
+var jobs = schemaGroupKind("batch", "Job")
+
+// spec is a policy about Jobs.
+func spec(mode, ttl string) string {
+	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}

@@ -1,0 +1,47 @@
+package retention
+
+import (
+	"context"
+
+	"k8s.io/utils/clock"
+)
+
+// Limiter is a limiter for the tests.
+type Limiter struct{ *limiter }
+
+// NewLimiter makes one.
+func NewLimiter(c clock.Clock, max int) Limiter { return Limiter{newLimiter(c, max)} }
+
+// Acquire waits for a place.
+func (l Limiter) Acquire(ctx context.Context) error { return l.acquire(ctx) }
+
+// Release gives a place back; nil says that there was no attempt.
+func (l Limiter) Release(attempt *Outcome) { l.release(attempt) }
+
+// Limit is how many may be under way.
+func (l Limiter) Limit() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limit
+}
+
+// Lanes are lanes for the tests.
+type Lanes struct{ *lanes }
+
+// NewLanes makes some.
+func NewLanes() Lanes { return Lanes{newLanes()} }
+
+// Join gives the priority of one more subject of a lane.
+func (l Lanes) Join(policy, namespace string) int {
+	return l.join(lane{policy: policy, namespace: namespace})
+}
+
+// Served is told the priority of a subject that leaves the queue.
+func (l Lanes) Served(priority int) { l.served(priority) }
+
+// Remembered is how many lanes are held in memory.
+func (l Lanes) Remembered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.last)
+}

@@ -1,0 +1,290 @@
+package retention_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// states are what Kinds says, by kind.
+func (w *world) states() map[string]retention.KindState {
+	states := map[string]retention.KindState{}
+	for _, s := range w.Kinds() {
+		states[s.Kind.Kind] = s
+	}
+	return states
+}
+
+func TestOneKindThatNeverLists(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.use(rule("a"), rule("p", about(pods)))
+		trouble := &retention.Trouble{Reason: "KindNotFound", Message: "no such kind"}
+		w.source(1).sink.Lost(trouble)
+		w.source(0).list(row("x", w.began))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+		expect(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
+		expect(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
+		w.source(1).list(row("pod", w.began))
+		w.after(0)
+		expect(t, "removed", []string{"x", "pod"}, w.removed())
+		expect(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
+	})
+}
+
+func TestAKindThatHangsDelaysNoOther(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if p.Rule().Kind == pods { // a webhook that does not answer
+					time.Sleep(30 * time.Second)
+					return retention.Outcome{Result: retention.Busy, RetryAfter: time.Hour, Err: errors.New("timeout")}
+				}
+				time.Sleep(10 * time.Millisecond)
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.use(rule("a"), rule("p", about(pods)))
+		w.source(1).list(rows("pod", 1_000, w.began.Add(-time.Hour))...)
+		w.after(time.Second)
+		w.source(0).list(rows("job", 1_000, w.began.Add(-time.Hour))...)
+		w.after(5 * time.Second)
+		expect(t, "removed", 1_000, len(w.removed()))
+	})
+}
+
+func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(row("x", w.began))
+		trouble := &retention.Trouble{Reason: "ListFailed"}
+		s.sink.Lost(trouble)
+		w.after(2 * time.Hour)
+		expect(t, "removed", none, w.removed())
+		expect(t, "trouble", trouble, w.states()["Job"].Lost)
+		s.list(row("x", w.began))
+		w.after(0)
+		expect(t, "removed when listed", []string{"x"}, w.removed())
+	})
+}
+
+func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		trouble := &retention.Trouble{Reason: "Forbidden"}
+		w.source(0).sink.Undeletable(trouble)
+		expect(t, "trouble", trouble, w.states()["Job"].Undeletable)
+		w.source(0).sink.Undeletable(nil)
+		expect(t, "trouble", nil, w.states()["Job"].Undeletable)
+	})
+}
+
+func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		old := w.source(0)
+		old.list(row("x", w.began), row("y", w.began.Add(time.Hour)))
+		w.after(30 * time.Minute)
+
+		w.use(rule("a"), rule("b"))
+		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		added := w.source(1)
+		expect(t, "rules listed for", 2, added.rules)
+		w.after(time.Hour)
+		expect(t, "removed without the facts of b", none, w.removed())
+		if n, synced := w.states()["Job"].Index.Len(); n != 2 || !synced {
+			t.Errorf("%d old facts, synced %v", n, synced)
+		}
+		expect(t, "old watch", nil, old.ctx.Err())
+		old.sink.Forget("uid-y") // the old watch still counts
+
+		added.list(row("x", w.began, columns(2)))
+		w.after(0)
+		expect(t, "removed", []string{"x"}, w.removed())
+		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		if old.ctx.Err() == nil {
+			t.Error("the old watch goes on")
+		}
+		old.sink.Apply(row("z", w.began.Add(-time.Hour)))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.use(rule("a"), rule("b", mode(v1alpha1.DryRun)))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.use(rule("a"), rule("b"))
+		w.source(1).sink.Lost(&retention.Trouble{Reason: "Forbidden"})
+		w.use(rule("a"))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+		if w.source(1).ctx.Err() == nil {
+			t.Error("the listing for b goes on")
+		}
+		expect(t, "trouble", nil, w.states()["Job"].Lost)
+		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		w.source(1).list(row("y", w.began, columns(2))) // too late
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestARemovedRule(t *testing.T) {
+	tests := map[string][]*policy.Rule{
+		"deleted":            nil,
+		"made invalid":       {rule("a", invalid)},
+		"about another kind": {rule("a", about(pods))},
+	}
+	for name, rules := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.use(rules...)
+				w.after(10 * time.Hour)
+				expect(t, "removed", none, w.removed())
+				if w.source(0).ctx.Err() == nil {
+					t.Error("its source runs on")
+				}
+				if _, ok := w.states()["Job"]; ok {
+					t.Error("its kind is still there")
+				}
+			})
+		})
+	}
+}
+
+// TestABacklogEndsWithItsRule: what is queued already must be judged by the rules in force, not by those it was queued on.
+func TestABacklogEndsWithItsRule(t *testing.T) {
+	tests := map[string]struct {
+		rules []*policy.Rule
+		again bool // enforced again an hour later, with a TTL that has not passed
+	}{
+		"deleted":                       {nil, false},
+		"made invalid":                  {[]*policy.Rule{rule("a", invalid)}, false},
+		"switched to a dry run":         {[]*policy.Rule{rule("a", mode(v1alpha1.DryRun))}, false},
+		"suspended":                     {[]*policy.Rule{rule("a", mode(v1alpha1.Suspended))}, false},
+		"given more time":               {[]*policy.Rule{rule("a", ttl(1000*time.Hour))}, false},
+		"vetoed by an unlisted rule":    {[]*policy.Rule{rule("a"), rule("b")}, false},
+		"deleted, and back with longer": {nil, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(policy.Warrant) retention.Outcome {
+						time.Sleep(10 * time.Millisecond)
+						return retention.Outcome{Result: retention.Removed}
+					}
+				})
+				w.use(rule("a"))
+				w.source(0).list(rows("x", 2_000, w.began.Add(-time.Hour))...)
+				w.after(time.Second)
+				before := len(w.attempted())
+				if before < 100 || before > 1000 {
+					t.Fatalf("%d attempts in a second", before)
+				}
+				w.use(test.rules...)
+				if test.again {
+					w.use(rule("a", ttl(1000*time.Hour)))
+					w.source(1).list(rows("x", 2_000, w.began.Add(-time.Hour))...)
+				}
+				w.after(time.Hour)
+				if n := len(w.attempted()) - before; n > 4 {
+					t.Errorf("%d attempts after the rule had changed", n)
+				}
+			})
+		})
+	}
+}
+
+// TestTheFenceMayChangeTheRules: Check puts newer rules in force before it answers, and they count for the very subject.
+func TestTheFenceMayChangeTheRules(t *testing.T) {
+	for name, rules := range map[string][]*policy.Rule{
+		"suspended": {rule("a", mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {rule("a", ttl(9*time.Hour))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.set(func() {
+					w.check = func(string) error {
+						w.Use(bookOf(rules...))
+						return nil
+					}
+				})
+				w.after(2 * time.Hour)
+				expect(t, "attempts", nil, w.attempted())
+			})
+		})
+	}
+}
+
+func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
+		w.use(rule("a", about(other), func(r *policy.Rule) { r.Key = "a2" }))
+		expect(t, "kind listed", other, w.source(1).kind)
+		w.after(time.Hour)
+		expect(t, "removed", none, w.removed())
+		w.source(1).list(row("x", w.began))
+		w.after(0)
+		expect(t, "removed", []string{"x"}, w.removed())
+		if w.source(0).ctx.Err() == nil {
+			t.Error("the old version is watched on")
+		}
+	})
+}
+
+func TestRulesKnownBeforeTheStart(t *testing.T) {
+	r := retention.New(retention.Options{})
+	r.Use(bookOf(rule("a")))
+	expect(t, "kinds", 0, len(r.Kinds()))
+	expect(t, "backlog", 0, r.Backlog())
+	expect(t, "doubt", nil, r.Doubt())
+	expect(t, "leader only", true, r.NeedLeaderElection())
+}
+
+func TestAPolicyThatComesBackAfterItsKindWasDropped(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		for range 3 {
+			w.use(rule("a"))
+			w.use()
+		}
+		w.use(rule("a"))
+		w.source(3).list(row("x", w.began))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestResultsAreSpelled(t *testing.T) {
+	var spelled []string
+	for r := retention.Failed; r <= retention.Refused; r++ {
+		spelled = append(spelled, r.String())
+	}
+	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused"}, spelled)
+}

@@ -1,0 +1,107 @@
+package retention_test
+
+import (
+	"container/heap"
+	"fmt"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+// waiting is a queue as the priority queue is: the highest priority first, and of equals the one that came first.
+type waiting []ticket
+
+type ticket struct {
+	lane     string
+	priority int
+	came     int
+}
+
+func (w waiting) Len() int { return len(w) }
+func (w waiting) Less(i, j int) bool {
+	if w[i].priority != w[j].priority {
+		return w[i].priority > w[j].priority
+	}
+	return w[i].came < w[j].came
+}
+func (w waiting) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w *waiting) Push(x any)   { *w = append(*w, x.(ticket)) }
+func (w *waiting) Pop() any {
+	last := (*w)[len(*w)-1]
+	*w = (*w)[:len(*w)-1]
+	return last
+}
+
+// queue is lanes with what waits in them.
+type queue struct {
+	retention.Lanes
+	waiting waiting
+	came    int
+}
+
+func (q *queue) join(policy, namespace string, times int) {
+	for range times {
+		q.came++
+		heap.Push(&q.waiting, ticket{policy + "/" + namespace, q.Join(policy, namespace), q.came})
+	}
+}
+
+// serve takes the next ones out and counts them by lane.
+func (q *queue) serve(times int) map[string]int {
+	served := map[string]int{}
+	for range times {
+		next := heap.Pop(&q.waiting).(ticket)
+		q.Served(next.priority)
+		served[next.lane]++
+	}
+	return served
+}
+
+func TestLanesShareTurns(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	q.join("a", "big", 10_000)
+	q.join("a", "small", 10)
+	expect(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
+	expect(t, "served then", map[string]int{"a/big": 100}, q.serve(100))
+}
+
+func TestALaneThatComesLateIsServedNext(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	q.join("a", "big", 10_000)
+	q.serve(5_000)
+	q.join("b", "late", 10)
+	served := q.serve(20)
+	if served["b/late"] < 9 {
+		t.Errorf("served %v of 20, want about as many of both", served)
+	}
+}
+
+func TestPoliciesAndNamespacesAreLanes(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	q.join("a", "x", 100)
+	q.join("a", "y", 100)
+	q.join("b", "x", 100)
+	expect(t, "served", map[string]int{"a/x": 10, "a/y": 10, "b/x": 10}, q.serve(30))
+}
+
+func TestALaneThatWasAwayHasNoCredit(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	q.join("a", "idle", 1)
+	q.join("a", "busy", 1000)
+	q.serve(500)
+	q.join("a", "idle", 400)
+	served := q.serve(400)
+	if n := served["a/busy"]; n < 199 || n > 201 {
+		t.Errorf("served %v, want half of each", served)
+	}
+}
+
+func TestFinishedLanesAreForgotten(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	for i := range 1000 {
+		q.join("a", fmt.Sprint("ci-", i), 3)
+	}
+	expect(t, "lanes", 1000, q.Remembered())
+	q.serve(3000)
+	expect(t, "lanes when all is served", 0, q.Remembered())
+}

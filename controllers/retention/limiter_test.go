@@ -1,0 +1,184 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+func result(r retention.Result) *retention.Outcome { return &retention.Outcome{Result: r} }
+
+// attempt takes a place and gives it back.
+func attempt(t *testing.T, l retention.Limiter, o *retention.Outcome) {
+	t.Helper()
+	if err := l.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.Release(o)
+}
+
+func TestLimitAfterOneAttempt(t *testing.T) {
+	tests := map[string]struct {
+		outcome *retention.Outcome
+		want    float64
+	}{
+		"busy halves":             {result(retention.Busy), 8},
+		"no answer halves":        {result(retention.Failed), 8},
+		"removed leaves the most": {result(retention.Removed), 16},
+		"gone leaves the most":    {result(retention.Gone), 16},
+		"no attempt says nothing": {nil, 16},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := retention.NewLimiter(clock.RealClock{}, 16)
+			attempt(t, l, test.outcome)
+			expect(t, "limit", test.want, l.Limit())
+		})
+	}
+}
+
+func TestOneBurstHalvesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 16)
+		for range 8 {
+			attempt(t, l, result(retention.Busy))
+		}
+		expect(t, "limit after a burst", 8.0, l.Limit())
+		time.Sleep(100 * time.Millisecond)
+		attempt(t, l, result(retention.Busy))
+		expect(t, "limit after the next", 4.0, l.Limit())
+	})
+}
+
+func TestTheLimitNeverFallsBelowOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 16)
+		for range 20 {
+			attempt(t, l, result(retention.Busy))
+			time.Sleep(time.Second)
+		}
+		expect(t, "limit", 1.0, l.Limit())
+	})
+}
+
+func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 4)
+		for range 4 {
+			attempt(t, l, result(retention.Busy))
+			time.Sleep(time.Second)
+		}
+		for round, most := range []float64{2, 3, 4, 4} {
+			for range int(l.Limit()) {
+				attempt(t, l, result(retention.Removed))
+			}
+			if got := l.Limit(); got > most || got < most-0.6 {
+				t.Errorf("limit %.2f after round %d, want about %.0f", got, round, most)
+			}
+		}
+	})
+}
+
+func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 16)
+		attempt(t, l, result(retention.Busy))
+		for range 100 {
+			attempt(t, l, nil)
+		}
+		expect(t, "limit", 8.0, l.Limit())
+	})
+}
+
+func TestAcquireWaitsForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 2)
+		attemptAll := make(chan int)
+		for i := range 3 {
+			go func() {
+				if l.Acquire(t.Context()) == nil {
+					attemptAll <- i
+				}
+			}()
+		}
+		<-attemptAll
+		<-attemptAll
+		synctest.Wait()
+		select {
+		case <-attemptAll:
+			t.Fatal("a third went ahead")
+		default:
+		}
+		l.Release(result(retention.Removed))
+		<-attemptAll
+	})
+}
+
+func TestRetryAfterRestsEverybody(t *testing.T) {
+	tests := map[string]struct {
+		asked, want time.Duration
+	}{
+		"as long as asked":         {3 * time.Second, 3 * time.Second},
+		"but not for an hour":      {time.Hour, time.Minute},
+		"not at all, if not asked": {0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := retention.NewLimiter(clock.RealClock{}, 16)
+				attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: test.asked})
+				began := time.Now()
+				attempt(t, l, result(retention.Removed))
+				expect(t, "rest", test.want, time.Since(began))
+			})
+		})
+	}
+}
+
+func TestTheLongerRestCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 16)
+		for range 2 {
+			if err := l.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: 5 * time.Second})
+		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: time.Second})
+		began := time.Now()
+		attempt(t, l, nil)
+		expect(t, "rest", 5*time.Second, time.Since(began))
+	})
+}
+
+func TestAcquireEndsWithItsContext(t *testing.T) {
+	tests := map[string]func(t *testing.T, l retention.Limiter){
+		"while it waits for a place": func(t *testing.T, l retention.Limiter) {
+			if err := l.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"while everybody rests": func(t *testing.T, l retention.Limiter) {
+			attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: time.Minute})
+		},
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := retention.NewLimiter(clock.RealClock{}, 1)
+				prepare(t, l)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := l.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v, want %v", err, context.DeadlineExceeded)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,409 @@
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var none = []string{}
+
+func TestRemovedExactlyWhenDue(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
+		w.after(time.Hour - 1)
+		expect(t, "removed one nanosecond early", none, w.removed())
+		w.after(1)
+		expect(t, "removed when due", []string{"x"}, w.removed())
+		w.after(time.Hour)
+		expect(t, "happened", []string{
+			"1h0m0s removed x", "1h0m0s witnessed x by a/a, due 1h0m0s",
+			"1h1m0s removed y", "1h1m0s witnessed y by a/a, due 1h1m0s",
+		}, w.happened())
+	})
+}
+
+func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("late", w.began.Add(100*time.Hour)))
+		w.after(time.Hour)
+		w.source(0).sink.Apply(row("early", w.began.Add(time.Second)))
+		w.after(time.Second)
+		expect(t, "happened", "1h0m1s removed early", w.happened()[0])
+		w.source(0).sink.Apply(row("overdue", w.began.Add(-100*time.Hour)))
+		w.after(0)
+		expect(t, "removed", []string{"early", "overdue"}, w.removed())
+	})
+}
+
+func TestATTLEditCountsAtOnce(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.after(30 * time.Minute)
+		w.use(rule("a", ttl(time.Minute)))
+		expect(t, "removed", []string{"x"}, w.removed())
+		if len(w.sources) != 1 {
+			t.Errorf("%d listings, want one: a TTL edit asks nothing new", len(w.sources))
+		}
+	})
+}
+
+func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
+	tests := map[string][]*policy.Rule{
+		"a dry run":                      {rule("a", mode(v1alpha1.DryRun))},
+		"a suspended rule":               {rule("a", mode(v1alpha1.Suspended))},
+		"an invalid rule beside another": {rule("a", invalid), rule("b", mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
+		"an enforced rule, and a veto":   {rule("a"), rule("b", mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
+	}
+	for name, rules := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rules...)
+				w.source(0).list(row("x", w.began))
+				w.after(24 * time.Hour)
+				expect(t, "attempts", nil, w.attempted())
+				expect(t, "fence checks", 0, w.checks)
+			})
+		})
+	}
+}
+
+func TestABacklogDelaysNobodyElse(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				time.Sleep(10 * time.Millisecond)
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("big"), rule("small", func(r *policy.Rule) { r.Key = "big" }, ttl(2*time.Hour)))
+		big := rows("big", 5_000, w.began.Add(-2*time.Hour))
+		late := rows("late", 10, w.began.Add(-2*time.Hour+time.Second), in("team-b"))
+		w.source(0).list(append(big, late...)...)
+		w.after(time.Second)
+		queued := len(w.removed())
+		if n := count(w.removed(), "late"); n > 0 {
+			t.Fatalf("%d were early", n)
+		}
+		// 4 at a time, 10 ms each, turn by turn: the ten take 50 ms.
+		w.after(60 * time.Millisecond)
+		if n := count(w.removed(), "late"); n != 10 {
+			t.Errorf("%d of 10 removed behind a backlog that had removed %d", n, queued)
+		}
+		if n := len(w.removed()); n > 450 {
+			t.Errorf("%d removed", n)
+		}
+	})
+}
+
+func TestEverythingOfABacklogGoesOnce(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 3_000, w.began)...)
+		w.after(time.Hour)
+		w.after(time.Hour)
+		removed := w.removed()
+		slices.Sort(removed)
+		expect(t, "removed", 3_000, len(slices.Compact(removed)))
+		expect(t, "attempts", 3_000, len(w.attempted()))
+		expect(t, "witnessed and removed", 6_000, len(w.happened()))
+		expect(t, "backlog", 0, w.Backlog())
+	})
+}
+
+func TestTheFenceHoldsEverythingBack(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		doubt := errors.New("clock skew")
+		w.set(func() { w.check = func(string) error { return doubt } })
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
+		w.after(10 * time.Minute)
+		expect(t, "removed in doubt", none, w.removed())
+		if got := w.Doubt(); !errors.Is(got, doubt) {
+			t.Errorf("doubt: %v, want %v", got, doubt)
+		}
+		if w.checks > 16*2*600+16 {
+			t.Errorf("%d checks in ten minutes", w.checks)
+		}
+		w.set(func() { w.check = nil })
+		w.after(time.Second)
+		expect(t, "removed when the doubt is gone", 100, len(w.removed()))
+		expect(t, "doubt", nil, w.Doubt())
+	})
+}
+
+func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.check = func(namespace string) error {
+				if namespace == "team-a" {
+					return fmt.Errorf("%w: terminating", retention.ErrNamespace)
+				}
+				return nil
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
+		w.after(time.Minute)
+		expect(t, "removed of team-b", 10, count(w.removed(), "b"))
+		expect(t, "removed of team-a", 0, count(w.removed(), "a"))
+		expect(t, "doubt about all", nil, w.Doubt())
+		w.set(func() { w.check = nil })
+		w.after(10 * time.Second)
+		expect(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
+	})
+}
+
+func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
+	tests := map[string]struct {
+		brought *index.Row // by the watch
+		want    []string
+	}{
+		"still due": {row("x", time.Time{}, version(2)), []string{"x@1", "x@2"}},
+		"kept":      {row("x", time.Time{}, version(2), func(r *index.Row) { r.Facts[0].Eligible = false }), []string{"x@1"}},
+		"held":      {row("x", time.Time{}, version(2), func(r *index.Row) { r.Flags = policy.IsHeld }), []string{"x@1"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				test.brought.Facts[0].Start = w.began
+				current := 1
+				w.set(func() {
+					w.outcome = func(p policy.Warrant) retention.Outcome {
+						if p.Subject().ResourceVersion != fmt.Sprint(current) {
+							return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+						}
+						return retention.Outcome{Result: retention.Removed}
+					}
+				})
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.after(time.Hour - time.Second)
+				current = 2
+				w.after(time.Second + 50*time.Millisecond)
+				w.source(0).sink.Apply(test.brought)
+				w.after(time.Hour)
+				expect(t, "attempts", test.want, w.attempted())
+			})
+		})
+	}
+}
+
+func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if p.Subject().ResourceVersion == "1" {
+					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		s := w.source(0)
+		s.read = func(policy.Subject) (*index.Row, error) { return row("x", w.began, version(7)), nil }
+		s.list(row("x", w.began))
+		w.after(time.Hour)
+		w.after(time.Minute)
+		expect(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
+		expect(t, "reads", 1, s.reads)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestWhatIsReadAfterConflicts(t *testing.T) {
+	tests := map[string]struct {
+		read  func(start time.Time) (*index.Row, error)
+		known bool
+	}{
+		"gone":             {func(time.Time) (*index.Row, error) { return nil, nil }, false},
+		"not readable":     {func(time.Time) (*index.Row, error) { return nil, errors.New("no answer") }, true},
+		"the same version": {func(start time.Time) (*index.Row, error) { return row("x", start), nil }, true},
+		"an older version": {func(start time.Time) (*index.Row, error) { return row("x", start, version(0)), nil }, true},
+		"one that is kept": {func(start time.Time) (*index.Row, error) {
+			return row("x", start, version(9), func(r *index.Row) { r.Facts[0].Eligible = false }), nil
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(policy.Warrant) retention.Outcome {
+						return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+					}
+				})
+				w.use(rule("a"))
+				s := w.source(0)
+				s.read = func(policy.Subject) (*index.Row, error) { return test.read(w.began.Add(-time.Hour)) }
+				s.list(row("x", w.began.Add(-time.Hour)))
+				w.after(time.Hour)
+				if n := len(w.attempted()); n < 3 || n > 40 {
+					t.Errorf("%d attempts in an hour, want some, further and further apart", n)
+				}
+				n, _ := w.Kinds()[0].Index.Len()
+				expect(t, "known", test.known, n == 1)
+			})
+		})
+	}
+}
+
+func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if p.Subject().ResourceVersion != "9" {
+					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		s := w.source(0)
+		s.read = func(policy.Subject) (*index.Row, error) {
+			read := row("x", w.began, version(8), func(r *index.Row) { r.Facts[0].Eligible = false })
+			s.sink.Apply(row("x", w.began, version(9))) // the watch is quicker than the answer
+			return read, nil
+		}
+		s.list(row("x", w.began.Add(-time.Hour)))
+		w.after(2 * time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestFailuresBackOffAlone(t *testing.T) {
+	for _, result := range []retention.Result{retention.Refused, retention.Failed, retention.Busy} {
+		t.Run(result.String(), func(t *testing.T) {
+			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(p policy.Warrant) retention.Outcome {
+						if p.Subject().Namespace == "team-a" {
+							return retention.Outcome{Result: result, Err: errors.New("no")}
+						}
+						return retention.Outcome{Result: retention.Removed}
+					}
+				})
+				w.use(rule("a"))
+				w.source(0).list(append(rows("stuck", 3, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
+				w.after(time.Second)
+				expect(t, "removed", 100, len(w.removed()))
+				w.after(6 * time.Hour)
+				// 100 ms, doubled up to 10 min: 13 within 10 min, then 6 an hour.
+				if n := count(w.attempted(), "stuck00001"); n < 30 || n > 60 {
+					t.Errorf("%d attempts in six hours", n)
+				}
+				expect(t, "removed", 100, len(w.removed()))
+			})
+		})
+	}
+}
+
+func TestGoneIsNotWitnessedNorTriedAgain(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.after(10 * time.Hour)
+		expect(t, "attempts", []string{"x@1"}, w.attempted())
+		expect(t, "happened", nil, w.happened())
+	})
+}
+
+func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
+	tests := map[string]struct {
+		then func(w *world)
+		want []string
+	}{
+		"deleted":          {func(w *world) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
+		"seen once more":   {func(w *world) { w.source(0).sink.Apply(row("x", w.began)) }, []string{"x@1"}},
+		"listed once more": {func(w *world) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
+		"terminating": {func(w *world) {
+			w.source(0).sink.Apply(row("x", w.began, version(2), func(r *index.Row) { r.Flags = policy.IsTerminating }))
+		}, []string{"x@1"}},
+		"back from the dead": {func(w *world) { w.source(0).sink.Apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.after(time.Hour)
+				test.then(w)
+				w.after(time.Hour)
+				expect(t, "attempts", test.want, w.attempted())
+			})
+		})
+	}
+}
+
+func TestADeletionUnderWayIsFinished(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				time.Sleep(10 * time.Second)
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 5, w.began.Add(-time.Hour))...)
+		w.after(time.Second)
+		w.cancel()
+		w.after(time.Second)
+		select {
+		case <-w.stopped:
+			t.Error("stopped with deletions under way")
+		default:
+		}
+		<-w.stopped
+		expect(t, "time", 10*time.Second, time.Since(w.began))
+		expect(t, "attempts", 2, len(w.attempted()))
+		expect(t, "removed and witnessed", 4, len(w.happened()))
+	})
+}
+
+func TestPace(t *testing.T) {
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
+		for second := range 9 {
+			w.after(time.Second)
+			if got, most := len(w.removed()), 10*(second+1)+1; got > most || got < most-2 {
+				t.Errorf("%d removed after %d s, at most %d expected", got, second+1, most)
+			}
+		}
+		w.after(2 * time.Second)
+		expect(t, "removed", 100, len(w.removed()))
+	})
+}
+
+func TestAtMostSoManyAtATime(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				time.Sleep(time.Second)
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 9, w.began.Add(-time.Hour))...)
+		for round := range 3 {
+			synctest.Wait()
+			expect(t, "attempts", 3*(round+1), len(w.attempted()))
+			w.after(time.Second)
+		}
+	})
+}

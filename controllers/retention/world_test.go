@@ -1,0 +1,291 @@
+package retention_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. Its facts are under its name.
+func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
+	r := &policy.Rule{ID: policy.RuleID{Policy: name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+func about(kind schema.GroupVersionKind) func(*policy.Rule) {
+	return func(r *policy.Rule) { r.Kind = kind }
+}
+func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
+func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
+func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
+
+// row is a subject of team-a at version 1 whose TTL starts at a time, for a listing with so many columns.
+func row(name string, start time.Time, options ...func(*index.Row)) *index.Row {
+	r := &index.Row{
+		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
+		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: start}},
+	}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+func in(namespace string) func(*index.Row) { return func(r *index.Row) { r.Namespace = namespace } }
+func version(v int) func(*index.Row) {
+	return func(r *index.Row) { r.ResourceVersion = fmt.Sprint(v) }
+}
+func columns(n int) func(*index.Row) {
+	return func(r *index.Row) { r.Facts = slices.Repeat(r.Facts[:1], n) }
+}
+
+// rows are many subjects that are due at the same time.
+func rows(prefix string, n int, start time.Time, options ...func(*index.Row)) []*index.Row {
+	var all []*index.Row
+	for i := range n {
+		all = append(all, row(fmt.Sprintf("%s%05d", prefix, i), start, options...))
+	}
+	return all
+}
+
+// source is a retention.Source that a test speaks for.
+type source struct {
+	kind  schema.GroupVersionKind
+	rules int // how many it was opened with
+	sink  retention.Sink
+	ctx   context.Context
+	read  func(policy.Subject) (*index.Row, error)
+	reads int
+}
+
+func (s *source) Run(ctx context.Context, sink retention.Sink) {
+	s.ctx, s.sink = ctx, sink
+	<-ctx.Done()
+}
+
+func (s *source) Read(_ context.Context, subject policy.Subject) (*index.Row, error) {
+	s.reads++
+	if s.read == nil {
+		return nil, fmt.Errorf("nobody reads here")
+	}
+	return s.read(subject)
+}
+
+// list gives the sink a listing.
+func (s *source) list(rows ...*index.Row) { s.sink.Replace(rows) }
+
+// world is a Reconciler in a bubble with everything around it in the hands of the test.
+type world struct {
+	*retention.Reconciler
+	t       *testing.T
+	began   time.Time
+	cancel  context.CancelFunc
+	stopped chan struct{} // closed when Start has returned
+
+	mu       sync.Mutex
+	sources  []*source
+	attempts []string // NAME@VERSION in order
+	events   []string // what happened at what time: removals and witnessed removals
+	outcome  func(policy.Warrant) retention.Outcome
+	check    func(namespace string) error
+	checks   int
+}
+
+// inBubble runs a test with a started world, and checks that it ends.
+func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, began: time.Now(), stopped: make(chan struct{})}
+		options.Sources, options.Remover, options.Fence, options.Witness = w, w, w, w
+		options.Clock = clock.RealClock{}
+		w.Reconciler = retention.New(options)
+		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		w.cancel = cancel
+		go func() {
+			defer close(w.stopped)
+			if err := w.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		test(t, w)
+		cancel()
+		<-w.stopped
+		synctest.Wait()
+	})
+}
+
+// Open implements retention.Sources.
+func (w *world) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
+	s := &source{kind: kind, rules: len(rules)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sources = append(w.sources, s)
+	return s
+}
+
+// Check implements retention.Fence.
+func (w *world) Check(_ context.Context, namespace string) error {
+	w.mu.Lock()
+	w.checks++
+	check := w.check
+	w.mu.Unlock()
+	if check == nil {
+		return nil
+	}
+	return check(namespace)
+}
+
+// tooMany ends a test that loops: fake time stands still meanwhile.
+const tooMany = 30_000
+
+// Remove implements retention.Remover.
+func (w *world) Remove(ctx context.Context, kind schema.GroupVersionKind, warrant policy.Warrant) retention.Outcome {
+	if !warrant.Valid() || ctx.Err() != nil || kind != warrant.Rule().Kind {
+		w.t.Errorf("remove %s with warrant %v: %v", kind, warrant.Valid(), ctx.Err())
+	}
+	w.mu.Lock()
+	w.attempts = append(w.attempts, warrant.Subject().Name+"@"+warrant.Subject().ResourceVersion)
+	n, outcome := len(w.attempts), w.outcome
+	w.mu.Unlock()
+	if n == tooMany {
+		w.t.Errorf("%d attempts within %s", n, time.Since(w.began))
+		w.cancel()
+	}
+	o := retention.Outcome{Result: retention.Removed}
+	if outcome != nil {
+		o = outcome(warrant)
+	}
+	if o.Result == retention.Removed {
+		w.note("removed %s", warrant.Subject().Name)
+	}
+	return o
+}
+
+// Removed implements retention.Witness.
+func (w *world) Removed(r retention.Removal) {
+	w.note("witnessed %s by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due.Sub(w.began))
+	if !r.At.Equal(time.Now()) {
+		w.t.Errorf("witnessed at %s, now is %s", r.At, time.Now())
+	}
+}
+
+// Attempted implements retention.Witness.
+func (w *world) Attempted(retention.Result) {}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, fmt.Sprintf("%s ", time.Since(w.began))+fmt.Sprintf(format, args...))
+}
+
+// use puts rules in force, each in a policy about all namespaces.
+func (w *world) use(rules ...*policy.Rule) {
+	w.Use(bookOf(rules...))
+	synctest.Wait()
+}
+
+// bookOf is a Book with a policy for each rule. The programs need not be compiled: no Source here asks them.
+func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
+	var policies []*policy.Policy
+	programs := map[string]*engine.Rule{}
+	for _, r := range rules {
+		policies = append(policies, &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: labels.Everything(), Rules: []*policy.Rule{r}})
+		programs[r.Key] = nil
+	}
+	known := map[string]labels.Set{"team-a": nil, "team-b": nil, "team-c": nil}
+	return policy.NewBook(policies, known, policy.DefaultProtection()), programs
+}
+
+// source gives the source opened as the n-th.
+func (w *world) source(n int) *source {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n >= len(w.sources) {
+		w.t.Fatalf("%d sources were opened, not %d", len(w.sources), n+1)
+	}
+	return w.sources[n]
+}
+
+// after lets time pass and everything happen that it brings.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// removed are the names removed so far, in order.
+func (w *world) removed() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := []string{}
+	for _, event := range w.events {
+		if _, name, ok := strings.Cut(event, " removed "); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (w *world) attempted() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.attempts)
+}
+
+func (w *world) happened() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// count counts the strings with a prefix.
+func count(all []string, prefix string) int {
+	n := 0
+	for _, s := range all {
+		if strings.HasPrefix(s, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// set changes what happens from now on.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

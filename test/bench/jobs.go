@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+// batch is Jobs to create, all finished at a time.
+type batch struct {
+	namespace string
+	prefix    string
+	count     int
+	finished  func(i int) time.Time
+	ttl       *int32 // spec.ttlSecondsAfterFinished
+	labels    map[string]string
+	ttlOf     func(i int) time.Duration // kept in an annotation; nil for none
+}
+
+func (b batch) name(i int) string { return fmt.Sprintf("%s-%06d", b.prefix, i) }
+
+// creators is how many requests create Jobs at a time.
+const creators = 32
+
+// create makes the namespace and the Jobs of a batch, finished.
+func (b batch) create(ctx context.Context, client kubernetes.Interface) error {
+	if err := ensureNamespace(ctx, client, b.namespace); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for i := range b.count {
+		group.Go(func() error { return b.createOne(ctx, client, i) })
+	}
+	return group.Wait()
+}
+
+func (b batch) createOne(ctx context.Context, client kubernetes.Interface, i int) error {
+	jobs := client.BatchV1().Jobs(b.namespace)
+	job, err := jobs.Create(ctx, b.job(i), metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create Job: %w", err)
+	}
+	job.Status = finishedStatus(b.finished(i))
+	if _, err := jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("finish Job: %w", err)
+	}
+	return nil
+}
+
+// job looks like those that people run: labels, environment, resources.
+func (b batch) job(i int) *batchv1.Job {
+	labels := map[string]string{"app": "etl", "team": "data", "app.kubernetes.io/part-of": "nightly"}
+	for k, v := range b.labels {
+		labels[k] = v
+	}
+	annotations := map[string]string{"example.com/commit": "5f2c9b1e7a", "example.com/owner": "data-platform@example.com"}
+	if b.ttlOf != nil {
+		annotations["example.com/ttl"] = b.ttlOf(i).String()
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.namespace, Name: b.name(i), Labels: labels, Annotations: annotations,
+		},
+		Spec: batchv1.JobSpec{
+			Suspend: ptr.To(true), BackoffLimit: ptr.To[int32](2), TTLSecondsAfterFinished: b.ttl,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "etl"}},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers: []corev1.Container{{
+						Name: "main", Image: "registry.example.com/data/etl:1.14.2", Args: []string{"--date", "2026-01-01", "--full"},
+						Env: []corev1.EnvVar{{Name: "REGION", Value: "eu-central-1"}, {Name: "BATCH", Value: fmt.Sprint(i)}},
+					}},
+				},
+			},
+		},
+	}
+}
+
+func finishedStatus(at time.Time) batchv1.JobStatus {
+	t := metav1.NewTime(at)
+	condition := func(kind batchv1.JobConditionType) batchv1.JobCondition {
+		return batchv1.JobCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastProbeTime: t, LastTransitionTime: t,
+			Reason: "CompletionsReached", Message: "Reached expected number of succeeded pods",
+		}
+	}
+	start := metav1.NewTime(at.Add(-time.Minute))
+	return batchv1.JobStatus{
+		Conditions: []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)},
+		StartTime:  &start, CompletionTime: &t, Succeeded: 1,
+	}
+}
+
+func ensureNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); err == nil {
+		return nil
+	}
+	_, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	return err
+}
+
+// remaining counts the Jobs of a namespace, without reading them.
+func remaining(ctx context.Context, client kubernetes.Interface, namespace string) (int, error) {
+	list, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
+}
+
+// drained waits until a namespace has no Jobs and gives the time it took.
+func drained(ctx context.Context, client kubernetes.Interface, namespace string, since time.Time) (time.Duration, error) {
+	for {
+		left, err := remaining(ctx, client, namespace)
+		if err != nil {
+			return 0, err
+		}
+		if left == 0 {
+			return time.Since(since), nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%d Jobs are left: %w", left, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

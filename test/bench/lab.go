@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// lab is the control plane everything is measured on.
+type lab struct {
+	size   sizes
+	plane  *cluster.Cluster
+	client kubernetes.Interface
+	policy client.Client
+	dir    string // of the binaries and their logs
+	sunset string // path of the controller
+	kcm    string // path of kube-controller-manager
+	table  table
+}
+
+func newLab(ctx context.Context, size sizes) (*lab, error) {
+	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{size: size, kcm: paths[cluster.ControllerManager]}
+	if l.plane, err = cluster.Start(ctx, cluster.Options{Controllers: []string{}}); err != nil {
+		return nil, err
+	}
+	if err := l.prepare(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *lab) prepare(ctx context.Context) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	if _, err := envtest.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
+		return err
+	}
+	if l.client, err = kubernetes.NewForConfig(l.plane.Config()); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if l.policy, err = client.New(l.plane.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	if l.dir, err = os.MkdirTemp("", "sunset-bench-"); err != nil {
+		return err
+	}
+	l.sunset, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
+	return err
+}
+
+func (l *lab) close() {
+	if err := l.plane.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	_ = os.RemoveAll(l.dir)
+}
+
+// startSunset runs the controller as a process of its own.
+func (l *lab) startSunset(env ...string) (*process, error) {
+	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, "--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+}
+
+// apply creates a policy from YAML.
+func (l *lab) apply(ctx context.Context, name, spec string) (*v1alpha1.ClusterRetentionPolicy, error) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal([]byte("spec:\n"+spec), &u.Object); err != nil {
+		return nil, err
+	}
+	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
+	u.SetName(name)
+	if err := l.policy.Create(ctx, u); err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
+}
+
+// edit changes a policy's spec.
+func (l *lab) edit(ctx context.Context, name string, change func(*v1alpha1.ClusterRetentionPolicySpec)) error {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+		return err
+	}
+	before := p.DeepCopy()
+	change(&p.Spec)
+	return l.policy.Patch(ctx, p, client.MergeFrom(before))
+}
+
+// matched waits until a policy's status counts n objects as matched.
+func (l *lab) matched(ctx context.Context, name string, n int) error {
+	for {
+		p := &v1alpha1.ClusterRetentionPolicy{}
+		if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
+			return err
+		}
+		if p.Status.Matched == int64(n) {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("policy %s matches %d of %d: %w", name, p.Status.Matched, n, err)
+		}
+	}
+}
+
+func (l *lab) remove(ctx context.Context, name string) error {
+	return l.policy.Delete(ctx, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: objectMeta(name)})
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

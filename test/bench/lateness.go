@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// dueEvery spaces the due times: 100 a second.
+const dueEvery = 10 * time.Millisecond
+
+const latenessPolicy = `
+  mode: Enforce
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lateness}}
+  rules:
+  - name: jobs
+    target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {due: "true"}}}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttlExpression: duration(object.metadata.annotations['example.com/ttl'])
+`
+
+// lateness measures how long after they were due Jobs go, seen by a watch of its own: the time from the due moment to
+// the arrival of the DELETED event.
+func (l *lab) lateness(ctx context.Context) error {
+	if _, err := l.apply(ctx, "lateness", latenessPolicy); err != nil {
+		return err
+	}
+	due, err := l.createDue(ctx)
+	if err != nil {
+		return err
+	}
+	late, err := l.watchDeletions(ctx, due)
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing),
+		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99))),
+		"from due to the DELETED event at another client")
+	return l.remove(ctx, "lateness")
+}
+
+// createDue creates finished Jobs that fall due one after the other, and gives when.
+func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
+	if err := ensureNamespace(ctx, l.client, "lateness"); err != nil {
+		return nil, err
+	}
+	first := time.Now().Add(5*time.Second + time.Duration(l.size.lateness)*4*time.Millisecond)
+	due := make(map[string]time.Time, l.size.lateness)
+	b := batch{namespace: "lateness", prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
+	finished := time.Now().Truncate(time.Second).Add(time.Second)
+	b.finished = func(int) time.Time { return finished }
+	b.ttlOf = func(i int) time.Duration {
+		at := first.Add(time.Duration(i) * dueEvery)
+		return at.Sub(finished)
+	}
+	for i := range l.size.lateness {
+		due[b.name(i)] = first.Add(time.Duration(i) * dueEvery)
+	}
+	return due, b.create(ctx, l.client)
+}
+
+// watchDeletions waits until all are gone and gives how late each was.
+func (l *lab) watchDeletions(ctx context.Context, due map[string]time.Time) ([]time.Duration, error) {
+	w, err := l.client.BatchV1().Jobs("lateness").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop()
+	late := make([]time.Duration, 0, len(due))
+	for len(late) < len(due) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return nil, fmt.Errorf("the watch ended after %d of %d deletions", len(late), len(due))
+			}
+			if job, isJob := event.Object.(*batchv1.Job); isJob && event.Type == watch.Deleted {
+				late = append(late, time.Since(due[job.Name]))
+			}
+		}
+	}
+	return late, nil
+}
+
+// redecide measures an edit of the TTL that all standing Jobs wait for: one of them, with a rule of its own, becomes due
+// by the same edit and goes when all have been judged again.
+func (l *lab) redecide(ctx context.Context) error {
+	now := time.Now()
+	marker := batch{namespace: "standing", prefix: "marker", count: 1, finished: func(int) time.Time { return now }, labels: map[string]string{"marker": "true"}}
+	if err := marker.create(ctx, l.client); err != nil {
+		return err
+	}
+	if err := l.matched(ctx, "standing", l.size.standing+1); err != nil {
+		return err
+	}
+	before, err := countRequests(ctx, l.client)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL, s.Rules[1].TTL = "20d", "0s" }); err != nil {
+		return err
+	}
+	for {
+		if _, err := l.client.BatchV1().Jobs("standing").Get(ctx, marker.name(0), metav1.GetOptions{}); client.IgnoreNotFound(err) != nil {
+			return err
+		} else if err != nil {
+			break
+		}
+		if err := pause(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began)
+	after, err := countRequests(ctx, l.client)
+	if err != nil {
+		return err
+	}
+	lists := after.since(before, func(key string) bool { return strings.HasSuffix(key, " jobs") && strings.Contains(key, "LIST") })
+	l.table.add(fmt.Sprintf("Sunset, %d judged again after a TTL edit, and the one then due gone", l.size.standing), milliseconds(took), fmt.Sprintf("%d listings", lists))
+	return nil
+}
+
+func (l *lab) get(ctx context.Context, name string) (*v1alpha1.ClusterRetentionPolicy, error) {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// requests counts what the API server has answered, by "VERB resource".
+type requests map[string]int
+
+var requestTotal = regexp.MustCompile(`(?m)^apiserver_request_total\{([^}]*)\} (\S+)$`)
+
+// countRequests reads the API server's own counters.
+func countRequests(ctx context.Context, client kubernetes.Interface) (requests, error) {
+	data, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := requests{}
+	for _, match := range requestTotal.FindAllStringSubmatch(string(data), -1) {
+		n, err := strconv.ParseFloat(match[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("read metrics: %w", err)
+		}
+		counts[label(match[1], "verb")+" "+label(match[1], "resource")] += int(n)
+	}
+	return counts, nil
+}
+
+func label(labels, name string) string {
+	_, rest, _ := strings.Cut(labels, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// since gives what has been added to an earlier count, for resources that the prefix of the key names.
+func (r requests) since(before requests, keep func(key string) bool) int {
+	total := 0
+	for key, n := range r {
+		if keep(key) {
+			total += n - before[key]
+		}
+	}
+	return total
+}
+
+// ofDeletion keeps what a controller sends to delete: not the questions of the benchmark, which lists Jobs to see how
+// many are left, nor watches.
+func ofDeletion(key string) bool {
+	switch key {
+	case "LIST jobs", "LIST ", "GET ", "WATCH jobs", "WATCHLIST jobs":
+		return false
+	}
+	verb, resource, _ := strings.Cut(key, " ")
+	if verb == "WATCH" || verb == "WATCHLIST" {
+		return false
+	}
+	switch resource {
+	case "jobs", "clusterretentionpolicies", "namespaces", "events":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const standingPolicy = `
+  mode: Enforce
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: standing}}
+  rules:
+  - name: jobs
+    target: {apiVersion: batch/v1, kind: Job, selector: {matchExpressions: [{key: marker, operator: DoesNotExist}]}}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttl: 30d
+  - name: marker
+    target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {marker: "true"}}}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttl: 30d
+`
+
+// standing measures what it costs to watch many finished Jobs that are not due, and what happens beside them.
+func (l *lab) standing(ctx context.Context) error {
+	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
+	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: past}).create(ctx, l.client); err != nil {
+		return err
+	}
+	if _, err := l.apply(ctx, "standing", standingPolicy); err != nil {
+		return err
+	}
+	if err := l.ttlMemory(ctx); err != nil {
+		return err
+	}
+	if err := l.watch(ctx, "paged", func(context.Context) error { return nil }, "KUBE_FEATURE_WatchListClient=false"); err != nil {
+		return err
+	}
+	return l.watch(ctx, "streamed", func(ctx context.Context) error {
+		if err := l.redecide(ctx); err != nil {
+			return err
+		}
+		return l.lateness(ctx)
+	})
+}
+
+// watch runs Sunset beside the standing Jobs, and something more once it has counted them.
+func (l *lab) watch(ctx context.Context, how string, more func(context.Context) error, env ...string) error {
+	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{how} }); err != nil {
+		return err
+	}
+	sunset, err := l.startSunset(env...)
+	if err != nil {
+		return err
+	}
+	defer sunset.stop()
+	began := time.Now()
+	if err := l.observed(ctx, "standing"); err != nil {
+		return err
+	}
+	synced := time.Since(began)
+	if err := pause(ctx, l.size.idle/3); err != nil {
+		return err
+	}
+	before, err := cpu(sunset.pid())
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, l.size.idle); err != nil {
+		return err
+	}
+	after, err := cpu(sunset.pid())
+	if err != nil {
+		return err
+	}
+	now, peak, err := memory(sunset.pid())
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("Sunset, resident with %d finished Jobs, %s", l.size.standing, how),
+		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", synced.Round(100*time.Millisecond)))
+	l.table.add("Sunset, idle CPU beside them", fmt.Sprintf("%.3f %% of a core", 100*(after-before).Seconds()/l.size.idle.Seconds()), "")
+	return more(ctx)
+}
+
+// observed waits until the status describes the policy's newest generation and all standing Jobs.
+func (l *lab) observed(ctx context.Context, name string) error {
+	for {
+		p, err := l.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if p.Status.ObservedGeneration == p.Generation && p.Status.Matched == int64(l.size.standing) {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// ttlMemory measures the TTL controller beside the same Jobs.
+func (l *lab) ttlMemory(ctx context.Context) error {
+	kcm, err := start(l.kcm, l.dir+"/kcm.log", nil, "--kubeconfig", l.plane.Kubeconfig(), "--controllers=ttl-after-finished-controller",
+		"--leader-elect=false", "--secure-port=0")
+	if err != nil {
+		return err
+	}
+	defer kcm.stop()
+	if err := pause(ctx, l.size.idle); err != nil {
+		return err
+	}
+	now, peak, err := memory(kcm.pid())
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("TTL controller, resident with %d finished Jobs", l.size.standing), fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), "")
+	return nil
+}

@@ -1,0 +1,259 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// behindGate runs Sunset behind a gate.
+func behindGate(t *testing.T) (*world, *gate) {
+	w := newWorld(t)
+	g := newGate(t, plane)
+	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	return w, g
+}
+
+// ofConfigMap matches requests with a method for one ConfigMap, or any when the name is empty.
+func (w *world) ofConfigMap(method, name string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method == method && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/configmaps/"+name)
+	}
+}
+
+func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
+	w, g := behindGate(t)
+	deletes := g.record(w.ofConfigMap(http.MethodDelete, ""))
+	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "stuck", Labels: preview, Finalizers: []string{"example.com/never"}}}
+	leaving := stuck.DeepCopy()
+	leaving.Name = "leaving"
+	w.create(stuck)
+	w.create(leaving)
+	t.Cleanup(func() {
+		for _, cm := range []*corev1.ConfigMap{stuck, leaving} {
+			_ = w.Patch(context.Background(), cm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		}
+	})
+	if err := w.Client.Delete(t.Context(), leaving); err != nil {
+		t.Fatal(err)
+	}
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
+	for i := range 5 {
+		w.gone(w.configMap(fmt.Sprintf("free-%d", i), preview))
+	}
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 6 || s.Matched != 2 || s.Due.Now != 0 {
+			return errors.New("wrong counts")
+		}
+		return nil
+	})
+	sent := strings.Join(deletes(), "\n")
+	if n := strings.Count(sent, "/stuck "); n != 1 {
+		t.Errorf("%d DELETEs for an object with a finalizer", n)
+	}
+	if strings.Contains(sent, "/leaving ") {
+		t.Error("a DELETE for an object that was already being deleted")
+	}
+}
+
+func TestANamespaceThatIsDeletedAndMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	name := w.namespace + "-again"
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+"namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+name+"}}\n")
+	create := func(labels map[string]string) *corev1.ConfigMap {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		cluster.Eventually(t, patience, func() error { return w.Create(t.Context(), ns) })
+		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), ns) })
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "cm", Labels: labels}}
+		w.create(cm)
+		return cm
+	}
+	w.gone(create(preview))
+	if err := w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	stays := create(nil)
+	goes := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "goes", Labels: preview}}
+	w.create(goes)
+	w.gone(goes)
+	w.stays(500*time.Millisecond, stays)
+}
+
+func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.gone(w.configMap("before", preview))
+	if err := plane.Kill(cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.Restart(t.Context(), cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(w.configMap("after", preview))
+}
+
+func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
+	for name, storm := range map[string]struct {
+		answer
+		requests int64 // at most in three seconds
+		together int64 // at most at a time in the third second
+	}{
+		"429 with Retry-After": {answer{code: 429, headers: map[string]string{"Retry-After": "1"}, reason: metav1.StatusReasonTooManyRequests}, 60, 8},
+		"500":                  {answer{code: 500, reason: metav1.StatusReasonInternalError}, 300, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := behindGate(t)
+			const n = 60
+			p := w.policy("previews", fmt.Sprintf(previews, "Suspended", "0s"))
+			for i := range n {
+				w.configMap(fmt.Sprintf("cm-%d", i), preview)
+			}
+			s := &stormy{match: w.ofConfigMap(http.MethodDelete, ""), answer: storm.answer}
+			g.answers(s.respond)
+			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+			w.stays(3*time.Second, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-0"}})
+			t.Logf("%d requests into a storm of 3s, at most %d at a time in the end", s.requests.Load(), s.together.Load())
+			if got := s.requests.Load(); got == 0 || got > storm.requests {
+				t.Errorf("%d requests into the storm", got)
+			}
+			if got := s.together.Load(); got > storm.together {
+				t.Errorf("%d requests at a time after two seconds of storm", got)
+			}
+			g.answers(nil)
+			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+				if s.Deleted != n {
+					return errors.New("not all deleted")
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// stormy refuses requests, slowly enough that those under way at a time can be counted.
+type stormy struct {
+	match    func(*http.Request) bool
+	answer   answer
+	began    atomic.Pointer[time.Time]
+	requests atomic.Int64
+	underWay atomic.Int64
+	together atomic.Int64 // the most under way at a time after two seconds
+}
+
+func (s *stormy) respond(r *http.Request) *answer {
+	if !s.match(r) {
+		return nil
+	}
+	s.requests.Add(1)
+	now := time.Now()
+	s.began.CompareAndSwap(nil, &now)
+	n := s.underWay.Add(1)
+	defer s.underWay.Add(-1)
+	if now.Sub(*s.began.Load()) > 2*time.Second && n > s.together.Load() {
+		s.together.Store(n)
+	}
+	time.Sleep(20 * time.Millisecond) // an API server under load takes its time
+	return &s.answer
+}
+
+func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
+	w, g := behindGate(t)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s"))
+	cm := w.configMap("cm", preview)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Hour != 1 {
+			return errors.New("not waiting yet")
+		}
+		return nil
+	})
+	thaw := g.freeze()
+	defer thaw()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
+	w.stays(8*time.Second, cm)
+	thaw()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	w.gone(cm)
+}
+
+func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
+	w, g := behindGate(t)
+	w.labelNamespace("clean", w.namespace)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "7s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
+	cm := w.configMap("cm", preview)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Hour != 1 {
+			return errors.New("not waiting yet")
+		}
+		return nil
+	})
+	thaw := g.freeze()
+	defer thaw()
+	w.labelNamespace("clean", "no-more")
+	w.stays(8*time.Second, cm)
+}
+
+func TestASkewedClockStopsDeletions(t *testing.T) {
+	w, g := behindGate(t)
+	g.skew(10 * time.Minute)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	cm := w.configMap("cm", preview)
+	w.expect(p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
+	w.stays(time.Second, cm)
+	g.skew(0)
+	w.gone(cm)
+}
+
+func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
+	w, g := behindGate(t)
+	var attempts atomic.Int64
+	conflicts := w.ofConfigMap(http.MethodDelete, "conflicts")
+	g.answers(func(r *http.Request) *answer {
+		if !conflicts(r) {
+			return nil
+		}
+		attempts.Add(1)
+		return &answer{code: 409, reason: metav1.StatusReasonConflict}
+	})
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	never := w.configMap("conflicts", preview)
+	for i := range 10 {
+		w.gone(w.configMap(fmt.Sprintf("cm-%d", i), preview))
+	}
+	w.stays(3*time.Second, never)
+	if n := attempts.Load(); n < 3 || n > 10 {
+		t.Errorf("%d attempts in a few seconds", n)
+	}
+	g.answers(nil)
+	w.gone(never)
+}
+
+func TestABusyObjectIsNotStarved(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	cm := w.configMap("busy", preview)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			_ = w.Patch(ctx, cm.DeepCopy(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)))
+		}
+	}()
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.gone(cm)
+}

@@ -239,24 +239,33 @@ rules:
 	w.gone(w.configMap("other-kind", preview)) // one kind never delays another
 
 	gvk := schema.GroupVersionKind{Group: w.namespace + ".example.com", Version: "v1", Kind: "Build"}
-	w.define(gvk, "builds")
-	build := &unstructured.Unstructured{}
+	crd := w.define(gvk, "builds", map[string]apiextensionsv1.JSONSchemaProps{})
+	w.gone(w.finishedBuild(gvk))
+
+	// Away, and back with another schema.
+	if err := w.Client.Delete(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(p, v1alpha1.ConditionWatching, "KindNotFound", "builds")
+	w.gone(w.configMap("meanwhile", preview))
+	w.define(gvk, "builds", map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", XPreserveUnknownFields: ptr.To(true)}})
+	w.gone(w.finishedBuild(gvk))
+}
+
+// finishedBuild creates a custom resource that has finished.
+func (w *world) finishedBuild(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	w.Helper()
+	build := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": "Complete", "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}}
 	build.SetGroupVersionKind(gvk)
 	build.SetNamespace(w.namespace)
 	build.SetName("done")
-	cluster.Eventually(t, patience, func() error { return client.IgnoreAlreadyExists(w.Create(t.Context(), build)) })
-	if err := unstructured.SetNestedSlice(build.Object, []any{map[string]any{
-		"type": "Complete", "status": "True", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339)}}, "status", "conditions"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Update(t.Context(), build); err != nil {
-		t.Fatal(err)
-	}
-	w.gone(build)
+	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), build) })
+	return build
 }
 
 // define installs a CustomResourceDefinition that accepts anything, and removes it at the end.
-func (w *world) define(gvk schema.GroupVersionKind, plural string) {
+func (w *world) define(gvk schema.GroupVersionKind, plural string, properties map[string]apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	w.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
@@ -266,12 +275,13 @@ func (w *world) define(gvk schema.GroupVersionKind, plural string) {
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: gvk.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+					Type: "object", XPreserveUnknownFields: ptr.To(true), Properties: properties}},
 			}},
 		},
 	}
-	w.create(crd)
+	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), crd.DeepCopy()) }) // the last one may be on its way out
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), crd) })
+	return crd
 }
 
 func (w *world) labelNamespace(key, value string) {

@@ -145,26 +145,3 @@ func TestDeletionsAreToldInEventsOfThePolicy(t *testing.T) {
 	event(w.namespace, "ConfigMap", "cm", "deleted by rule "+p.Name+"/previews")
 	event("default", "ClusterRetentionPolicy", p.Name, "rule previews deleted 1 ConfigMap")
 }
-
-func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
-	w := newWorld(t)
-	elect := func(identity string) func(*controllers.Config) {
-		return func(c *controllers.Config) {
-			c.Election = controllers.Election{Enabled: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: time.Second}
-			c.Namespace, c.Identity = w.namespace, identity
-		}
-	}
-	stopFirst := w.sunset(elect("first"))
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
-	// The test's namespace is Sunset's own here, but only as the home of the lease: protection is configured apart.
-	w.gone(w.configMap("one", preview))
-	w.sunset(elect("second"))
-	stopFirst()
-	w.gone(w.configMap("two", preview))
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 2 {
-			return errors.New("the count did not survive the change of leaders")
-		}
-		return nil
-	})
-}

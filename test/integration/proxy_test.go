@@ -47,9 +47,11 @@ type caught struct {
 
 func newCaught() *caught { return &caught{arrived: make(chan struct{}), release: make(chan struct{})} }
 
-func newGate(t *testing.T, plane *cluster.Cluster) *gate {
+func newGate(t *testing.T, plane *cluster.Cluster) *gate { return newGateFor(t, plane.Config()) }
+
+// newGateFor lets everybody who comes through the gate act as the user of a configuration.
+func newGateFor(t *testing.T, config *rest.Config) *gate {
 	t.Helper()
-	config := plane.Config()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)

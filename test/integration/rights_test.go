@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// grant lets a user do more, cluster-wide.
-func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) {
+// grant lets a user do more, cluster-wide, until revoke is called.
+func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name = w.namespace + "-" + name
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
@@ -27,10 +27,26 @@ func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) {
 	}
 	w.create(role)
 	w.create(binding)
-	w.Cleanup(func() {
+	revoke = func() {
 		_ = w.Client.Delete(context.Background(), binding)
 		_ = w.Client.Delete(context.Background(), role)
-	})
+	}
+	w.Cleanup(revoke)
+	return revoke
+}
+
+// core are the rights that Sunset needs whatever the policies say.
+var core = []rbacv1.PolicyRule{
+	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status"}, Verbs: []string{"patch"}},
+	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
+	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"}},
+}
+
+func onConfigMaps(verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs}
 }
 
 func TestMissingRightsAreToldAndHealByThemselves(t *testing.T) {
@@ -40,15 +56,8 @@ func TestMissingRightsAreToldAndHealByThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.grant(user, "core",
-		rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status"}, Verbs: []string{"patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
-		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "delete"}},
-	)
+	w.grant(user, "core", core...)
+	w.grant(user, "secrets", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "delete"}})
 	w.sunset(func(c *controllers.Config) { c.Rest = config })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.policy("secrets", `
@@ -66,12 +75,34 @@ rules:
 	w.create(secret)
 	w.gone(secret)
 
-	w.grant(user, "list", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}})
+	w.grant(user, "list", onConfigMaps("list", "watch"))
 	w.expect(p, v1alpha1.ConditionEnforcing, "Forbidden", "delete", "configmaps")
 	w.stays(time.Second, cm)
 
-	w.grant(user, "delete", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"delete"}})
+	w.grant(user, "delete", onConfigMaps("delete"))
 	w.gone(cm)
+}
+
+func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
+	w := newWorld(t)
+	user := "sunset-" + w.namespace
+	config, err := plane.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGateFor(t, config)
+	w.grant(user, "core", core...)
+	revoke := w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
+	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.gone(w.configMap("before", preview))
+	revoke()
+	g.CloseClientConnections() // watches outlive the right to watch, until something ends them
+	w.expect(p, v1alpha1.ConditionWatching, "Forbidden", "list and watch", "configmaps")
+	between := w.configMap("between", preview)
+	w.stays(time.Second, between)
+	w.grant(user, "again", onConfigMaps("list", "watch", "delete"))
+	w.gone(between)
 }
 
 // expect waits for a condition to be False with a reason and a message.

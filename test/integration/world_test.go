@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,6 +64,30 @@ func newWorld(t *testing.T) *world {
 // sunset runs a controller until the test ends or stop is called; stop waits for it.
 func (w *world) sunset(adjust ...func(*controllers.Config)) (stop func()) {
 	w.Helper()
+	ended, cancel := w.start(adjust...)
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				w.Errorf("controller: %v", err)
+			}
+		})
+	}
+	w.Cleanup(stop)
+	return stop
+}
+
+// sunsetUntilLost runs a controller that is expected to end by itself, with the error that the channel gives.
+func (w *world) sunsetUntilLost(adjust ...func(*controllers.Config)) <-chan error {
+	w.Helper()
+	ended, cancel := w.start(adjust...)
+	w.Cleanup(cancel)
+	return ended
+}
+
+func (w *world) start(adjust ...func(*controllers.Config)) (ended <-chan error, cancel context.CancelFunc) {
+	w.Helper()
 	config := controllers.Config{
 		Rest: plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
 		MetricsAddress: "0", ProbeAddress: "0",
@@ -77,19 +102,7 @@ func (w *world) sunset(adjust ...func(*controllers.Config)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			w.Errorf("controller: %v", err)
-		}
-	}
-	w.Cleanup(stop)
-	return stop
+	return done, cancel
 }
 
 func (w *world) create(object client.Object) {

@@ -1,0 +1,185 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
+	w := newWorld(t)
+	elect := func(identity string) func(*controllers.Config) {
+		return func(c *controllers.Config) {
+			c.Election = controllers.Election{Enabled: true, RetryPeriod: time.Second}
+			c.Namespace, c.Identity = w.namespace, identity
+		}
+	}
+	stopFirst := w.sunset(elect("first"))
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	// The test's namespace is Sunset's own here, but only as the home of the lease: protection is configured apart.
+	w.gone(w.configMap("one", preview))
+	w.sunset(elect("second"))
+	stopFirst()
+	w.gone(w.configMap("two", preview))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 2 {
+			return errors.New("the count did not survive the change of leaders")
+		}
+		return nil
+	})
+}
+
+// A leader that cannot renew stops deleting before another can take over, although all else still works for it.
+func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
+	w := newWorld(t)
+	g := newGate(t, plane)
+	lost := w.sunsetUntilLost(func(c *controllers.Config) {
+		c.Rest = g.config()
+		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
+		c.Namespace, c.Identity = w.namespace, "first"
+	})
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.gone(w.configMap("one", preview))
+	var deletedLate atomic.Bool
+	blocked := time.Now()
+	deletes := w.ofConfigMap(http.MethodDelete, "")
+	g.answers(func(r *http.Request) *answer {
+		if strings.Contains(r.URL.Path, "/leases/") && r.Method != http.MethodGet {
+			return &answer{code: 500}
+		}
+		if deletes(r) && time.Since(blocked) > 6*time.Second {
+			deletedLate.Store(true)
+		}
+		return nil
+	})
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "7s" })
+	two := w.configMap("two", preview)
+	if err := <-lost; err == nil {
+		t.Error("the manager should have ended with an error: its lease was lost")
+	}
+	w.stays(2*time.Second, two)
+	if deletedLate.Load() {
+		t.Error("a DELETE came after leadership was in doubt")
+	}
+	w.sunset(func(c *controllers.Config) {
+		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
+		c.Namespace, c.Identity = w.namespace, "second"
+	})
+	w.gone(two)
+}
+
+func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
+	w := newWorld(t)
+	binary := filepath.Join(t.TempDir(), "sunset-controller")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(binary, append([]string{"--kubeconfig", plane.Kubeconfig(), "--leader-elect=false",
+			"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd
+	}
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	const n = 200
+	for i := range n {
+		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+	}
+	bystander := w.configMap("bystander", nil)
+	left := func() int {
+		list := &corev1.ConfigMapList{}
+		if err := w.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	first := run("--max-deletions-per-second=40")
+	cluster.Eventually(t, patience, func() error {
+		if left() > n*3/4 {
+			return errors.New("not in the middle yet")
+		}
+		return nil
+	})
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	if l := left(); l == 0 {
+		t.Fatal("the backlog was gone before the controller was killed")
+	}
+	second := run()
+	cluster.Eventually(t, patience, func() error {
+		if l := left(); l > 0 {
+			return fmt.Errorf("%d are left", l)
+		}
+		return nil
+	})
+	w.stays(0, bystander)
+	if err := second.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Errorf("the controller did not end cleanly: %v", err)
+	}
+}
+
+func TestAThousandPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	const n = 1000
+	for i := range n {
+		mode := "DryRun"
+		if i%10 == 0 {
+			mode = "Enforce"
+		}
+		w.policy(fmt.Sprintf("p-%04d", i), fmt.Sprintf(previews, mode, fmt.Sprintf("%dm", i%60+1)))
+	}
+	last := w.policy("zero", fmt.Sprintf(previews, "Enforce", "0s"))
+	other := w.policy("other", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
+	waits, goes := w.configMap("waits", preview), w.configMap("goes", map[string]string{"env": "other"})
+	w.gone(goes) // one that only the last policy is about
+	w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 1 {
+			return errors.New("wrong count")
+		}
+		return nil
+	})
+	w.status(last, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Matched != 1 || s.Due.Now != 0 || s.Due.Hour != 1 {
+			return errors.New("the latest due time of all policies should count")
+		}
+		return nil
+	})
+	w.stays(0, waits)
+	cluster.Eventually(t, patience, func() error {
+		list := &v1alpha1.ClusterRetentionPolicyList{}
+		if err := w.List(t.Context(), list); err != nil {
+			return err
+		}
+		for _, p := range list.Items {
+			if p.Status.ObservedGeneration != p.Generation {
+				return fmt.Errorf("policy %s has no status yet", p.Name)
+			}
+		}
+		return nil
+	})
+}

@@ -26,20 +26,25 @@ func ParseTTL(s string) (time.Duration, error) {
 	for rest := s; rest != ""; {
 		number, unit, tail := cutComponent(rest)
 		if number == "" || unit == "" {
-			return 0, fmt.Errorf("%q is not a duration; write a number and a unit such as 30m, 7d or 1d12h", s)
+			return 0, fmt.Errorf("%q %w", s, errNoDuration)
 		}
 		d, err := component(number, unit)
 		if err != nil {
-			return 0, fmt.Errorf("%q is not a duration: %w", s, err)
+			return 0, fmt.Errorf("%q %w", s, err)
 		}
 		if total > math.MaxInt64-d {
-			return 0, fmt.Errorf("%q is longer than 292 years", s)
+			return 0, fmt.Errorf("%q %w", s, errTooLong)
 		}
 		total += d
 		rest = tail
 	}
 	return total, nil
 }
+
+var (
+	errNoDuration = errors.New("is not a duration; write a number and a unit such as 30m, 7d or 1d12h")
+	errTooLong    = errors.New("is longer than 292 years")
+)
 
 // cutComponent splits "1d12h" into "1", "d" and "12h".
 func cutComponent(s string) (number, unit, tail string) {
@@ -63,10 +68,10 @@ func component(number, unit string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(number + base)
 	if err != nil {
-		return 0, fmt.Errorf("unit %q of %q is not one of ns, us, ms, s, m, h, d, w, or the number is out of range", unit, number+unit)
+		return 0, errNoDuration
 	}
 	if d > math.MaxInt64/times {
-		return 0, errors.New("longer than 292 years")
+		return 0, errTooLong
 	}
 	return d * times, nil
 }

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Cluster is a live cluster. It is safe for concurrent use.
+type Cluster struct {
+	objects  dynamic.Interface
+	metadata metadata.Interface
+	mapper   meta.RESTMapper
+}
+
+// Requests a second that we may send, and in a row: a preview sends few, but a page should not wait for the last.
+const (
+	requestsPerSecond = 50
+	requestsInARow    = 100
+)
+
+// Connect makes a Cluster. Nothing is sent yet.
+func Connect(config *rest.Config) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = requestsPerSecond, requestsInARow
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	metadataOnly, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
+	return &Cluster{objects: objects, metadata: metadataOnly, mapper: mapper}, nil
+}
+
+var policies = v1alpha1.GroupVersion.WithResource("clusterretentionpolicies")
+
+// Policies are the cluster's policies as written. A cluster without Sunset has none.
+func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
+	var found []map[string]any
+	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
+		list, err := c.objects.Resource(policies).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for _, item := range list.Items {
+			found = append(found, item.Object)
+		}
+		return list.GetContinue(), nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the cluster's policies: %w", err)
+	}
+	return found, nil
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Namespaces are the labels of all namespaces, or of one alone.
+func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]labels.Set, error) {
+	found := map[string]labels.Set{}
+	options := metav1.ListOptions{}
+	if only != "" {
+		options.FieldSelector = "metadata.name=" + only
+	}
+	err := pages(ctx, options, func(options metav1.ListOptions) (string, error) {
+		list, err := c.metadata.Resource(namespaces).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for _, item := range list.Items {
+			found[item.Name] = maps.Clone(labels.Set(item.Labels))
+		}
+		return list.GetContinue(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces, whose labels policies select by: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,105 @@
+package command_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const samples = "../../../samples"
+
+// ran is what a command left behind.
+type ran struct {
+	code     int
+	out, err string
+}
+
+func run(t *testing.T, stdin string, args ...string) ran {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}
+	code := command.Run(t.Context(), args, streams, now)
+	return ran{code: code, out: out.String(), err: errOut.String()}
+}
+
+// golden compares what a command left behind with a file.
+func golden(t *testing.T, name string, got ran) {
+	t.Helper()
+	text := fmt.Sprintf("exit %d\n--- stdout\n%s--- stderr\n%s", got.code, got.out, got.err)
+	path := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// wants checks the exit code, and that the output contains some texts.
+func wants(t *testing.T, got ran, code int, texts ...string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit code %d, want %d", got.code, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.out+got.err, text) {
+			t.Errorf("%q is not in the output:\n%s%s", text, got.out, got.err)
+		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWrongUsageIsTrouble(t *testing.T) {
+	for name, args := range map[string][]string{
+		"no files to validate":    {"validate"},
+		"an unknown command":      {"destroy"},
+		"an unknown flag":         {"preview", "--force"},
+		"a file that is missing":  {"validate", "-f", "testdata/missing.yaml"},
+		"an unreadable document":  {"validate", "-f", "testdata/broken.yaml"},
+		"a time that is none":     {"preview", "--at", "tomorrow"},
+		"an output that is none":  {"preview", "-o", "xml"},
+		"an argument without -f":  {"preview", "testdata/invalid.yaml"},
+		"a selector that is none": {"preview", "-f", samples + "/events", "-l", "a=(b"},
+		"a directory of nothing":  {"preview", "-f", samples + "/combining/order-does-not-matter"},
+		"no test":                 {"test", "testdata"},
+		"no directory to test":    {"test"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, run(t, "", args...), command.ExitTrouble, "error: ") })
+	}
+}
+
+func TestHelpSpeaksOfAPlugin(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"validate", "--help"}, {"preview", "--help"}, {"test", "--help"}} {
+		wants(t, run(t, "", args...), command.ExitFine, "kubectl sunset "+strings.Join(args[:len(args)-1], ""), "Exit codes:", "Examples:")
+	}
+	wants(t, run(t, "", "version"), command.ExitFine, "kubectl-sunset ")
+	wants(t, run(t, "", "completion", "bash"), command.ExitFine, "__start_kubectl-sunset")
+}

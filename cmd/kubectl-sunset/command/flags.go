@@ -1,0 +1,138 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// fileFlags say which files to read.
+type fileFlags struct {
+	names     []string
+	recursive bool
+}
+
+func (f *fileFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVarP(&f.names, "filename", "f", nil, `file, directory, or "-" for standard input; can be repeated`)
+	flags.BoolVarP(&f.recursive, "recursive", "R", false, "read the directories below a directory too")
+}
+
+// open finds the files. Arguments count as files, so that -f *.yaml does what it seems to.
+func (f *fileFlags) open(args []string, stdin io.Reader) (*manifest.Files, error) {
+	names := append(f.names, args...)
+	if len(f.names) == 0 && len(args) > 0 {
+		return nil, fmt.Errorf("unexpected argument %q; name files with -f", args[0])
+	}
+	files, err := manifest.Open(names, f.recursive, stdin)
+	if err == nil && len(names) > 0 && files.Len() == 0 {
+		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; -R looks below too", strings.Join(names, ", "))
+	}
+	return files, err
+}
+
+// protectionFlags are those of the controller that decide what policies may touch.
+type protectionFlags struct {
+	allowKinds []string
+	namespaces []string
+}
+
+func (f *protectionFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.allowKinds, "allow-kinds", nil, "protected kinds that policies may target, as the controller is told: Kind or Kind.group")
+	flags.StringSliceVar(&f.namespaces, "protected-namespaces", policy.DefaultProtection("sunset-system").Namespaces,
+		"namespaces that no policy touches, as the controller is told")
+}
+
+func (f *protectionFlags) protection() policy.Protection {
+	p := policy.Protection{Namespaces: f.namespaces}
+	for _, kind := range f.allowKinds {
+		p.AllowKinds = append(p.AllowKinds, schema.ParseGroupKind(kind))
+	}
+	return p
+}
+
+// loader compiles policies under that protection. The options bound each evaluation.
+func (f *protectionFlags) loader(options engine.Options) (*inventory.Loader, error) {
+	compiler, err := engine.NewCompiler(options)
+	if err != nil {
+		return nil, err
+	}
+	return inventory.NewLoader(compiler, f.protection()), nil
+}
+
+// timeFlag is a time, or a span of time from now on.
+type timeFlag struct {
+	now  time.Time
+	time time.Time
+}
+
+var errNoTime = errors.New(`write a time such as 2026-03-01T12:00:00Z, or a span from now on such as +7d`)
+
+// Set implements pflag.Value.
+func (t *timeFlag) Set(text string) error {
+	if span, found := strings.CutPrefix(text, "+"); found {
+		ttl, err := policy.ParseTTL(span)
+		if err != nil {
+			return errNoTime
+		}
+		t.time = t.now.UTC().Truncate(time.Second).Add(ttl)
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return errNoTime
+	}
+	t.time = at.UTC()
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *timeFlag) String() string {
+	if t.time.IsZero() {
+		return "now"
+	}
+	return t.time.Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (t *timeFlag) Type() string { return "time" }
+
+// get is the time given, or now.
+func (t *timeFlag) get() time.Time {
+	if t.time.IsZero() {
+		return t.now.UTC().Truncate(time.Second)
+	}
+	return t.time
+}
+
+// choice is a flag with a few values.
+type choice struct {
+	value string
+	of    []string
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(text string) error {
+	for _, known := range c.of {
+		if text == known {
+			c.value = text
+			return nil
+		}
+	}
+	return fmt.Errorf("write one of %s", strings.Join(c.of, ", "))
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return c.value }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return strings.Join(c.of, "|") }

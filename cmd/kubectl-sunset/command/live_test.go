@@ -1,0 +1,196 @@
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+// apiServer answers what a preview asks. It proves how we read, nothing about how an API server behaves.
+type apiServer struct {
+	*httptest.Server
+	pages map[string][]string // by path; the tokens are the numbers of the pages
+
+	mu    sync.Mutex
+	asked []string // method, path and what was accepted
+}
+
+const discoveryDocuments = `{
+ "/api": {"kind":"APIVersions","versions":["v1"]},
+ "/apis": {"kind":"APIGroupList","apiVersion":"v1","groups":[
+   {"name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}}]},
+ "/api/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[
+   {"name":"namespaces","kind":"Namespace","namespaced":false,"verbs":["list"]},
+   {"name":"pods","kind":"Pod","namespaced":true,"verbs":["list"]},
+   {"name":"secrets","kind":"Secret","namespaced":true,"verbs":["list"]}]},
+ "/apis/batch/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"batch/v1","resources":[
+   {"name":"jobs","kind":"Job","namespaced":true,"verbs":["list"]}]}
+}`
+
+func newAPIServer(t *testing.T) *apiServer {
+	s := &apiServer{pages: map[string][]string{}}
+	var documents map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(discoveryDocuments), &documents); err != nil {
+		t.Fatal(err)
+	}
+	for path, document := range documents {
+		s.pages[path] = []string{string(document)}
+	}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept"))
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	pages, found := s.pages[r.URL.Path]
+	if !found {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		return
+	}
+	page := 0
+	fmt.Sscanf(r.URL.Query().Get("continue"), "%d", &page)
+	var status struct {
+		Kind string
+		Code int
+	}
+	if json.Unmarshal([]byte(pages[page]), &status) == nil && status.Kind == "Status" {
+		w.WriteHeader(status.Code)
+	}
+	fmt.Fprint(w, pages[page])
+}
+
+// list sets what a path gives: pages of objects of a kind.
+func (s *apiServer) list(path, apiVersion, kind string, pages ...[]string) {
+	s.pages[path] = nil
+	for i, objects := range pages {
+		next := ""
+		if i+1 < len(pages) {
+			next = fmt.Sprint(i + 1)
+		}
+		s.pages[path] = append(s.pages[path], fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"7","continue":%q},"items":[%s]}`,
+			kind+"List", apiVersion, next, strings.Join(objects, ",")))
+	}
+}
+
+const (
+	jobsPath       = "/apis/batch/v1/jobs"
+	podsPath       = "/api/v1/pods"
+	secretsPath    = "/api/v1/secrets"
+	namespacesPath = "/api/v1/namespaces"
+	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+)
+
+func object(name, namespace, rest string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":%q,"uid":"u-%s","resourceVersion":"5","creationTimestamp":"2026-02-28T12:00:00Z"}%s}`, name, namespace, name, rest)
+}
+
+func livePolicy(name, mode, kind, ttl string) string {
+	apiVersion, eligible := "v1", "true"
+	if kind == "Job" {
+		apiVersion, eligible = "batch/v1", "!finished(object)" // reads more than metadata
+	}
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q},"spec":{"mode":%q,
+		"namespaceSelector":{"matchLabels":{"env":"dev"}},
+		"rules":[{"name":"r","target":{"apiVersion":%q,"kind":%q},"eligible":%q,"startTime":"object.metadata.creationTimestamp","ttl":%q}]}}`,
+		name, mode, apiVersion, kind, eligible, ttl)
+}
+
+func newLive(t *testing.T) *apiServer {
+	s := newAPIServer(t)
+	s.list(namespacesPath, "v1", "Namespace",
+		[]string{`{"metadata":{"name":"dev","labels":{"env":"dev"}}}`, `{"metadata":{"name":"prod"}}`})
+	s.list(jobsPath, "batch/v1", "Job",
+		[]string{object("a", "dev", ""), object("b", "prod", "")}, []string{object("c", "dev", "")})
+	s.list(secretsPath, "v1", "Secret", []string{object("s", "dev", "")})
+	return s
+}
+
+func (s *apiServer) preview(t *testing.T, stdin string, args ...string) ran {
+	kubeconfig := write(t, t.TempDir(), "config", "apiVersion: v1\nkind: Config\n")
+	return run(t, stdin, append([]string{"preview", "--kubeconfig", kubeconfig, "--server", s.URL}, args...)...)
+}
+
+func TestPreviewReadsTheClusterPageByPage(t *testing.T) {
+	s := newLive(t)
+	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
+	wants(t, got, command.ExitFine, "dev         Job    a      Delete   Expired", "dev         Job    c      Delete   Expired")
+	if strings.Contains(got.out, "prod") {
+		t.Errorf("a namespace without the label is judged:\n%s", got.out)
+	}
+	for _, asked := range s.asked {
+		if !strings.HasPrefix(asked, "GET ") {
+			t.Errorf("a preview sent %s", asked)
+		}
+	}
+}
+
+func TestPreviewJudgesBesideTheClustersPolicies(t *testing.T) {
+	s := newLive(t)
+	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy",
+		[]string{livePolicy("jobs", "Enforce", "Job", "1h"), livePolicy("longer", "Enforce", "Job", "3d"), livePolicy("dry", "DryRun", "Job", "9d")})
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "2d"), "-f", "-"), command.ExitFine, "in 2d (2026-03-03T12:00:00Z)   longer/r")
+	wants(t, s.preview(t, livePolicy("longer", "DryRun", "Job", "2d"), "-f", "-"), command.ExitFine, "in 24h (2026-03-02T12:00:00Z)   longer/r")
+	s.list("/apis/batch/v1/namespaces/dev/jobs", "batch/v1", "Job", []string{object("d", "dev", "")})
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFine, "dev         Job    d      Wait     Waiting   in 2d (2026-03-03T12:00:00Z)   longer/r")
+}
+
+func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
+	s := newLive(t)
+	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("jobs", "Enforce", "Job", "1h")})
+	got := s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-")
+	wants(t, got, command.ExitFine, "secrets/r")
+	if strings.Contains(got.out, "jobs/r") {
+		t.Errorf("Jobs are judged too:\n%s", got.out)
+	}
+}
+
+func TestPreviewShowsWhatTheClustersDryRunsWouldDo(t *testing.T) {
+	s := newLive(t)
+	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("dry", "DryRun", "Job", "1h")})
+	wants(t, s.preview(t, ""), command.ExitFine, "Keep     DryRun   23h ago (2026-02-28T13:00:00Z)   dry/r")
+}
+
+func TestPreviewAsksForMetadataWhereThatIsEnough(t *testing.T) {
+	s := newLive(t)
+	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFine, "dev         Secret   s      Delete")
+	for _, asked := range s.asked {
+		if strings.HasPrefix(asked, "GET "+secretsPath) && !strings.Contains(asked, "PartialObjectMetadata") {
+			t.Errorf("Secrets were asked for with their data: %s", asked)
+		}
+	}
+}
+
+func TestPreviewGoesOnWhenAListingExpires(t *testing.T) {
+	s := newLive(t)
+	expired := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"2"}}`
+	s.pages[jobsPath] = []string{s.pages[jobsPath][0], expired, s.pages[jobsPath][1]}
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFine, "Job    a", "Job    c")
+	s.pages[jobsPath][1] = strings.Replace(expired, `"continue":"2"`, "", 1)
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFindings, "jobs/r: cannot list Job of batch/v1")
+}
+
+func TestPreviewGoesOnWhereAKindCannotBeListed(t *testing.T) {
+	s := newLive(t)
+	s.pages[podsPath] = []string{`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"pods is forbidden"}`}
+	policies := livePolicy("jobs", "DryRun", "Job", "1d") + livePolicy("pods", "DryRun", "Pod", "1d") + livePolicy("builds", "DryRun", "Build", "1d")
+	wants(t, s.preview(t, policies, "-f", "-"), command.ExitFindings,
+		"Job    a      Delete", "2 errors:", "pods/r: cannot list Pod of v1: pods is forbidden", "builds/r: cannot list Build of v1: no matches for kind")
+}
+
+func TestPreviewNeedsAPolicyAndACluster(t *testing.T) {
+	s := newLive(t)
+	wants(t, s.preview(t, ""), command.ExitTrouble, "no policy in the cluster")
+	s.Close()
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitTrouble, "error: list the cluster's policies")
+}

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// previewing is the command preview.
+type previewing struct {
+	streams    genericiooptions.IOStreams
+	files      fileFlags
+	protection protectionFlags
+	at         timeFlag
+	output     choice
+	namespace  string
+	all        bool
+	selector   string
+	connection connectionFlags
+}
+
+func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
+	p := &previewing{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
+	c := &cobra.Command{
+		Use:     "preview [-f FILE|DIRECTORY...]",
+		Short:   "Say what would be deleted and when",
+		Long:    previewHelp,
+		Example: previewExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	p.files.add(flags)
+	flags.Var(&p.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
+	flags.VarP(&p.output, "output", "o", "how to write the verdicts")
+	flags.StringVarP(&p.namespace, "namespace", "n", "", "judge only objects of this namespace")
+	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "judge objects of all namespaces and cluster-scoped ones: the default")
+	flags.StringVarP(&p.selector, "selector", "l", "", "judge only objects with these labels, such as team=data,tier!=gold")
+	p.protection.add(flags)
+	p.connection.add(flags)
+	return c
+}
+
+func (p *previewing) run(ctx context.Context, args []string) error {
+	files, err := p.files.open(args, p.streams.In)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	loader, err := p.protection.loader(engine.Options{})
+	if err != nil {
+		return err
+	}
+	in, err := inventory.Skim(files, loader)
+	if err != nil {
+		return err
+	}
+	in.Apart(true)
+	in.Enforce()
+	result, err := p.judge(ctx, files, in, loader)
+	if err != nil {
+		return err
+	}
+	report.Problems(p.streams.ErrOut, in.Policies)
+	if err := p.print(result); err != nil {
+		return err
+	}
+	if in.Problems() > 0 || len(result.Failures) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// judge asks the files alone if they have objects, and the cluster otherwise.
+func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inventory.Inventory, loader *inventory.Loader) (*preview.Result, error) {
+	input, err := p.input(loader)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Others > 0 && len(in.Policies) == 0:
+		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+	case in.Others > 0:
+		input.Policies, input.Namespaces = in.Rules(), in.Namespaces
+		return preview.New(input).Run(ctx, preview.FromFiles(files))
+	case files.Len() > 0 && len(in.Policies) == 0:
+		return nil, errors.New("neither a policy nor any other object in the files")
+	default:
+		return p.judgeLive(ctx, in, input, loader)
+	}
+}
+
+func (p *previewing) input(loader *inventory.Loader) (preview.Input, error) {
+	selector, err := labels.Parse(p.selector)
+	if err != nil {
+		return preview.Input{}, fmt.Errorf("--selector: %w", err)
+	}
+	if p.all {
+		p.namespace = ""
+	}
+	return preview.Input{
+		Compiler:   loader.Compiler,
+		Programs:   loader.Programs,
+		Protection: loader.Protection,
+		At:         p.at.get(),
+		Namespace:  p.namespace,
+		Selector:   selector,
+	}, nil
+}
+
+func (p *previewing) print(result *preview.Result) error {
+	switch p.output.value {
+	case "json":
+		return report.Buffered(p.streams.Out, result, report.JSON)
+	case "yaml":
+		return report.Buffered(p.streams.Out, result, report.YAML)
+	default:
+		return report.Buffered(p.streams.Out, result, report.Table)
+	}
+}

@@ -1,0 +1,39 @@
+package command
+
+const previewHelp = `Say what would be deleted and when. Nothing is deleted.
+
+With objects in the files (such as the output of kubectl get -o yaml) only the files are read: namespaces have the
+labels that Namespace objects in the files give them, any other carries only its name label, kubernetes.io/metadata.name.
+Files may be large: objects are judged as they stream by.
+With policies alone in the files, the cluster's objects of the kinds they target are judged, page by page.
+Without files, the cluster's policies judge the cluster's objects.
+
+Policies in files count as enforced, unless they are Suspended: that is what a preview is for. They replace the
+cluster's policies of the same name; the cluster's others act in their own mode. What only a dry run would delete is
+shown as Keep for the reason DryRun, with its due time. An invalid policy keeps what it may be about (reason
+RuleInvalid); its problems go to standard error. Approval and limits are not looked at.
+
+Objects that no rule selects are left out. In the table, due times are relative to --at; below it, each rule has one
+line: how many objects it selects, and of those it decided about, how many are due by --at, within an hour, a day and
+a week after it, later, and how many are kept. In JSON:
+
+  {"at": "...", "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
+   "policy", "rule", "startTime", "ttl", "dueTime", "message"}],
+   "errors": [{"policy", "rule", "namespace", "name", "message"}]}
+
+Exit codes: 0 all objects were judged, whatever the verdicts; 1 a policy is invalid, an expression failed on an object,
+or a kind could not be listed; 2 wrong usage, or a file or cluster that cannot be read.`
+
+const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
+  kubectl sunset preview -f policy.yaml
+  kubectl sunset preview -f policy.yaml --at +7d
+
+  # What do the cluster's own policies do in one namespace?
+  kubectl sunset preview -n team-a
+
+  # Judge a copy of the cluster's Jobs, without a cluster
+  kubectl get jobs -A -o yaml > jobs.yaml
+  kubectl sunset preview -f policy.yaml -f jobs.yaml
+
+  # Count what would go, by reason
+  kubectl sunset preview -f policy.yaml -o json | jq -r '.verdicts[].reason' | sort | uniq -c`

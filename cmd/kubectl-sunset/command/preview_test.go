@@ -1,0 +1,101 @@
+package command_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+func TestPreviewForPeople(t *testing.T) {
+	golden(t, "preview-table", run(t, "", "preview", "-f", samples+"/finished-jobs", "-f", samples+"/finished-pods"))
+	golden(t, "preview-findings", run(t, "", "preview", "-f", samples+"/combining/keep-beats-due"))
+}
+
+func TestPreviewForPrograms(t *testing.T) {
+	golden(t, "preview-json", run(t, "", "preview", "-f", samples+"/combining/evaluation-failed", "-o", "json"))
+	golden(t, "preview-yaml", run(t, "", "preview", "-f", samples+"/combining/evaluation-failed", "-o", "yaml"))
+}
+
+func TestPreviewSaysTheSameInJSONAndYAML(t *testing.T) {
+	for _, sample := range []string{"/events", "/combining/held", "/ownerless-pods"} {
+		var fromJSON, fromYAML any
+		if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", samples+sample, "-o", "json").out), &fromJSON); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(run(t, "", "preview", "-f", samples+sample, "-o", "yaml").out), &fromYAML); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
+			t.Errorf("%s: %s", sample, diff)
+		}
+	}
+}
+
+const pods = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: one, labels: {team: data}, creationTimestamp: "2026-02-28T12:00:00Z"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b, namespace: two, creationTimestamp: "2026-02-28T12:00:00Z"}
+`
+
+const podPolicy = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: pods}
+spec:
+  rules:
+  - {name: pods, target: {apiVersion: v1, kind: Pod}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 2d}
+`
+
+func TestPreview(t *testing.T) {
+	for name, test := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		wants []string
+		lacks string
+	}{
+		"the policy may come behind the objects": {stdin: pods + "---" + podPolicy, wants: []string{"one         Pod    a      Wait", "two         Pod    b      Wait"}},
+		"a time given":                           {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T12:00:00Z"}, wants: []string{"Delete   Expired   now (2026-03-02T12:00:00Z)"}},
+		"a span from now":                        {stdin: podPolicy + pods, args: []string{"--at", "+2d"}, wants: []string{"Delete   Expired   24h ago (2026-03-02T12:00:00Z)"}},
+		"an offset in the time given":            {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T13:00:00+01:00"}, wants: []string{"Due at 2026-03-02T12:00:00Z"}},
+		"one namespace":                          {stdin: podPolicy + pods, args: []string{"-n", "two"}, wants: []string{"Pod    b"}, lacks: "Pod    a"},
+		"all namespaces, said twice":             {stdin: podPolicy + pods, args: []string{"-n", "two", "-A"}, wants: []string{"Pod    a", "Pod    b"}},
+		"a selector":                             {stdin: podPolicy + pods, args: []string{"-l", "team=data"}, wants: []string{"Pod    a"}, lacks: "Pod    b"},
+		"a suspended policy stays suspended":     {stdin: strings.Replace(podPolicy, "spec:", "spec:\n  mode: Suspended", 1) + pods, wants: []string{"Keep     Suspended"}},
+		"nothing selected":                       {stdin: strings.Replace(podPolicy, "kind: Pod}", "kind: Secret}", 1) + pods, wants: []string{"No rule selects any object.", "pods/pods          0"}},
+		"another version is told": {
+			stdin: podPolicy + strings.Replace(pods, "apiVersion: v1\n", "apiVersion: v2\n", 1), wants: []string{"Pod    b", "one/a"},
+			// v2 of the core group is a version of the same kind.
+			code: command.ExitFindings,
+		},
+		"an invalid policy keeps, and is told": {
+			stdin: strings.Replace(podPolicy, `"true"`, `"object.spec.x =="`, 1) + pods, code: command.ExitFindings,
+			wants: []string{"Keep     RuleInvalid", "stdin: document 1: pods: spec.rules[0].eligible"},
+		},
+		"a missing field teaches": {
+			stdin: strings.Replace(podPolicy, `"true"`, `object.spec.done`, 1) + pods, code: command.ExitFindings,
+			wants: []string{"Keep     EvaluationFailed", "2 errors:", "one/a: pods/pods: eligible: no such key: spec", ".?"},
+		},
+		"objects alone":            {stdin: pods, code: command.ExitTrouble, wants: []string{"objects and no policy"}},
+		"neither":                  {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"neither a policy nor any other object"}},
+		"an object that is broken": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitTrouble, wants: []string{"error: stdin:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, test.stdin, append([]string{"preview", "-f", "-"}, test.args...)...)
+			wants(t, got, test.code, test.wants...)
+			if test.lacks != "" && strings.Contains(got.out, test.lacks) {
+				t.Errorf("%q is in the output:\n%s", test.lacks, got.out)
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// The exit codes of every command.
+const (
+	ExitFine     = 0
+	ExitFindings = 1 // an invalid policy, an expression that fails, a failing test
+	ExitTrouble  = 2 // wrong usage, a file that cannot be read, a cluster that does not answer
+)
+
+// errFindings ends a command that did its work and found something, which it has said already.
+var errFindings = errors.New("findings")
+
+// Run runs the command line and gives the exit code. now is the time for whatever is asked about now.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, now time.Time) int {
+	root := New(streams, now)
+	root.SetArgs(args)
+	switch err := root.ExecuteContext(ctx); {
+	case err == nil:
+		return ExitFine
+	case errors.Is(err, errFindings):
+		return ExitFindings
+	default:
+		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		return ExitTrouble
+	}
+}
+
+// New is the root command with all others below it.
+func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kubectl-sunset",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sunset"},
+		Short:         "Check, preview and test retention policies",
+		Long:          rootHelp,
+		Example:       rootExamples,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
+	})
+	root.AddCommand(newValidate(streams), newPreview(streams, now), newTest(streams), newVersion(streams))
+	return root
+}
+
+const rootHelp = `Sunset deletes what a Kubernetes cluster no longer needs, exactly when a policy says it may go. This command looks
+at policies before they delete anything: whether they are valid, what they would delete and when, and whether they
+still do what their tests say. It never changes a cluster.
+
+Exit codes: 0 all is well; 1 something was found (an invalid policy, an expression that fails, a failing test);
+2 wrong usage, or a file or cluster that cannot be read.`
+
+const rootExamples = `  # Is this policy valid?
+  kubectl sunset validate -f policy.yaml
+
+  # What would it delete from the cluster, and when?
+  kubectl sunset preview -f policy.yaml
+
+  # Do all policies still do what their tests say?
+  kubectl sunset test policies/`

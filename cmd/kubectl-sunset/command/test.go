@@ -1,0 +1,118 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/golden"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// test is the command of that name.
+type test struct {
+	streams    genericiooptions.IOStreams
+	protection protectionFlags
+	update     bool
+}
+
+func newTest(streams genericiooptions.IOStreams) *cobra.Command {
+	t := &test{streams: streams}
+	c := &cobra.Command{
+		Use:     "test DIRECTORY...",
+		Short:   "Run the tests of policies",
+		Long:    testHelp,
+		Example: testExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), args) },
+	}
+	t.protection.add(c.Flags())
+	c.Flags().BoolVar(&t.update, "update", false, "rewrite verdicts, errors and problems of each "+golden.FileName+" to what there is")
+	return c
+}
+
+// patience is how long one rule may take on one object. A test must not fail because the machine is busy.
+const patience = 5 * time.Second
+
+func (t *test) run(ctx context.Context, dirs []string) error {
+	if len(dirs) == 0 {
+		return errors.New("no directory; name those with a " + golden.FileName + " in or below them")
+	}
+	cases, err := golden.Find(dirs)
+	if err != nil {
+		return err
+	}
+	if len(cases) == 0 {
+		return fmt.Errorf("no %s in or below %v", golden.FileName, dirs)
+	}
+	loader, err := t.protection.loader(engine.Options{EvalDeadline: patience})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range cases {
+		passed, err := t.one(ctx, c, loader)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Dir, err)
+		}
+		if !passed {
+			failed++
+		}
+	}
+	fmt.Fprintf(t.streams.Out, "%d passed, %d failed\n", len(cases)-failed, failed)
+	if failed > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+func (t *test) one(ctx context.Context, c golden.Case, loader *inventory.Loader) (passed bool, err error) {
+	got, err := c.Run(ctx, loader.Compiler, loader.Protection)
+	if err != nil {
+		return false, err
+	}
+	lines := golden.Diff(c.Want, got)
+	if t.update {
+		if len(lines) > 0 {
+			fmt.Fprintf(t.streams.Out, "UPDATED %s\n", c.Dir)
+		}
+		return true, c.Update(got)
+	}
+	if len(lines) == 0 {
+		return true, nil
+	}
+	fmt.Fprintf(t.streams.Out, "FAIL %s\n", c.Dir)
+	for _, line := range lines {
+		fmt.Fprintf(t.streams.Out, "  %s\n", line)
+	}
+	return false, nil
+}
+
+const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The policies in policy.yaml and the objects in
+objects.yaml beside it are judged at the fixed time that want.yaml gives, and the verdicts compared with those wanted.
+No cluster is asked. A failing test shows what differs: "-" is wanted, "+" is what there is.
+
+want.yaml:
+  at: 2026-03-01T12:00:00Z       # the time of the test; needed
+  policies: [policy.yaml]        # files beside it; this is the default
+  objects: [objects.yaml]        # likewise
+  modes: asWritten               # let DryRun policies act as such; without it policies count as enforced, as in preview
+  verdicts:                      # one for each object that a rule selects; every field given must match
+  - {kind: Job, namespace: team-a, name: report, action: Delete, reason: Expired, policy: batch, rule: jobs,
+     dueTime: "2026-03-01T11:00:00Z"}
+  errors:                        # expressions that fail; of the message a part is enough
+  - {policy: batch, rule: jobs, namespace: team-a, name: odd, message: no such key}
+  problems:                      # parts of the problems of policies that are invalid
+  - "spec.rules[0].ttl: "
+
+Exit codes: 0 all tests pass; 1 one fails; 2 wrong usage, or a file that cannot be read.`
+
+const testExamples = `  # Run all tests below a directory
+  kubectl sunset test policies/
+
+  # Accept what there is, and look at the difference
+  kubectl sunset test --update policies/ && git diff policies/`

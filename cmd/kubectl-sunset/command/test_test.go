@@ -1,0 +1,82 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+func TestSamples(t *testing.T) {
+	wants(t, run(t, "", "test", samples), command.ExitFine, "0 failed")
+}
+
+const wrongWant = `# why
+at: 2026-03-01T12:00:00Z
+verdicts:
+- {kind: Pod, namespace: one, name: a, action: Delete, reason: Expired, dueTime: "2026-03-02T13:00:00+01:00"}
+- {kind: Pod, namespace: one, name: gone, action: Keep, reason: Held}
+errors:
+- {name: a, message: no such key}
+problems:
+- spec.rules[0]
+`
+
+// testCase is a directory with a test.
+func testCase(t *testing.T, want string) string {
+	dir := t.TempDir()
+	write(t, dir, "policy.yaml", podPolicy)
+	write(t, dir, "objects.yaml", pods)
+	write(t, dir, "want.yaml", want)
+	return dir
+}
+
+func TestAFailingTestShowsWhatDiffers(t *testing.T) {
+	dir := testCase(t, wrongWant)
+	t.Chdir(filepath.Dir(dir))
+	golden := run(t, "", "test", filepath.Base(dir))
+	wants(t, golden, command.ExitFindings,
+		"FAIL "+filepath.Base(dir)+"\n",
+		"    Pod one/a:\n",
+		"    - action: Delete\n", "    + action: Wait\n",
+		"    - reason: Expired\n", "    + reason: Waiting\n",
+		"  - {kind: Pod, namespace: one, name: gone, action: Keep, reason: Held}\n    no rule selects it, or there is no such object\n",
+		"  + {kind: Pod, namespace: two, name: b, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: \"2026-03-02T12:00:00Z\"}\n    not in want.yaml\n",
+		"  - error {name: a, message: \"no such key\"}\n",
+		"  - problem spec.rules[0]\n",
+		"0 passed, 1 failed\n")
+}
+
+func TestUpdateAcceptsWhatThereIs(t *testing.T) {
+	dir := testCase(t, wrongWant)
+	wants(t, run(t, "", "test", "--update", dir), command.ExitFine, "UPDATED "+dir, "1 passed, 0 failed")
+	wants(t, run(t, "", "test", dir), command.ExitFine, "1 passed, 0 failed")
+	got, err := os.ReadFile(filepath.Join(dir, "want.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# why
+at: 2026-03-01T12:00:00Z
+verdicts:
+- {kind: Pod, namespace: one, name: a, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: "2026-03-02T12:00:00Z"}
+- {kind: Pod, namespace: two, name: b, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: "2026-03-02T12:00:00Z"}
+`
+	if string(got) != want {
+		t.Errorf("want.yaml is\n%s", got)
+	}
+}
+
+func TestAWantThatIsWrongIsTrouble(t *testing.T) {
+	for name, want := range map[string]string{
+		"no time":           "verdicts: []\n",
+		"an unknown field":  "at: 2026-03-01T12:00:00Z\nverdict: []\n",
+		"an unknown mode":   "at: 2026-03-01T12:00:00Z\nmodes: dry\n",
+		"half a verdict":    "at: 2026-03-01T12:00:00Z\nverdicts: [{kind: Pod, name: a}]\n",
+		"a file that lacks": "at: 2026-03-01T12:00:00Z\nobjects: [other.yaml]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, run(t, "", "test", testCase(t, want)), command.ExitTrouble, "error: ")
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package command_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+func TestValidateSaysEverythingAtOnce(t *testing.T) {
+	golden(t, "validate", run(t, "", "validate", "-f", "testdata/invalid.yaml"))
+}
+
+func TestValidateTeaches(t *testing.T) {
+	wants(t, run(t, "", "validate", "-f", "testdata/invalid.yaml"), command.ExitFindings,
+		"testdata/invalid.yaml: document 2: clock: spec.rules[0].eligible:2:3: there is no clock in CEL",
+		"      now - timestamp(object.metadata.creationTimestamp) > duration('7d')\n      ^\n",
+		"startTime and ttl say everything about time",
+		"spec.rules[1].ttlExpression:1:10:",
+		"write days(7); in a rule, ttl: 7d says it too",
+		"spec.rules[0].eligable: unknown or repeated field",
+		"2 policies in 1 file: 6 problems; 1 other object skipped")
+}
+
+func TestValidateForPrograms(t *testing.T) {
+	got := run(t, "", "validate", "-f", "testdata/invalid.yaml", "-o", "json")
+	var v struct {
+		Files, Policies, Skipped int
+		Problems                 []struct {
+			File, Policy, Path, Message, Hint, Expression string
+			Document, Line, Column                        int
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil {
+		t.Fatal(err)
+	}
+	if got.code != command.ExitFindings || v.Files != 1 || v.Policies != 2 || v.Skipped != 1 || len(v.Problems) != 6 {
+		t.Errorf("exit %d, %+v", got.code, v)
+	}
+	if p := v.Problems[1]; p.File != "testdata/invalid.yaml" || p.Document != 2 || p.Policy != "clock" || p.Line != 2 || p.Column != 3 {
+		t.Errorf("%+v", p)
+	}
+}
+
+const fine = `apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: fine}
+spec:
+  rules:
+  - {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1d}
+`
+
+func TestValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		wants []string
+	}{
+		"all samples but those about mistakes": {
+			args:  []string{"-f", samples + "/finished-jobs", "-f", samples + "/events", samples + "/custom-resource"},
+			wants: []string{"3 policies in 9 files: no problems; 21 other objects skipped"},
+		},
+		"standard input": {stdin: fine, args: []string{"-f", "-"}, wants: []string{"1 policy in 1 file: no problems\n"}},
+		"nothing but other objects": {
+			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, wants: []string{"0 policies in 1 file: no problems; 1 other object skipped"},
+		},
+		"a list of policies": {
+			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset.x-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
+			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin: document 1: a: spec.rules: "},
+		},
+		"the same name twice": {
+			stdin: fine + "---\n" + fine, args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"stdin: document 2: fine: metadata.name: also the name of the policy in stdin: document 1"},
+		},
+		"a repeated key": {
+			stdin: fine + "  mode: DryRun\n  mode: Enforce\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: document: line 8: key \"mode\" already set in map"},
+		},
+		"no name": {
+			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nspec: {}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"stdin: document 1: -: metadata.name: missing"},
+		},
+		"a version that is not known": {
+			stdin: "apiVersion: sunset.x-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not known here", "hint: this version reads sunset.x-k8s.io/v1alpha1 ClusterRetentionPolicy"},
+		},
+		"a kind that is not known": {
+			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 RetentionPolicy is not known here"},
+		},
+		"a spec that is no spec": {
+			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"stdin: document 1: a: document: read policy: "},
+		},
+		"a protected kind": {
+			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
+			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"spec.rules[0].target.kind: ", "--allow-kinds=Namespace"},
+		},
+		"a protected kind that is allowed": {
+			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,
+			args:  []string{"-f", "-", "--allow-kinds", "Namespace"}, wants: []string{"no problems"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, run(t, test.stdin, append([]string{"validate"}, test.args...)...), test.code, test.wants...)
+		})
+	}
+}
+
+func TestValidateNamesFileAndLineOfWhatItCannotRead(t *testing.T) {
+	wants(t, run(t, "", "validate", "-f", "testdata/broken.yaml"), command.ExitTrouble, "error: testdata/broken.yaml:6: ")
+}

@@ -1,0 +1,124 @@
+package inventory
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Inventory is what files hold.
+type Inventory struct {
+	Policies   []Policy
+	Namespaces map[string]labels.Set // the labels of the Namespace objects
+	Others     int                   // objects that are no policies
+}
+
+// Read goes through the files once and decodes everything, so that whatever cannot be read is found.
+func Read(files *manifest.Files, loader *Loader) (*Inventory, error) {
+	return read(files, loader, func(manifest.Item) bool { return true })
+}
+
+// Skim goes through the files once and decodes only what may be a policy or a namespace, however many other objects
+// there are. A list that could not be split counts as one of the others.
+func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
+	return read(files, loader, func(item manifest.Item) bool {
+		return item.Mentions(v1alpha1.GroupVersion.Group+"/v", "Namespace")
+	})
+}
+
+func read(files *manifest.Files, loader *Loader, worthIt func(manifest.Item) bool) (*Inventory, error) {
+	in := &Inventory{Namespaces: map[string]labels.Set{}}
+	err := files.Each(func(item manifest.Item) error {
+		if !worthIt(item) {
+			in.Others++
+			return nil
+		}
+		objects, err := item.Objects()
+		for _, object := range objects {
+			in.add(item, object, loader)
+		}
+		return err
+	})
+	return in, err
+}
+
+func (in *Inventory) add(item manifest.Item, object map[string]any, loader *Loader) {
+	if !IsPolicy(object) {
+		in.Others++
+		in.note(object)
+		return
+	}
+	p := loader.Load(object)
+	for _, text := range item.Repeated() {
+		p.AddProblems(policy.Problem{Path: "document", Message: text})
+	}
+	in.Policies = append(in.Policies, Policy{Policy: p, File: item.File, Document: item.Document})
+}
+
+// Apart makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that
+// are alternatives to each other may well use the same names.
+func (in *Inventory) Apart(anyFile bool) {
+	for i, p := range in.Policies {
+		for _, before := range in.Policies[:i] {
+			if before.Name == p.Name && p.Name != "" && (anyFile || before.File == p.File) {
+				p.AddProblems(policy.Problem{Path: "metadata.name", Message: "also the name of the policy in " + before.Where()})
+				break
+			}
+		}
+	}
+}
+
+// note keeps the labels of a namespace.
+func (in *Inventory) note(object map[string]any) {
+	if object["apiVersion"] != "v1" || object["kind"] != "Namespace" {
+		return
+	}
+	name := nameOf(object)
+	set := NameLabel(name)
+	meta, _ := object["metadata"].(map[string]any)
+	written, _ := meta["labels"].(map[string]any)
+	for key, value := range written {
+		if text, ok := value.(string); ok {
+			set[key] = text
+		}
+	}
+	in.Namespaces[name] = set
+}
+
+// NameLabel is the label that the API server gives every namespace.
+func NameLabel(namespace string) labels.Set {
+	return labels.Set{"kubernetes.io/metadata.name": namespace}
+}
+
+// Problems is the number of problems of all policies.
+func (in *Inventory) Problems() int {
+	n := 0
+	for _, p := range in.Policies {
+		n += len(p.Problems)
+	}
+	return n
+}
+
+// Enforce makes every policy act as if it were enforced, which is what a preview is for. Suspended ones stay suspended.
+func (in *Inventory) Enforce() {
+	for _, p := range in.Policies {
+		if p.Mode == v1alpha1.Suspended {
+			continue
+		}
+		p.Mode = v1alpha1.Enforce
+		for _, rule := range p.Rules {
+			rule.Mode = v1alpha1.Enforce
+		}
+	}
+}
+
+// Rules gives the policies without the places where they are written.
+func (in *Inventory) Rules() []*policy.Policy {
+	var all []*policy.Policy
+	for _, p := range in.Policies {
+		all = append(all, p.Policy)
+	}
+	return all
+}

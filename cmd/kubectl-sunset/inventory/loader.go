@@ -1,0 +1,91 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Loader turns policies as written into policies as they apply. Programs grows with each.
+type Loader struct {
+	Compiler   *engine.Compiler
+	Protection policy.Protection
+	Programs   map[string]*engine.Rule // compiled rules, by Key
+}
+
+// NewLoader makes a Loader.
+func NewLoader(compiler *engine.Compiler, protection policy.Protection) *Loader {
+	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Rule{}}
+}
+
+// Policy is a policy and where it is written.
+type Policy struct {
+	*policy.Policy
+	File     string // empty for one of the cluster
+	Document int    // in File, from 1
+}
+
+// Where is the place for people.
+func (p Policy) Where() string {
+	if p.File == "" {
+		return "cluster"
+	}
+	return fmt.Sprintf("%s: document %d", p.File, p.Document)
+}
+
+// IsPolicy reports whether an object claims to be one of ours to read: anything of our group but what the controller
+// alone writes.
+func IsPolicy(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") && strings.HasSuffix(kind, "Policy")
+}
+
+// Load reads and compiles a policy. Whatever is wrong is among its Problems.
+func (l *Loader) Load(object map[string]any) *policy.Policy {
+	name := nameOf(object)
+	if problem := wrongKind(object); problem != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{*problem}}
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
+	}
+	document, err := policy.Parse(data)
+	if err != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
+	}
+	p := document.Load(l.Protection)
+	if p.Name == "" && document.Policy.GenerateName == "" {
+		p.AddProblems(policy.Problem{Path: "metadata.name", Message: "missing", Hint: "name the policy; status, events and metrics use the name"})
+	}
+	maps.Copy(l.Programs, l.Compiler.Load(p))
+	return p
+}
+
+func wrongKind(object map[string]any) *policy.Problem {
+	want := v1alpha1.ClusterRetentionPolicyKind
+	path := "apiVersion"
+	if object["apiVersion"] == want.GroupVersion().String() {
+		if object["kind"] == want.Kind {
+			return nil
+		}
+		path = "kind"
+	}
+	return &policy.Problem{
+		Path:    path,
+		Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], object["kind"]),
+		Hint:    fmt.Sprintf("this version reads %s %s", want.GroupVersion(), want.Kind),
+	}
+}
+
+func nameOf(object map[string]any) string {
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	return name
+}

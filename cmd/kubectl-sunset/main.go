@@ -1,0 +1,18 @@
+// Command kubectl-sunset is a kubectl plugin, used as "kubectl sunset": it checks retention policies, shows what they
+// would delete and when, and tests them.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+func main() {
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	os.Exit(command.Run(context.Background(), os.Args[1:], streams, time.Now()))
+}

@@ -1,0 +1,153 @@
+package preview
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Input is what objects are judged by.
+type Input struct {
+	Compiler   *engine.Compiler
+	Policies   []*policy.Policy // each in the mode in which it is to act
+	Programs   map[string]*engine.Rule
+	Namespaces map[string]labels.Set // one that is missing carries only its name as a label
+	Protection policy.Protection
+	At         time.Time
+
+	Namespace string          // judge only objects of this namespace; empty means all
+	Selector  labels.Selector // judge only objects with these labels; nil means all
+
+	Kinds sets.Set[schema.GroupKind] // judge only objects of these kinds; nil means all
+}
+
+// Judge judges objects. It is immutable and safe for concurrent use.
+type Judge struct {
+	Input
+	places *places
+}
+
+// New makes a Judge. The input must not change any more.
+func New(in Input) *Judge {
+	return &Judge{Input: in, places: newPlaces(in)}
+}
+
+// Targets are the kinds that rules are about, each as it is to be read.
+func (j *Judge) Targets() []schema.GroupVersionKind {
+	var targets []schema.GroupVersionKind
+	for _, kind := range j.places.book.Kinds() {
+		if j.about(kind) {
+			targets = append(targets, j.version(kind))
+		}
+	}
+	return targets
+}
+
+func (j *Judge) about(kind schema.GroupKind) bool { return j.Kinds == nil || j.Kinds.Has(kind) }
+
+// version is the kind as its rules read it. Invalid rules keep what they select at whatever version they name.
+func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
+	if version := j.places.book.Version(kind); !version.Empty() {
+		return version
+	}
+	return j.places.book.Rules(kind)[0].Kind
+}
+
+// RulesOf are the rules about a kind, by policy and rule name.
+func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.places.book.Rules(kind) }
+
+// bench is where one goroutine judges.
+type bench struct {
+	*Judge
+	evaluator *engine.Evaluator
+	sheet     *sheet
+	rulings   []policy.Ruling
+}
+
+// mirrorAnnotation is on the API server's image of a static Pod, which only its node can end.
+const mirrorAnnotation = "kubernetes.io/config.mirror"
+
+// judge adds what there is to say about an object to the sheet.
+func (b *bench) judge(object map[string]any) {
+	kind := kindOf(object)
+	meta, _ := object["metadata"].(map[string]any)
+	namespace, _ := meta["namespace"].(string)
+	if b.Namespace != "" && namespace != b.Namespace || !b.about(kind.GroupKind()) {
+		return
+	}
+	rules := b.places.page(kind.GroupKind(), namespace).Rules
+	if len(rules) == 0 || isMirror(kind, meta) || !b.selected(meta) {
+		return
+	}
+	subject, err := engine.SubjectOf(object)
+	if err != nil {
+		name, _ := meta["name"].(string)
+		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
+		return
+	}
+	subject.Namespace = b.sheet.intern(subject.Namespace)
+	if agreed := b.places.book.Version(kind.GroupKind()); !agreed.Empty() && agreed != kind {
+		b.sheet.fail(rules[0].ID, subject, otherVersion(kind, agreed))
+		return
+	}
+	dropBallast(meta)
+	b.rulings = b.rulings[:0]
+	for _, rule := range rules {
+		b.ask(rule, object)
+	}
+	b.sheet.add(kind, subject, b.rulings)
+}
+
+// ask adds what one rule says.
+func (b *bench) ask(rule *policy.Rule, object map[string]any) {
+	program := b.Programs[rule.Key]
+	if program == nil {
+		return // not even its kind could be understood
+	}
+	b.rulings = append(b.rulings, policy.Ruling{Rule: rule, Facts: b.evaluator.Facts(program, object), Known: true})
+}
+
+func (b *bench) selected(meta map[string]any) bool {
+	if b.Selector == nil || b.Selector.Empty() {
+		return true
+	}
+	set := labels.Set{}
+	written, _ := meta["labels"].(map[string]any)
+	for key, value := range written {
+		set[key], _ = value.(string)
+	}
+	return b.Selector.Matches(set)
+}
+
+func kindOf(object map[string]any) schema.GroupVersionKind {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+func isMirror(kind schema.GroupVersionKind, meta map[string]any) bool {
+	if kind.Kind != "Pod" || kind.Group != "" {
+		return false
+	}
+	annotations, _ := meta["annotations"].(map[string]any)
+	_, mirror := annotations[mirrorAnnotation]
+	return mirror
+}
+
+// dropBallast removes what the controller does not keep of any object, so that both judge the same.
+func dropBallast(meta map[string]any) {
+	delete(meta, "managedFields")
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	}
+}
+
+func otherVersion(has, reads schema.GroupVersionKind) string {
+	return "not judged: given at " + has.GroupVersion().String() + ", and the rules read " + reads.Kind + " at " +
+		reads.GroupVersion().String() + "; get it at that version"
+}

@@ -1,0 +1,43 @@
+package preview
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// places knows which rules apply where, in namespaces that nobody has described too.
+type places struct {
+	in   Input
+	book *policy.Book
+
+	mu      sync.Mutex
+	strange map[string]*policy.Book // a book for each namespace that is not among the known ones
+}
+
+func newPlaces(in Input) *places {
+	return &places{
+		in:      in,
+		book:    policy.NewBook(in.Policies, in.Namespaces, in.Protection),
+		strange: map[string]*policy.Book{},
+	}
+}
+
+// page is the rules that apply to a kind in a namespace.
+func (p *places) page(kind schema.GroupKind, namespace string) *policy.Page {
+	if p.book.Knows(namespace) {
+		return p.book.Page(kind, namespace)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	book := p.strange[namespace]
+	if book == nil {
+		only := map[string]labels.Set{namespace: {"kubernetes.io/metadata.name": namespace}}
+		book = policy.NewBook(p.in.Policies, only, p.in.Protection)
+		p.strange[namespace] = book
+	}
+	return book.Page(kind, namespace)
+}

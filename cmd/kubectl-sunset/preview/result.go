@@ -1,0 +1,191 @@
+package preview
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Result is the answer about all objects.
+type Result struct {
+	At       time.Time
+	Rows     []Row     // by namespace, kind and name
+	Failures []Failure // in the same order, those about no object first
+	Tallies  []Tally   // by policy and rule name; every rule has one
+}
+
+// Row is the verdict on one subject. Subjects that no rule selects have none.
+type Row struct {
+	APIVersion, Kind string
+	Namespace, Name  string
+	Verdict          policy.Verdict
+	Message          string // more about the reason, where there is more to say
+}
+
+// Failure is what a rule could not judge.
+type Failure struct {
+	Rule            policy.RuleID
+	Namespace, Name string // empty when it is about no object in particular
+	Message         string
+}
+
+// Tally is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
+type Tally struct {
+	Rule                 policy.RuleID
+	Matched              int // subjects that the rule selects
+	Now, Hour, Day, Week int // due by then, each including those before; in a dry run, what would be due
+	Later                int // due after a week
+	Kept                 int // the rest
+}
+
+func (t *Tally) count(v policy.Verdict, at time.Time) {
+	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
+		t.Kept++
+		return
+	}
+	left := v.Due.Sub(at)
+	for _, window := range []struct {
+		count *int
+		span  time.Duration
+	}{{&t.Now, 0}, {&t.Hour, time.Hour}, {&t.Day, policy.Day}, {&t.Week, policy.Week}} {
+		if left <= window.span {
+			*window.count++
+		}
+	}
+	if left > policy.Week {
+		t.Later++
+	}
+}
+
+func (t *Tally) merge(o *Tally) {
+	t.Matched += o.Matched
+	t.Now += o.Now
+	t.Hour += o.Hour
+	t.Day += o.Day
+	t.Week += o.Week
+	t.Later += o.Later
+	t.Kept += o.Kept
+}
+
+// sheet is what one goroutine found.
+type sheet struct {
+	at       time.Time
+	rows     []Row
+	failures []Failure
+	tallies  map[policy.RuleID]*Tally
+	texts    map[string]string
+	versions map[schema.GroupVersion]string
+}
+
+func newSheet(at time.Time) *sheet {
+	return &sheet{
+		at:       at,
+		tallies:  map[policy.RuleID]*Tally{},
+		texts:    map[string]string{},
+		versions: map[schema.GroupVersion]string{},
+	}
+}
+
+// add notes the verdict on one subject, if any rule selects it.
+func (s *sheet) add(kind schema.GroupVersionKind, subject policy.Subject, rulings []policy.Ruling) {
+	for _, r := range rulings {
+		if r.Facts.Selected {
+			s.tally(r.Rule.ID).Matched++
+		}
+		if r.Facts.Err != nil {
+			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
+		}
+	}
+	v := verdict(subject, rulings, s.at)
+	if v.Reason == policy.NotSelected {
+		return
+	}
+	s.tally(v.Rule).count(v, s.at)
+	s.rows = append(s.rows, Row{
+		APIVersion: s.version(kind.GroupVersion()),
+		Kind:       s.intern(kind.Kind),
+		Namespace:  subject.Namespace,
+		Name:       subject.Name,
+		Verdict:    v,
+		Message:    s.intern(explain(v, rulings)),
+	})
+}
+
+func (s *sheet) fail(rule policy.RuleID, subject policy.Subject, message string) {
+	s.failures = append(s.failures, Failure{Rule: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
+}
+
+func (s *sheet) tally(rule policy.RuleID) *Tally {
+	if s.tallies[rule] == nil {
+		s.tallies[rule] = &Tally{Rule: rule}
+	}
+	return s.tallies[rule]
+}
+
+// interned bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
+const interned = 10_000
+
+// intern gives one copy of equal texts, such as the namespace of many objects.
+func (s *sheet) intern(text string) string {
+	if known, ok := s.texts[text]; ok {
+		return known
+	}
+	if len(s.texts) < interned {
+		s.texts[text] = text
+	}
+	return text
+}
+
+func (s *sheet) version(gv schema.GroupVersion) string {
+	text, ok := s.versions[gv]
+	if !ok {
+		text = gv.String()
+		s.versions[gv] = text
+	}
+	return text
+}
+
+// result puts the sheets together. Every rule of the policies gets a tally, so that one that selects nothing shows.
+func (j *Judge) result(sheets []*sheet) *Result {
+	all := newSheet(j.At)
+	for _, p := range j.places.book.Policies() {
+		for _, rule := range p.Rules {
+			if j.about(rule.Kind.GroupKind()) {
+				all.tally(rule.ID)
+			}
+		}
+	}
+	result := &Result{At: j.At}
+	for _, s := range sheets {
+		result.Rows = append(result.Rows, s.rows...)
+		result.Failures = append(result.Failures, s.failures...)
+		for id, t := range s.tallies {
+			all.tally(id).merge(t)
+		}
+	}
+	for _, t := range all.tallies {
+		result.Tallies = append(result.Tallies, *t)
+	}
+	result.sort()
+	return result
+}
+
+func (r *Result) sort() {
+	slices.SortFunc(r.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion))
+	})
+	slices.SortFunc(r.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), a.Rule.Compare(b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	slices.SortFunc(r.Tallies, func(a, b Tally) int { return a.Rule.Compare(b.Rule) })
+}
+
+// Fail adds failures that came up on the way to the objects.
+func (r *Result) Fail(failures ...Failure) {
+	r.Failures = append(r.Failures, failures...)
+	r.sort()
+}

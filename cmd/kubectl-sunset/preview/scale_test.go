@@ -1,0 +1,179 @@
+package preview_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const jobPolicy = "../../../samples/finished-jobs/policy.yaml"
+
+// job is a finished Job of about 1.8 KB, as kubectl get -o yaml writes it in a list.
+const job = `- apiVersion: batch/v1
+  kind: Job
+  metadata:
+    creationTimestamp: "2026-02-27T06:00:00Z"
+    generation: 1
+    labels:
+      batch.kubernetes.io/controller-uid: a05d8dcf-4240-4537-aaf6-%012[1]d
+      batch.kubernetes.io/job-name: report-%06[1]d
+    name: report-%06[1]d
+    namespace: team-%02[2]d
+    resourceVersion: "%[1]d"
+    uid: a05d8dcf-4240-4537-aaf6-%012[1]d
+  spec:
+    backoffLimit: 3
+    completionMode: NonIndexed
+    completions: 1
+    manualSelector: false
+    parallelism: 1
+    podReplacementPolicy: TerminatingOrFailed
+    selector:
+      matchLabels:
+        batch.kubernetes.io/controller-uid: a05d8dcf-4240-4537-aaf6-%012[1]d
+    suspend: false
+    template:
+      metadata:
+        labels:
+          batch.kubernetes.io/controller-uid: a05d8dcf-4240-4537-aaf6-%012[1]d
+          batch.kubernetes.io/job-name: report-%06[1]d
+      spec:
+        containers:
+        - args:
+          - --once
+          image: registry.example.com/data/report:1.14.2
+          imagePullPolicy: IfNotPresent
+          name: main
+          resources:
+            requests:
+              cpu: 500m
+              memory: 256Mi
+        dnsPolicy: ClusterFirst
+        restartPolicy: Never
+        schedulerName: default-scheduler
+        terminationGracePeriodSeconds: 30
+  status:
+    completionTime: "2026-02-27T06:10:00Z"
+    conditions:
+    - lastProbeTime: "2026-02-27T06:10:00Z"
+      lastTransitionTime: "2026-02-27T06:10:00Z"
+      message: Reached expected number of succeeded pods
+      reason: CompletionsReached
+      status: "True"
+      type: SuccessCriteriaMet
+    - lastProbeTime: "2026-02-27T06:10:00Z"
+      lastTransitionTime: "2026-02-27T06:10:00Z"
+      message: Reached expected number of succeeded pods
+      reason: CompletionsReached
+      status: "True"
+      type: Complete
+    ready: 0
+    startTime: "2026-02-27T06:00:00Z"
+    succeeded: 1
+    terminating: 0
+    uncountedTerminatedPods: {}
+`
+
+// writeJobs writes a list of n Jobs to a file.
+func writeJobs(t testing.TB, n int) string {
+	path := filepath.Join(t.TempDir(), "jobs.yaml")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	defer w.Flush()
+	io.WriteString(w, "apiVersion: v1\nitems:\n")
+	for i := range n {
+		fmt.Fprintf(w, job, i, i%50)
+	}
+	io.WriteString(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+	return path
+}
+
+// stream judges the Jobs of a file. watch is called with the number of each.
+func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := inventory.NewLoader(compiler, policy.DefaultProtection())
+	files, err := manifest.Open([]string{jobPolicy, path}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	in, err := inventory.Skim(files, loader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Enforce()
+	judge := preview.New(preview.Input{Compiler: compiler, Policies: in.Rules(), Programs: loader.Programs, Protection: loader.Protection, At: at})
+	fromFiles, n := preview.FromFiles(files), 0
+	result, err := judge.Run(t.Context(), func(yield func(preview.Batch) error) error {
+		return fromFiles(func(b preview.Batch) error {
+			n++
+			watch(n)
+			return yield(b)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// live is how much memory is in use, garbage not counted.
+func live() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A file of 5,000 Jobs is 9 MB, and 200 MB once decoded. What is held at any time is a few of them, and the rows.
+func TestAFileIsNeverHeldWhole(t *testing.T) {
+	const jobs, most = 5000, 6 << 20
+	path := writeJobs(t, jobs)
+	before := live()
+	var peak int64
+	result := stream(t, path, func(n int) {
+		if n%500 == 0 {
+			peak = max(peak, live()-before)
+		}
+	})
+	if len(result.Rows) != jobs {
+		t.Errorf("%d verdicts on %d Jobs", len(result.Rows), jobs)
+	}
+	if peak > most {
+		t.Errorf("%d kB are held, want at most %d kB", peak>>10, most>>10)
+	}
+	t.Logf("%d kB are held at most", peak>>10)
+}
+
+// BenchmarkPreview judges 100,000 Jobs in one file of 190 MB. sys-MB is all the memory the process took from the
+// system, the file's page cache excluded.
+func BenchmarkPreview(b *testing.B) {
+	const jobs = 100_000
+	path := writeJobs(b, jobs)
+	for b.Loop() {
+		if result := stream(b, path, func(int) {}); len(result.Rows) != jobs {
+			b.Fatalf("%d verdicts", len(result.Rows))
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.Sys)/1e6, "sys-MB")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/jobs, "ns/object")
+}

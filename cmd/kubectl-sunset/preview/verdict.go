@@ -1,0 +1,85 @@
+package preview
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// verdict is what happens to a subject. Where the rules in force say nothing, the dry runs are asked one by one: what
+// the soonest of them would delete is kept for the reason DryRun, with its due time.
+func verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Verdict {
+	v, _ := policy.Decide(s, rulings, at)
+	if !saysNothing(v.Reason) {
+		return v
+	}
+	due, kept := forecasts(s, rulings, at)
+	switch {
+	case due.Action != policy.Keep:
+		due.Action, due.Reason = policy.Keep, policy.IsDryRun
+		return due
+	case v.Reason == policy.NotSelected:
+		return kept
+	default:
+		return v
+	}
+}
+
+func saysNothing(r policy.Reason) bool {
+	return r == policy.NotSelected || r == policy.NotEligible || r == policy.NoStartTime
+}
+
+// forecasts gives, of all that the dry runs say, the soonest due and the first reason to keep.
+func forecasts(s policy.Subject, rulings []policy.Ruling, at time.Time) (due, kept policy.Verdict) {
+	kept.Reason = policy.NotSelected
+	for i, r := range rulings {
+		name := r.Rule.ID.Policy
+		if r.Rule.Mode != v1alpha1.DryRun || i > 0 && rulings[i-1].Rule.ID.Policy == name {
+			continue
+		}
+		v := policy.Forecast(s, rulings, name, at)
+		if v.Action == policy.Keep {
+			kept = firstKept(kept, v)
+		} else {
+			due = soonest(due, v)
+		}
+	}
+	return due, kept
+}
+
+func soonest(a, b policy.Verdict) policy.Verdict {
+	if a.Action == policy.Keep || b.Due.Before(a.Due) || b.Due.Equal(a.Due) && b.Rule.Compare(a.Rule) < 0 {
+		return b
+	}
+	return a
+}
+
+// order is that in which the first reason that applies is reported.
+var order = []policy.Reason{
+	policy.Terminating, policy.Held, policy.Uncounted, policy.EvaluationFailed, policy.RuleInvalid, policy.Stale,
+	policy.IsSuspended, policy.NeverDue, policy.NoStartTime, policy.NotEligible, policy.NotSelected,
+}
+
+func firstKept(a, b policy.Verdict) policy.Verdict {
+	ra, rb := slices.Index(order, a.Reason), slices.Index(order, b.Reason)
+	if rb < ra || rb == ra && b.Rule.Compare(a.Rule) < 0 {
+		return b
+	}
+	return a
+}
+
+// explain is why, in words, where the reason alone does not say it.
+func explain(v policy.Verdict, rulings []policy.Ruling) string {
+	for _, r := range rulings {
+		switch {
+		case r.Rule.ID != v.Rule:
+		case v.Reason == policy.EvaluationFailed && r.Facts.Err != nil:
+			return r.Facts.Err.Error()
+		case v.Reason == policy.RuleInvalid && r.Rule.Invalid():
+			return r.Rule.Problems[0].String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+)
+
+// JSON writes a result as one JSON object, one verdict a line.
+func JSON(w io.Writer, r *preview.Result) error {
+	e := &encoder{w: w}
+	e.printf("{\"at\": %q, \"verdicts\": [", FormatTime(r.At))
+	for i, row := range r.Rows {
+		e.element(i, NewVerdict(row))
+	}
+	e.printf("%s], \"errors\": [", e.end(len(r.Rows)))
+	for i, f := range r.Failures {
+		e.element(i, NewFailure(f))
+	}
+	e.printf("%s]}\n", e.end(len(r.Failures)))
+	return e.err
+}
+
+// encoder writes until something goes wrong, and then remembers what.
+type encoder struct {
+	w   io.Writer
+	err error
+}
+
+func (e *encoder) printf(format string, args ...any) {
+	if e.err == nil {
+		_, e.err = fmt.Fprintf(e.w, format, args...)
+	}
+}
+
+func (e *encoder) element(i int, value any) {
+	data, err := marshal(value)
+	if e.err == nil {
+		e.err = err
+	}
+	separator := ",\n  "
+	if i == 0 {
+		separator = "\n  "
+	}
+	e.printf("%s%s", separator, data)
+}
+
+// marshal is JSON on one line, with < and > as they are: expressions and messages are full of them.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// end is the line end behind the last element, if there is one.
+func (e *encoder) end(elements int) string {
+	if elements == 0 {
+		return ""
+	}
+	return "\n"
+}
+
+// YAML writes a result as one YAML document.
+func YAML(w io.Writer, r *preview.Result) error {
+	e := &encoder{w: w}
+	e.printf("at: %q\n", FormatTime(r.At))
+	e.list("verdicts", len(r.Rows))
+	for _, row := range r.Rows {
+		e.item(NewVerdict(row))
+	}
+	e.list("errors", len(r.Failures))
+	for _, f := range r.Failures {
+		e.item(NewFailure(f))
+	}
+	return e.err
+}
+
+func (e *encoder) list(key string, elements int) {
+	if elements == 0 {
+		e.printf("%s: []\n", key)
+		return
+	}
+	e.printf("%s:\n", key)
+}
+
+func (e *encoder) item(value any) {
+	data, err := yaml.Marshal([]any{value})
+	if e.err == nil {
+		e.err = err
+	}
+	e.printf("%s", data)
+}
+
+// Buffered writes a result with one of the functions of this package, through a buffer.
+func Buffered(w io.Writer, r *preview.Result, write func(io.Writer, *preview.Result) error) error {
+	buffer := bufio.NewWriterSize(w, 64<<10)
+	if err := write(buffer, r); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Problems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
+func Problems(w io.Writer, policies []inventory.Policy) {
+	for _, p := range policies {
+		for _, problem := range p.Problems {
+			fmt.Fprint(w, describe(p, problem))
+		}
+	}
+}
+
+func describe(p inventory.Policy, problem policy.Problem) string {
+	var b strings.Builder
+	hint := problem.Hint
+	problem.Hint = ""
+	fmt.Fprintf(&b, "%s: %s: %s\n", p.Where(), orDash(p.Name), problem)
+	if snippet := problem.Snippet(); snippet != "" {
+		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(snippet, "\n", "\n  "))
+	}
+	if hint != "" {
+		fmt.Fprintf(&b, "    hint: %s\n", hint)
+	}
+	return b.String()
+}
+
+// validation is the outcome of validate in JSON. The format is stable.
+type validation struct {
+	Files    int       `json:"files"`
+	Policies int       `json:"policies"`
+	Skipped  int       `json:"skipped"` // objects that are no policies
+	Problems []problem `json:"problems"`
+}
+
+type problem struct {
+	File       string `json:"file"`
+	Document   int    `json:"document"`
+	Policy     string `json:"policy,omitempty"`
+	Path       string `json:"path"`
+	Line       int    `json:"line,omitempty"`
+	Column     int    `json:"column,omitempty"`
+	Message    string `json:"message"`
+	Hint       string `json:"hint,omitempty"`
+	Expression string `json:"expression,omitempty"`
+}
+
+// ValidationJSON writes the problems for programs.
+func ValidationJSON(w io.Writer, files int, in *inventory.Inventory) error {
+	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}}
+	for _, p := range in.Policies {
+		for _, found := range p.Problems {
+			v.Problems = append(v.Problems, problem{
+				File: p.File, Document: p.Document, Policy: p.Name,
+				Path: found.Path, Line: found.Line, Column: found.Column,
+				Message: found.Message, Hint: found.Hint, Expression: found.Expression,
+			})
+		}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// ValidationSummary writes what was looked at, in one line.
+func ValidationSummary(w io.Writer, files int, in *inventory.Inventory) {
+	fmt.Fprintf(w, "%s in %s: %s", policies(len(in.Policies)), count(files, "file"), orNo(in.Problems(), "problem"))
+	if in.Others > 0 {
+		fmt.Fprintf(w, "; %s skipped", count(in.Others, "other object"))
+	}
+	fmt.Fprintln(w)
+}
+
+func policies(n int) string {
+	if n == 1 {
+		return "1 policy"
+	}
+	return fmt.Sprintf("%d policies", n)
+}
+
+func orNo(n int, noun string) string {
+	if n == 0 {
+		return "no " + noun + "s"
+	}
+	return count(n, noun)
+}

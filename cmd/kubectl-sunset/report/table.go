@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+)
+
+// Table writes a result for people: every subject, what each rule does, and what failed.
+func Table(w io.Writer, r *preview.Result) error {
+	if len(r.Rows) == 0 {
+		fmt.Fprintln(w, "No rule selects any object.")
+	} else if err := verdicts(w, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nDue at %s, and within an hour, a day and a week after it:\n", FormatTime(r.At))
+	if err := summary(w, r.Tallies); err != nil {
+		return err
+	}
+	return failures(w, r.Failures)
+}
+
+func verdicts(w io.Writer, r *preview.Result) error {
+	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
+	return columns(w, header, len(r.Rows), func(i int) []string {
+		row := &r.Rows[i]
+		v := &row.Verdict
+		return []string{orDash(row.Namespace), row.Kind, row.Name, v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+	})
+}
+
+// due is a time, and how far away it is.
+func due(t, at time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%s)", Away(t, at), FormatTime(t))
+}
+
+// Away says how far away a time is, the way kubectl tells ages: "in 3h", "2d ago", "now".
+func Away(t, at time.Time) string {
+	switch left := t.Sub(at); {
+	case left > 0:
+		return "in " + duration.HumanDuration(left)
+	case left < 0:
+		return duration.HumanDuration(-left) + " ago"
+	default:
+		return "now"
+	}
+}
+
+func summary(w io.Writer, tallies []preview.Tally) error {
+	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
+	return columns(w, header, len(tallies), func(i int) []string {
+		t := &tallies[i]
+		cells := []string{t.Rule.String()}
+		for _, n := range []int{t.Matched, t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
+			cells = append(cells, strconv.Itoa(n))
+		}
+		return cells
+	})
+}
+
+// failuresShown is how many failures a table shows; JSON and YAML have all.
+const failuresShown = 20
+
+func failures(w io.Writer, all []preview.Failure) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s:\n", count(len(all), "error"))
+	for _, f := range all[:min(len(all), failuresShown)] {
+		fmt.Fprintf(w, "  %s%s: %s\n", subject(f), f.Rule, f.Message)
+	}
+	if more := len(all) - failuresShown; more > 0 {
+		fmt.Fprintf(w, "  and %d more; -o json has them all\n", more)
+	}
+	return nil
+}
+
+func subject(f preview.Failure) string {
+	switch {
+	case f.Name == "":
+		return ""
+	case f.Namespace == "":
+		return f.Name + ": "
+	default:
+		return f.Namespace + "/" + f.Name + ": "
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

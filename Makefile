@@ -63,9 +63,11 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	done
 
 .PHONY: bench
-bench: ## Measure the engine: what an expression costs
-	go test -run '^$$' -bench . -benchmem ./engine/...
+bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 15 minutes)
+	go run ./test/bench
 
 .PHONY: demo
-demo: control-plane ## Watch Sunset at work on a control plane of its own (DEMO_ONCE=1 ends it after one round)
-	go run ./test/demo
+demo: ## Watch Sunset at work on a control plane of its own (DEMO_ONCE=1 ends it after one round)
+	@mkdir -p bin
+	go build -o bin/demo ./test/demo
+	@exec bin/demo

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
+	// grace is how long the controller may take to finish what is under way and give up its lease.
+	grace = 10 * time.Second
+)
+
+// controller is the sunset-controller that runs as a child. It ends by itself soon after its API server, so that it
+// outlives the demo by seconds even if the demo is killed.
+type controller struct {
+	command *exec.Cmd
+	log     string
+	asked   atomic.Bool   // to end
+	ended   chan struct{} // closed when it has
+	err     error         // what was wrong with that; valid once ended is closed
+}
+
+func buildController(ctx context.Context, binary string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, controllerPackage)
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
+	build.WaitDelay = grace
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// startController runs the binary; if it ends before it is stopped, crashed is told why.
+func startController(binary, kubeconfig string, crashed context.CancelCauseFunc) (*controller, error) {
+	c := &controller{log: binary + ".log", ended: make(chan struct{})}
+	log, err := os.Create(c.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	c.command = exec.Command(binary, "--kubeconfig", kubeconfig, "--namespace", systemNamespace, "--leader-elect",
+		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+	c.command.Stdout, c.command.Stderr = log, log
+	c.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us: we stop it before its API server
+	if err := c.command.Start(); err != nil {
+		return nil, err
+	}
+	go c.wait(crashed)
+	return c, nil
+}
+
+func (c *controller) wait(crashed context.CancelCauseFunc) {
+	err := c.command.Wait()
+	if err != nil || !c.asked.Load() {
+		c.err = fmt.Errorf("sunset-controller ended badly or unasked (%v)\n%s", c.command.ProcessState, lastLines(c.log))
+		crashed(c.err)
+	}
+	close(c.ended)
+}
+
+// stop ends the controller and waits for it. The error says that it did not end in order, or had ended before.
+func (c *controller) stop() error {
+	c.asked.Store(true)
+	_ = c.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	select {
+	case <-c.ended:
+	case <-time.After(grace):
+		_ = c.command.Process.Kill() // the same
+		<-c.ended
+		return errors.New("sunset-controller had to be killed")
+	}
+	return c.err
+}
+
+// lastLines are the last twenty lines of a file; none if it cannot be read, for they only explain an error.
+func lastLines(path string) string {
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}

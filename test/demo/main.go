@@ -1,0 +1,62 @@
+// Command demo shows Sunset at work: a real control plane, real Jobs, the real controller, on this machine only.
+//
+// On a terminal it stays and redraws a table in place until Ctrl-C. With DEMO_ONCE=1, or when its output is not a
+// terminal, it plays its scenario once, prints plain lines, and ends with exit code 0 only if exactly the expected Jobs
+// went, none early and all on time, with their Pods. It leaves neither a process nor a file behind.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/term"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// errInterrupted is why the demo ended before it had shown everything.
+var errInterrupted = errors.New("interrupted")
+
+func main() {
+	klog.SetLogger(logr.Discard()) // a watch that breaks when the API server ends is no news
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // a second one ends the demo at once, and the kernel its children
+		stop(errInterrupted)
+	}()
+	os.Exit(exitCode(os.Stderr, run(ctx, stop)))
+}
+
+func run(ctx context.Context, stop context.CancelCauseFunc) error {
+	terminal := term.IsTerminal(int(os.Stdout.Fd()))
+	once := os.Getenv("DEMO_ONCE") == "1"
+	plainOutput := once || !terminal || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	d := &demo{ui: newTerminal(os.Stdout), stop: stop, stay: terminal && !once}
+	if plainOutput {
+		d.ui = newPlain(os.Stdout)
+	}
+	return d.run(ctx)
+}
+
+func exitCode(stderr io.Writer, err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(stderr, "demo: interrupted before its end; everything is stopped")
+		return 130
+	default:
+		fmt.Fprintln(stderr, "demo:", err)
+		return 1
+	}
+}

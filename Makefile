@@ -68,6 +68,6 @@ bench: ## Measure Sunset beside its peers and the raw limit, in one table (about
 
 .PHONY: demo
 demo: ## Watch Sunset at work on a control plane of its own (DEMO_ONCE=1 ends it after one round)
-	@mkdir -p bin
-	go build -o bin/demo ./test/demo
-	@exec bin/demo
+	@dir=$$(mktemp -d); trap : INT; \
+	go build -o "$$dir/demo" ./test/demo && "$$dir/demo"; code=$$?; \
+	rm -rf "$$dir"; exit $$code

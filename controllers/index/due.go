@@ -32,6 +32,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 			return
 		}
 		row := heap.Pop(&x.schedule).(*Row)
+		row.due = time.Time{}
 		verdict, _ := x.judge(row, now)
 		switch {
 		case row.gone:
@@ -73,6 +74,7 @@ func (x *Index) MarkGone(s policy.Subject) {
 	defer x.mu.Unlock()
 	if row := x.rows[s.UID]; row != nil && row.ResourceVersion == s.ResourceVersion {
 		row.gone = true
+		row.due = time.Time{}
 		x.unschedule(row)
 		x.version++
 	}

@@ -59,14 +59,50 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	defer x.mu.Unlock()
 	before := x.pages
 	x.book, x.pages = book, make(map[string]*page, len(before))
-	changed := make(map[string]bool, len(before))
+	x.version++
+	changed := map[string]bool{}
 	for namespace, old := range before {
 		next := x.page(namespace)
 		next.rows = old.rows
-		changed[namespace] = next.known != old.known || !old.SameSettings(next.Page)
+		if next.known != old.known || !old.SameSettings(next.Page) {
+			changed[namespace] = true
+		}
 	}
-	x.version++
-	x.rejudge(now, func(r *Row) bool { return changed[r.Namespace] })
+	if len(changed) == 0 {
+		return
+	}
+	soonest := x.soonest()
+	for _, row := range x.rows {
+		if changed[row.Namespace] {
+			x.judgeForLater(row, now)
+		}
+	}
+	x.rebuild(soonest)
+}
+
+// rebuild makes the schedule anew after many rows have been judged again; soonest is when the first was due before.
+func (x *Index) rebuild(soonest time.Time) {
+	clear(x.schedule)
+	x.schedule = x.schedule[:0]
+	for _, row := range x.rows {
+		row.slot = 0
+		if !row.due.IsZero() {
+			x.schedule = append(x.schedule, row)
+			row.slot = int32(len(x.schedule))
+		}
+	}
+	heap.Init(&x.schedule)
+	if now := x.soonest(); !now.IsZero() && !now.Equal(soonest) {
+		x.wake()
+	}
+}
+
+// soonest is when the first row is due; zero when none is scheduled.
+func (x *Index) soonest() time.Time {
+	if len(x.schedule) == 0 {
+		return time.Time{}
+	}
+	return x.schedule[0].due
 }
 
 // Len is how many subjects are known, and whether they are all there are.
@@ -99,16 +135,6 @@ func (x *Index) Scan(visit func(policy.Subject, []policy.Ruling)) {
 	for _, row := range x.rows {
 		if !row.gone {
 			visit(row.Subject, x.rule(row))
-		}
-	}
-}
-
-func (x *Index) rejudge(now time.Time, concerned func(*Row) bool) {
-	for _, row := range x.rows {
-		if concerned(row) {
-			x.unschedule(row)
-			x.judgeForLater(row, now)
-			x.reschedule(row)
 		}
 	}
 }

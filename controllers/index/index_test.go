@@ -391,6 +391,35 @@ func TestMarkGone(t *testing.T) {
 	}
 }
 
+func TestRefresh(t *testing.T) {
+	tests := map[string]struct {
+		read    *index.Row
+		listing uint64
+		want    policy.Reason
+	}{
+		"newer":                   {row("x", now.Add(time.Hour), at("10")), 1, policy.Waiting},
+		"newer, and kept":         {row("x", now, at("10"), notEligible), 1, policy.NotEligible},
+		"the same":                {row("x", now.Add(time.Hour), at("9")), 1, policy.Expired},
+		"older":                   {row("x", now.Add(time.Hour), at("8")), 1, policy.Expired},
+		"of another listing":      {row("x", now.Add(time.Hour), at("10")), 2, policy.Expired},
+		"that cannot be compared": {row("x", now.Add(time.Hour), at("new")), 1, policy.Expired},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now, at("9")))
+			w.Refresh(index.Listing{ID: test.listing}, test.read, now)
+			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
+		})
+	}
+}
+
+func TestRefreshBringsBackNobody(t *testing.T) {
+	w := newWorld(t, oneRule())
+	w.Refresh(w.listing, row("x", now), now)
+	n, _ := w.Len()
+	expect(t, "subjects", 0, n)
+}
+
 func TestSetBook(t *testing.T) {
 	due := now.Add(time.Hour)
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"container/heap"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,17 +35,10 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 	}
 	x.synced = true
 	x.version++
-	x.schedule = x.schedule[:0]
 	for _, row := range rows {
-		row.slot = 0
 		x.judgeForLater(row, now)
-		if !row.due.IsZero() {
-			x.schedule = append(x.schedule, row)
-			row.slot = int32(len(x.schedule))
-		}
 	}
-	heap.Init(&x.schedule)
-	x.wake()
+	x.rebuild(time.Time{})
 }
 
 // Apply takes in a subject that was added or has changed.

@@ -60,8 +60,8 @@ func (l *Lock) Check() error {
 	if renewed == nil {
 		return fmt.Errorf("not the leader")
 	}
-	if age := l.clock.Since(*renewed); age > l.margin {
-		return fmt.Errorf("leadership was last confirmed %s ago", age.Round(time.Millisecond))
+	if l.clock.Since(*renewed) > l.margin {
+		return fmt.Errorf("leadership has not been confirmed for %s", l.margin)
 	}
 	return nil
 }

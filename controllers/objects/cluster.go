@@ -20,6 +20,7 @@ type Cluster struct {
 	config     *rest.Config
 	http       *http.Client
 	base       *url.URL         // of the API server
+	remover    *http.Client     // like http, but a redirect is no answer to a DELETE
 	rest       *rest.RESTClient // for paths of any group
 	mapper     meta.RESTMapper
 	clock      clock.Clock
@@ -49,7 +50,9 @@ func New(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{config: o.Config, http: o.HTTP, base: base, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+	remover := *o.HTTP
+	remover.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{config: o.Config, http: o.HTTP, base: base, remover: &remover, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
 }
 
 // Open implements retention.Sources.

@@ -41,7 +41,7 @@ func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w po
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
-	response, err := c.http.Do(request)
+	response, err := c.remover.Do(request)
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
@@ -84,7 +84,7 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	switch {
 	case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:
 		o.Result = retention.Gone // the object; a server that does not know the resource has no reason to give
-	case code == http.StatusNotFound:
+	case code == http.StatusNotFound, code < http.StatusBadRequest:
 		o.Result = retention.Failed
 	case code == http.StatusConflict:
 		o.Result = retention.Changed

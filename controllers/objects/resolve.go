@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +49,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return forbidden("get", "apiservices.apiregistration.k8s.io"), nil
+		return forbidden("apiservices.apiregistration.k8s.io", "get"), nil
 	case err != nil:
 		return nil, fmt.Errorf("look up who serves %s: %w", name, err)
 	}
@@ -93,13 +94,14 @@ func (c *Cluster) mayDelete(ctx context.Context, resource schema.GroupVersionRes
 	if review.Status.Allowed {
 		return nil, nil
 	}
-	return forbidden("delete", resource.GroupResource().String()), nil
+	return forbidden(resource.GroupResource().String(), "delete"), nil
 }
 
-func forbidden(verb, resource string) *retention.Trouble {
+func forbidden(resource string, verbs ...string) *retention.Trouble {
 	return &retention.Trouble{
-		Reason:  "Forbidden",
-		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account the verb %q on that resource", verb, resource, verb),
+		Reason: "Forbidden",
+		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account %q on that resource",
+			strings.Join(verbs, " and "), resource, verbs),
 	}
 }
 
@@ -109,7 +111,7 @@ func troubleOf(err error, resource schema.GroupVersionResource) *retention.Troub
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return forbidden("list and watch", resource.GroupResource().String())
+		return forbidden(resource.GroupResource().String(), "list", "watch")
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return &retention.Trouble{Reason: "KindNotFound", Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):

@@ -19,7 +19,10 @@ const (
 	confirmEvery = 5 * time.Second
 )
 
-var errNotRead = errors.New("policies and namespaces have not been read yet")
+var (
+	errNotRead = errors.New("policies and namespaces have not been read yet")
+	errRewound = errors.New("the API server's history went back, as after a restore: restart Sunset")
+)
 
 // freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
 // no more than what is under way.
@@ -89,6 +92,9 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	if err := l.readMetadata(ctx, policiesPath, "PartialObjectMetadataList", list); err != nil {
 		return fmt.Errorf("read policies: %w", err)
+	}
+	if l.policies.rewound(list.ResourceVersion) {
+		return errRewound
 	}
 	var changed []*unstructured.Unstructured
 	for i := range list.Items {

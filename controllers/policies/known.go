@@ -88,6 +88,13 @@ func (r *reading[T]) end() bool {
 	return dropped
 }
 
+// rewound reports whether a live list is older than the one before: the API server's store was put back to an earlier
+// state, and nothing that was seen can be ordered with what is seen now.
+func (k *known[T]) rewound(version string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, k.horizon)
+	return err == nil && order < 0
+}
+
 // confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list.
 func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
 	k.horizon = version

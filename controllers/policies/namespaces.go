@@ -25,10 +25,7 @@ func (l *Loop) checkNamespace(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	if a := l.live.namespaces[name]; l.fresh(a.at) {
-		return a.err
-	}
-	if !l.fresh(l.live.everything) {
+	if !l.answered(name) {
 		l.dropStaleAnswers()
 		if len(l.live.namespaces) < manyNamespaces {
 			return l.readNamespace(ctx, name)
@@ -37,7 +34,15 @@ func (l *Loop) checkNamespace(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	if a, ok := l.live.namespaces[name]; ok {
+		return a.err
+	}
 	return l.existing(name)
+}
+
+// answered reports whether the latest live reads have an answer for the namespace that still counts.
+func (l *Loop) answered(name string) bool {
+	return l.fresh(l.live.namespaces[name].at) || l.fresh(l.live.everything)
 }
 
 func (l *Loop) dropStaleAnswers() {

@@ -44,7 +44,7 @@ func skew(date, sent, received time.Time) error {
 	behind := received.Sub(date)
 	ahead := date.Add(time.Second).Sub(sent)
 	if worst := max(behind, ahead); worst > maxSkew {
-		return fmt.Errorf("clock skew: the API server's clock may differ from ours by %s", worst.Round(100*time.Millisecond))
+		return fmt.Errorf("clock skew: the API server's clock may differ from ours by more than %s", maxSkew)
 	}
 	return nil
 }

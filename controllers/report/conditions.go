@@ -27,16 +27,19 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 			ready = part
 		}
 	}
-	for name, c := range map[string]verdictOn{
-		v1alpha1.ConditionValid: valid, v1alpha1.ConditionWatching: watching,
-		v1alpha1.ConditionEnforcing: enforcing, v1alpha1.ConditionReady: ready,
+	for _, c := range []struct {
+		name string
+		verdictOn
+	}{
+		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
+		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 	} {
 		status := metav1.ConditionFalse
 		if c.ok {
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: name, Status: status, Reason: c.reason, Message: c.message,
+			Type: c.name, Status: status, Reason: c.reason, Message: c.message,
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}

@@ -23,7 +23,8 @@ const (
 	tickEvery  = time.Second
 	countEvery = 2 * time.Second // at least, between two counts
 	writeEvery = 3 * time.Second // at least, between two writes of one policy's status
-	restFactor = 50              // counting takes at most one part in so many of a core
+	lastWithin = 25 * time.Second
+	restFactor = 50 // counting takes at most one part in so many of a core
 )
 
 // Reporter writes the status of every policy. It is the retention.Witness of what happens.
@@ -52,6 +53,8 @@ type Reporter struct {
 type State interface {
 	Kinds() []retention.KindState
 	Backlog() int
+	// Done is closed when nothing is deleted any more: the reconciler has ended.
+	Done() <-chan struct{}
 	// Doubt says why the fence stopped the latest deletion; nil when it did not.
 	Doubt() error
 }
@@ -87,14 +90,23 @@ func (r *Reporter) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			r.report(last, true)
+			r.reportLast(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C():
 			r.tick(ctx)
 		}
 	}
+}
+
+// reportLast waits for the deletions under way, so that none is missing from the counts.
+func (r *Reporter) reportLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastWithin)
+	defer cancel()
+	select {
+	case <-r.State.Done():
+	case <-ctx.Done():
+	}
+	r.report(ctx, true)
 }
 
 func (r *Reporter) tick(ctx context.Context) {

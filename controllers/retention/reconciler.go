@@ -21,6 +21,7 @@ type Reconciler struct {
 	Options
 	pace *rate.Limiter
 	wake chan struct{}
+	done chan struct{}
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start; what feeds live in
@@ -87,6 +88,7 @@ func New(o Options) *Reconciler {
 		Options: o,
 		pace:    pace,
 		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
 		book:    &policy.Book{},
 		kinds:   map[schema.GroupKind]*watched{},
 	}
@@ -94,11 +96,15 @@ func New(o Options) *Reconciler {
 
 // Start runs until ctx ends, then lets the deletions under way finish.
 func (r *Reconciler) Start(ctx context.Context) error {
+	defer close(r.done)
 	r.begin(ctx)
 	r.tick(ctx)
 	r.feeds.Wait()
 	return nil
 }
+
+// Done is closed when Start has returned: nothing is deleted any more.
+func (r *Reconciler) Done() <-chan struct{} { return r.done }
 
 // NeedLeaderElection says that only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }

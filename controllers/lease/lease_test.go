@@ -1,0 +1,106 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/lease"
+)
+
+// margin is how long a renewal counts in these tests.
+const margin = 10 * time.Second
+
+// lock is a lock whose writes end as the test says, after a time.
+type lock struct {
+	resourcelock.Interface
+	clock *clocktesting.FakeClock
+	err   error
+	takes time.Duration
+}
+
+func (l *lock) Identity() string { return "me" }
+
+func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.clock.Step(l.takes)
+	return l.err
+}
+
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.Create(ctx, r)
+}
+
+// step is a write of the lock, or time that passes.
+type step struct {
+	create, update string // the holder written
+	fails          bool
+	takes          time.Duration
+	passes         time.Duration
+}
+
+func TestCheck(t *testing.T) {
+	tests := map[string]struct {
+		steps []step
+		want  bool
+	}{
+		"never the leader":                       {nil, false},
+		"created":                                {[]step{{create: "me"}}, true},
+		"taken over":                             {[]step{{update: "me"}}, true},
+		"not created":                            {[]step{{create: "me", fails: true}}, false},
+		"not taken over":                         {[]step{{update: "me", fails: true}}, false},
+		"up to the margin":                       {[]step{{update: "me"}, {passes: margin}}, true},
+		"a nanosecond after the margin":          {[]step{{update: "me"}, {passes: margin + 1}}, false},
+		"renewed in time":                        {[]step{{update: "me"}, {passes: 6 * time.Second}, {update: "me"}, {passes: 6 * time.Second}}, true},
+		"renewed late":                           {[]step{{update: "me"}, {passes: time.Hour}, {update: "me"}}, true},
+		"a renewal that failed":                  {[]step{{update: "me"}, {passes: 6 * time.Second}, {update: "me", fails: true}, {passes: 6 * time.Second}}, false},
+		"a renewal counts from when it was sent": {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6*time.Second + 1}}, false},
+		"a slow renewal within the margin":       {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6 * time.Second}}, true},
+		"given up":                               {[]step{{update: "me"}, {update: ""}}, false},
+		"given up in vain":                       {[]step{{update: "me"}, {update: "", fails: true}}, true},
+		"given up and won again":                 {[]step{{update: "me"}, {update: ""}, {update: "me"}}, true},
+		"another's":                              {[]step{{update: "me"}, {update: "you"}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+			inner := &lock{clock: clock}
+			l := lease.Watch(inner, clock, margin)
+			for _, s := range test.steps {
+				play(t, l, inner, s)
+			}
+			if err := l.Check(); (err == nil) != test.want {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, l *lease.Lock, inner *lock, s step) {
+	t.Helper()
+	if s.passes > 0 {
+		inner.clock.Step(s.passes)
+		return
+	}
+	inner.err, inner.takes = nil, s.takes
+	if s.fails {
+		inner.err = errors.New("no answer")
+	}
+	write, holder := l.Update, s.update
+	if s.create != "" {
+		write, holder = l.Create, s.create
+	}
+	if err := write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder}); !errors.Is(err, inner.err) {
+		t.Errorf("error %v, want %v", err, inner.err)
+	}
+}
+
+func TestWithoutAnElectionLeadershipIsCertain(t *testing.T) {
+	var l *lease.Lock
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,193 @@
+package objects_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
+	"creationTimestamp":"2026-03-01T12:00:00Z","annotations":{"a":"b"}},"status":{"succeeded":1}}`
+
+// pod is a Pod whose metadata has more.
+func pod(metadata string) string {
+	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"team-a","uid":"uid-1","resourceVersion":"17","creationTimestamp":"2026-03-01T12:00:00Z"` + metadata + `}}`
+}
+
+func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) objects.Decoder {
+	t.Helper()
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	t.Cleanup(e.Close)
+	d := objects.NewDecoder(kind, e)
+	for _, expression := range expressions {
+		d = objects.NewDecoder(kind, e, append(d.Rules(), compile(t, c, kind, eligible(expression)))...)
+	}
+	return d
+}
+
+func TestDecodeAnObject(t *testing.T) {
+	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
+	row, _, err := d.Object(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject)
+	expect(t, "facts", 2, len(row.Facts))
+	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts[0])
+	if err := row.Facts[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
+		t.Errorf("error of the second rule: %v", err)
+	}
+}
+
+func TestDecodeFlags(t *testing.T) {
+	tests := map[string]struct {
+		metadata string
+		want     policy.Flags
+	}{
+		"none":            {``, 0},
+		"held":            {`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, policy.IsHeld},
+		"held no more":    {`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, 0},
+		"terminating":     {`,"deletionTimestamp":"2026-03-01T12:00:00Z"`, policy.IsTerminating},
+		"not counted yet": {`,"finalizers":["batch.kubernetes.io/job-tracking"]`, policy.IsUncounted},
+		"all of them": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset.x-k8s.io/hold":""}`,
+			policy.IsHeld | policy.IsTerminating | policy.IsUncounted},
+	}
+	for name, test := range tests {
+		for _, as := range []string{"as a Pod", "as metadata alone"} {
+			t.Run(name+" "+as, func(t *testing.T) {
+				text := pod(test.metadata)
+				if as != "as a Pod" {
+					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
+				}
+				row, _, err := decoder(t, pods, "true").Object(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				expect(t, "flags", test.want, row.Flags)
+			})
+		}
+	}
+}
+
+func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
+	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
+	row, _, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "eligible", true, row.Facts[0].Eligible)
+}
+
+func TestBallastIsDropped(t *testing.T) {
+	d := decoder(t, jobs, "has(object.metadata.managedFields)", "'kubectl.kubernetes.io/last-applied-configuration' in object.metadata.annotations",
+		"object.metadata.annotations.a == 'b'")
+	row, _, err := d.Object(strings.Replace(job, `"a":"b"}`, `"a":"b","kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{"manager":"x"}]`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, what := range []string{"managedFields", "the last applied configuration", "another annotation"} {
+		expect(t, what, i == 2, row.Facts[i].Eligible)
+	}
+}
+
+func TestDecodeWhatIsNoSubject(t *testing.T) {
+	tests := map[string]struct {
+		kind     schema.GroupVersionKind
+		text     string
+		isRow    bool
+		version  string
+		bookmark bool // the end of the initial events
+	}{
+		"a bookmark": {jobs, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"42","creationTimestamp":null}}`, false, "42", false},
+		"the end of the initial events": {jobs,
+			`{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"43","annotations":{"k8s.io/initial-events-end":"true"}}}`, false, "43", true},
+		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false, "17", false},
+		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true, "17", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			row, rest, err := decoder(t, test.kind, "true").Object(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "is a row", test.isRow, row != nil)
+			accessor, err := meta.Accessor(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "version", test.version, accessor.GetResourceVersion())
+			expect(t, "ends the initial events", test.bookmark, accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true")
+		})
+	}
+}
+
+func TestDecodeAStatus(t *testing.T) {
+	_, rest, err := decoder(t, jobs).Object(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+	status, ok := rest.(*metav1.Status)
+	if err != nil || !ok {
+		t.Fatalf("%T, error %v", rest, err)
+	}
+	expect(t, "code", 410, status.Code)
+}
+
+func TestDecodeFails(t *testing.T) {
+	for name, text := range map[string]string{
+		"not JSON":              `{`,
+		"not an object":         `[]`,
+		"no name":               `{"metadata":{"uid":"x"}}`,
+		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row, _, err := decoder(t, jobs, "true").Object(text); err == nil {
+				t.Errorf("decoded %v", row)
+			}
+		})
+	}
+}
+
+func TestDecodeAPage(t *testing.T) {
+	d := decoder(t, pods, "true")
+	names, next, err := d.Page(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"more"},"items":[` +
+		pod("") + `,` + pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`) + `,` + strings.Replace(pod(""), "web-0", "web-1", 1) + `]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "names", []string{"web-0", "web-1"}, names)
+	expect(t, "next", "more", next)
+	for name, page := range map[string]string{"not JSON": `{`, "an item that cannot be read": `{"items":[{"metadata":{"uid":"x"}}]}`} {
+		if _, _, err := d.Page(page); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestMetadataOnly(t *testing.T) {
+	c := newCompiler(t)
+	reads := func(expression string) bool { return objects.MetadataOnly(compile(t, c, jobs, eligible(expression))) }
+	expect(t, "labels", true, reads("'x' in object.metadata.labels"))
+	expect(t, "status", false, reads("object.status.succeeded == 1"))
+	expect(t, "both rules", false, objects.MetadataOnly(compile(t, c, jobs), compile(t, c, jobs, eligible("finished(object)"))))
+}
+
+func TestTheSameErrorIsHeldOnce(t *testing.T) {
+	d := decoder(t, jobs, "object.status.failed == 1")
+	var rows []*index.Row
+	for range 2 {
+		row, _, err := d.Object(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	if rows[0].Facts[0].Err != rows[1].Facts[0].Err {
+		t.Error("two errors that say the same")
+	}
+}

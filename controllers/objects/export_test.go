@@ -1,0 +1,58 @@
+package objects
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// OutcomeOf is what an answer to a DELETE means.
+var OutcomeOf = outcomeOf
+
+// TroubleOf is what a failed list or watch means to people.
+var TroubleOf = troubleOf
+
+// PageSize is how many objects one page of a list has.
+const PageSize = pageSize
+
+// Decoder decodes objects of a kind into facts for the tests.
+type Decoder struct{ *decoder }
+
+// NewDecoder makes one.
+func NewDecoder(kind schema.GroupVersionKind, e *engine.Evaluator, rules ...*engine.Rule) Decoder {
+	return Decoder{&decoder{kind: kind, rules: rules, evaluator: e}}
+}
+
+// Rules are those it evaluates.
+func (d Decoder) Rules() []*engine.Rule { return d.rules }
+
+// Object decodes one object: its row, nil for none, and the rest of what a watch needs.
+func (d Decoder) Object(data string) (row *index.Row, rest runtime.Object, err error) {
+	o, _, err := d.Decode([]byte(data), nil, nil)
+	if seen, ok := o.(*observation); ok && seen != nil {
+		return seen.row, o, err
+	}
+	return nil, o, err
+}
+
+// Page decodes a page: the names of its rows, and where it goes on.
+func (d Decoder) Page(data string) (names []string, next string, err error) {
+	list, err := d.decodePage([]byte(data))
+	if err != nil {
+		return nil, "", err
+	}
+	for _, o := range list.Items {
+		if row := o.(*observation).row; row != nil {
+			names = append(names, row.Name)
+		}
+	}
+	return names, list.Continue, nil
+}
+
+// MetadataOnly reports whether a source of these rules watches no more than metadata.
+func MetadataOnly(rules ...*engine.Rule) bool { return (&source{rules: rules}).metadataOnly() }
+
+var _ retention.Source = (*source)(nil)

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// View is a view for the tests.
+type View struct {
+	Edition  policies.Edition
+	Kinds    []retention.KindState
+	Warnings func(string) []policy.Problem
+	Doubt    error
+	Deleted  map[string]int64
+	Before   v1alpha1.RetentionPolicyStatus
+	Now      time.Time
+}
+
+// Status is the status of a policy in this view.
+func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
+	tallies := policy.NewTallies(v.Now)
+	for _, k := range v.Kinds {
+		k.Index.Scan(tallies.Add)
+	}
+	made := newView(v.Edition, v.Kinds, tallies, v.Now)
+	made.warnings, made.doubt = v.Warnings, v.Doubt
+	return made.status(p, v.Deleted, v.Before)
+}
+
+// PerObjectAtATick is how many Events about single objects a tick writes.
+const PerObjectAtATick = perObjectAtATick

@@ -1,0 +1,269 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/report"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var noStatus v1alpha1.RetentionPolicyStatus
+
+// listed is a world with an enforced policy and a listed kind.
+func listed(rows ...*index.Row) func(w *world) {
+	return func(w *world) {
+		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
+		w.kinds = []retention.KindState{kindOf(e, w.began, rows...)}
+	}
+}
+
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(10 * time.Second)
+		expect(t, "writes", 1, len(w.written()))
+		counted := w.counted
+		w.after(time.Hour)
+		expect(t, "writes", 1, len(w.written()))
+		expect(t, "counts", counted, w.counted)
+	})
+}
+
+func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		for i := range 600 {
+			w.after(100 * time.Millisecond)
+			w.kinds[0].Index.Apply(index.Listing{ID: 1}, row(fmt.Sprint("x", i), w.began), time.Now())
+		}
+		writes := w.written()
+		if len(writes) < 12 || len(writes) > 21 {
+			t.Errorf("%d writes in a minute of changes", len(writes))
+		}
+		for i := 1; i < len(writes); i++ {
+			if writes[i]-writes[i-1] < 3*time.Second {
+				t.Errorf("writes at %s and %s", writes[i-1], writes[i])
+			}
+		}
+		w.after(10 * time.Second)
+		expect(t, "matched when all is quiet", 600, w.status().Matched)
+	})
+}
+
+func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
+		w.after(5 * time.Second)
+		expect(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		w.after(time.Hour)
+		expect(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		writes := len(w.written())
+		w.after(5 * time.Hour)
+		expect(t, "writes after that", writes, len(w.written()))
+	})
+}
+
+func TestWhatStandsInTheWayIsTold(t *testing.T) {
+	tests := map[string]struct {
+		change    func(w *world)
+		condition string
+		want      string
+	}{
+		"doubt":                      {func(w *world) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
+		"a kind that is lost":        {func(w *world) { w.kinds[0].Lost = &retention.Trouble{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
+		"no right to delete":         {func(w *world) { w.kinds[0].Undeletable = &retention.Trouble{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
+		"a kind that is not watched": {func(w *world) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, listed(), func(t *testing.T, w *world) {
+				w.after(time.Minute)
+				before := w.kinds[0]
+				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
+				w.after(10 * time.Second)
+				expect(t, "condition", test.want, condition(w.status(), test.condition))
+				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
+				w.after(10 * time.Second)
+				expect(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+			})
+		})
+	}
+}
+
+func TestAnEditionIsReportedSoon(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		p := policyOf(v1alpha1.Suspended, rule("a"))
+		p.Generation = 4
+		w.Use(editionOf(p))
+		w.after(4 * time.Second)
+		expect(t, "generation", 4, w.status().ObservedGeneration)
+		expect(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
+	})
+}
+
+// deletedBefore is a status that says what was deleted before.
+func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
+	return v1alpha1.RetentionPolicyStatus{Deleted: n, Rules: []v1alpha1.RuleStatus{{Name: "a", Deleted: n}}}
+}
+
+func TestDeletedCountsGoOn(t *testing.T) {
+	a := rule("a")
+	tests := map[string]struct {
+		happens func(w *world)
+		want    int64
+	}{
+		"nothing":                          {func(*world) {}, 10},
+		"deletions":                        {func(w *world) { w.after(5 * time.Second); w.removed(3, a) }, 13},
+		"deletions before the first count": {func(w *world) { w.removed(3, a) }, 13},
+		"deletions before and after":       {func(w *world) { w.removed(3, a); w.after(5 * time.Second); w.removed(4, a) }, 17},
+		"writes that fail": {func(w *world) {
+			w.removed(3, a)
+			w.after(5 * time.Second)
+			w.set(func() { w.fail = errors.New("no answer") })
+			w.removed(4, a)
+			w.after(time.Minute)
+			w.removed(5, a)
+			w.after(time.Minute)
+			w.set(func() { w.fail = nil })
+		}, 22},
+		"a restart": {func(w *world) {
+			w.removed(3, a)
+			w.after(5 * time.Second)
+			w.stop()
+			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+			*w.Reporter = report.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w}
+			w.Use(e)
+			w.removed(2, a)
+			w.start()
+			w.removed(2, a)
+		}, 17},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *world) {
+				test.happens(w)
+				w.after(time.Minute)
+				expect(t, "deleted", test.want, w.status().Deleted)
+				expect(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
+			})
+		})
+	}
+}
+
+func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(4 * time.Second)
+		w.removed(3, rule("a"))
+		w.stop()
+		expect(t, "deleted", 3, w.status().Deleted)
+	})
+}
+
+func TestANamesakeBeginsAtNothing(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.removed(3, rule("a"))
+		w.after(10 * time.Second)
+		expect(t, "deleted", 3, w.status().Deleted)
+		namesake := policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) { r.PolicyUID = "uid-2" }))
+		namesake.UID = types.UID("uid-2")
+		w.create(namesake, noStatus)
+		w.after(10 * time.Second)
+		expect(t, "deleted by the namesake", 0, w.status().Deleted)
+		w.removed(2, namesake.Rules[0])
+		w.after(10 * time.Second)
+		expect(t, "deleted by the namesake then", 2, w.status().Deleted)
+	})
+}
+
+func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
+	tests := map[string]func(w *world){
+		"gone":                func(w *world) { delete(w.server, "p") },
+		"followed by another": func(w *world) { w.server["p"].UID = "another" },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, listed(), func(t *testing.T, w *world) {
+				w.set(func() { change(w) })
+				w.after(10 * time.Second)
+				w.removed(1, rule("a"))
+				w.after(10 * time.Second)
+				expect(t, "writes", 0, len(w.written()))
+			})
+		})
+	}
+}
+
+func TestAFailedWriteIsTriedAgain(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.set(func() { w.fail = errors.New("no answer") })
+		w.after(time.Minute)
+		w.set(func() { w.fail = nil })
+		w.after(5 * time.Second)
+		expect(t, "writes", 1, len(w.written()))
+	})
+}
+
+func TestEventsAreSummedUp(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		for range 100 {
+			w.removed(10, rule("a"))
+			w.after(100 * time.Millisecond)
+		}
+		w.removed(1, rule("b"))
+		w.after(20 * time.Second)
+		expect(t, "events", []string{
+			"15s ClusterRetentionPolicy/p Normal Deleted: rule a deleted 1000 Job in 15s",
+			"25s ClusterRetentionPolicy/p Normal Deleted: rule b deleted 1 Job in 15s",
+		}, w.events())
+	})
+}
+
+func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		perObject := rule("a", func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject })
+		w.removed(2, perObject)
+		w.after(time.Second)
+		due := w.began.UTC().Format(time.RFC3339)
+		expect(t, "events", []string{
+			"1s Job/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
+			"1s Job/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
+		}, w.events())
+		w.removed(5_000, perObject)
+		w.after(10 * time.Second)
+		expect(t, "events of a burst", 2+report.PerObjectAtATick, len(w.events()))
+		w.after(10 * time.Second)
+		told := w.events()
+		if last := told[len(told)-1]; !strings.Contains(last, "deleted 5002 Job") {
+			t.Errorf("last event %q", last)
+		}
+	})
+}
+
+func TestNamesAreNoFormats(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.removed(1, rule("100%d"))
+		w.after(20 * time.Second)
+		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "rule 100%d deleted") {
+			t.Errorf("events %v", told)
+		}
+	})
+}
+
+func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.Changed()
+		w.Attempted(retention.Busy)
+		w.after(time.Minute)
+		expect(t, "writes", 0, len(w.written()))
+		expect(t, "leader only", true, w.NeedLeaderElection())
+	})
+}

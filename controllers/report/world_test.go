@@ -1,0 +1,286 @@
+package report_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/report"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// rule is an enforced rule about Jobs with a TTL of an hour.
+func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+// policyOf is policy p with these rules.
+func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
+	p := &policy.Policy{Name: "p", UID: "uid-p", Generation: 3, Mode: mode, Namespaces: labels.Everything(), Rules: rules}
+	for i, r := range rules {
+		r.Mode, r.Index = mode, i
+	}
+	return p
+}
+
+func editionOf(p ...*policy.Policy) policies.Edition {
+	known := map[string]labels.Set{"team-a": nil}
+	return policies.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
+}
+
+// row is a Job of team-a with facts for so many columns.
+func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
+	if facts == nil {
+		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
+	}
+	return &index.Row{
+		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
+		Facts:   facts,
+	}
+}
+
+// kindOf is a listed kind.
+func kindOf(e policies.Edition, now time.Time, rows ...*index.Row) retention.KindState {
+	x := index.New(jobs.GroupKind(), func() {})
+	x.SetBook(e.Book, now)
+	listing := index.Listing{ID: 1}
+	for _, r := range e.Book.Rules(jobs.GroupKind()) {
+		listing.Columns = append(listing.Columns, r.Key)
+	}
+	x.Replace(listing, rows, now)
+	return retention.KindState{Index: x, Kind: jobs}
+}
+
+// world is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
+type world struct {
+	*report.Reporter
+	client.Client // the server; only Status is called
+	t             *testing.T
+	began         time.Time
+	cancel        context.CancelFunc
+	stopped       chan struct{}
+
+	mu      sync.Mutex
+	kinds   []retention.KindState
+	doubt   error
+	server  map[string]*v1alpha1.ClusterRetentionPolicy
+	fail    error
+	writes  []time.Duration // when a status was written
+	told    []string        // Events
+	counted int
+}
+
+// inBubble runs a test with a Reporter that has begun.
+func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}}
+		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w}
+		if arrange != nil {
+			arrange(w)
+		}
+		w.start()
+		test(t, w)
+		w.stop()
+	})
+}
+
+func (w *world) start() {
+	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), logr.Discard()))
+	w.cancel, w.stopped = cancel, make(chan struct{})
+	go func() {
+		defer close(w.stopped)
+		if err := w.Start(ctx); err != nil {
+			w.t.Error(err)
+		}
+	}()
+	synctest.Wait()
+}
+
+func (w *world) stop() {
+	w.cancel()
+	<-w.stopped
+}
+
+// create puts a policy with a status on the server, and in force.
+func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) policies.Edition {
+	e := editionOf(p)
+	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
+	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
+	w.set(func() { w.server[p.Name] = known })
+	w.Use(e)
+	return e
+}
+
+// Kinds implements report.State.
+func (w *world) Kinds() []retention.KindState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kinds
+}
+
+// Backlog implements report.State; it is asked once for each count.
+func (w *world) Backlog() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counted++
+	return 0
+}
+
+// Doubt implements report.State.
+// Done is closed: nothing is deleted in these tests.
+func (w *world) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (w *world) Doubt() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.doubt
+}
+
+// Get implements client.Reader.
+func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known := w.server[key.Name]
+	if known == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	known.DeepCopyInto(into.(*v1alpha1.ClusterRetentionPolicy))
+	return nil
+}
+
+// Status implements client.Client.
+func (w *world) Status() client.SubResourceWriter { return statuses{world: w} }
+
+type statuses struct {
+	client.SubResourceWriter
+	world *world
+}
+
+// Patch implements client.SubResourceWriter, for applies.
+func (s statuses) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	w := s.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fail != nil {
+		return w.fail
+	}
+	data, err := patch.Data(object)
+	if err != nil || patch.Type() != types.ApplyPatchType {
+		w.t.Errorf("patch of type %s: %v", patch.Type(), err)
+	}
+	applied := &v1alpha1.ClusterRetentionPolicy{}
+	if err := json.Unmarshal(data, applied); err != nil {
+		w.t.Error(err)
+	}
+	known := w.server[object.GetName()]
+	if known == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, object.GetName())
+	}
+	if known.UID != applied.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("another UID"))
+	}
+	known.Status = applied.Status
+	w.writes = append(w.writes, time.Since(w.began))
+	return nil
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	about := regarding.(*corev1.ObjectReference)
+	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, about.Name, kind, reason) + fmt.Sprintf(note, args...)
+	if by, ok := related.(*corev1.ObjectReference); ok && by != nil {
+		said += " by " + by.Name
+	}
+	w.told = append(w.told, said)
+}
+
+// after lets time pass and everything happen that it brings.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// status is what the server has.
+func (w *world) status() v1alpha1.RetentionPolicyStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return *w.server["p"].Status.DeepCopy()
+}
+
+func (w *world) written() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]time.Duration{}, w.writes...)
+}
+
+func (w *world) events() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.told...)
+}
+
+// removed tells the Reporter of removals.
+func (w *world) removed(times int, r *policy.Rule) {
+	for i := range times {
+		w.Removed(retention.Removal{
+			Kind: jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
+		})
+	}
+}
+
+// condition is one condition of a status: STATUS REASON.
+func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -65,31 +64,38 @@ type decoder struct {
 
 	mu        sync.Mutex // an ending watch and the next listing may overlap
 	evaluator *engine.Evaluator
+	json      *engine.Decoder
+}
+
+func newDecoder(kind schema.GroupVersionKind, rules []*engine.Rule, e *engine.Evaluator) *decoder {
+	return &decoder{kind: kind, rules: rules, evaluator: e, json: engine.NewDecoder(rules...)}
 }
 
 // Decode implements runtime.Decoder.
 func (d *decoder) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	var object map[string]any
-	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	object, err := d.json.Decode(data)
+	if err != nil {
 		return nil, nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	if object["kind"] == "Status" && object["apiVersion"] == "v1" {
+	meta, _ := object["metadata"].(map[string]any)
+	switch {
+	case object["kind"] == "Status" && object["apiVersion"] == "v1":
 		status := &metav1.Status{}
 		return status, nil, json.Unmarshal(data, status)
+	case text(meta, "uid") == "":
+		bookmark, err := bookmarkOf(data)
+		return bookmark, nil, err
 	}
-	o, err := d.observe(object)
+	o, err := d.observe(object, meta)
 	return o, nil, err
 }
 
-func (d *decoder) observe(object map[string]any) (*observation, error) {
-	meta, _ := object["metadata"].(map[string]any)
-	if text(meta, "uid") == "" {
-		return bookmarkOf(meta), nil
-	}
+func (d *decoder) observe(object, meta map[string]any) (*observation, error) {
 	if d.kind.Group == "" && d.kind.Kind == "Pod" && isMirror(meta) {
 		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
 	}
-	dropBallast(meta)
 	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	subject, err := engine.SubjectOf(object)
@@ -97,8 +103,6 @@ func (d *decoder) observe(object map[string]any) (*observation, error) {
 		return nil, err
 	}
 	row := &index.Row{Subject: subject, Facts: make([]policy.Facts, len(d.rules))}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for i, rule := range d.rules {
 		row.Facts[i] = d.evaluator.Facts(rule, object)
 	}
@@ -106,14 +110,10 @@ func (d *decoder) observe(object map[string]any) (*observation, error) {
 }
 
 // bookmarkOf reads what a watch needs of an event without an object.
-func bookmarkOf(meta map[string]any) *observation {
-	b := &metav1.ObjectMeta{Annotations: map[string]string{}}
-	b.ResourceVersion = text(meta, "resourceVersion")
-	annotations, _ := meta["annotations"].(map[string]any)
-	for key, value := range annotations {
-		b.Annotations[key], _ = value.(string)
-	}
-	return &observation{bookmark: b}
+func bookmarkOf(data []byte) (*observation, error) {
+	o := &metav1.PartialObjectMetadata{}
+	err := json.Unmarshal(data, o)
+	return &observation{bookmark: &o.ObjectMeta}, err
 }
 
 // isMirror reports whether a Pod only mirrors one that a kubelet runs from a file: deleting it deletes nothing.
@@ -126,15 +126,6 @@ func isMirror(meta map[string]any) bool {
 func text(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
-}
-
-// dropBallast removes what no rule may read: managedFields, and kubectl's copy of the whole object, which of a Secret
-// carries its data.
-func dropBallast(meta map[string]any) {
-	delete(meta, "managedFields")
-	if annotations, ok := meta["annotations"].(map[string]any); ok {
-		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	}
 }
 
 // page is one page of a list, its items raw.

@@ -23,7 +23,7 @@ type Decoder struct{ *decoder }
 
 // NewDecoder makes one.
 func NewDecoder(kind schema.GroupVersionKind, e *engine.Evaluator, rules ...*engine.Rule) Decoder {
-	return Decoder{&decoder{kind: kind, rules: rules, evaluator: e}}
+	return Decoder{newDecoder(kind, rules, e)}
 }
 
 // Rules are those it evaluates.

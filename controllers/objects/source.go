@@ -33,7 +33,7 @@ type source struct {
 }
 
 func (s *source) decoder(e *engine.Evaluator) *decoder {
-	return &decoder{kind: s.kind, rules: s.rules, evaluator: e}
+	return newDecoder(s.kind, s.rules, e)
 }
 
 // Run implements retention.Source.

@@ -94,6 +94,7 @@ type world struct {
 	server  map[string]*v1alpha1.ClusterRetentionPolicy
 	fail    error
 	writes  []time.Duration // when a status was written
+	patches int             // also those that failed
 	told    []string        // Events
 	counted int
 }
@@ -155,13 +156,6 @@ func (w *world) Backlog() int {
 }
 
 // Doubt implements report.State.
-// Done is closed: nothing is deleted in these tests.
-func (w *world) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}
-
 func (w *world) Doubt() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,6 +187,7 @@ func (s statuses) Patch(_ context.Context, object client.Object, patch client.Pa
 	w := s.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.patches++
 	if w.fail != nil {
 		return w.fail
 	}

@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -270,12 +271,18 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 
 func TestAPolicyThatComesBackAfterItsKindWasDropped(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		for range 3 {
+		w.use(rule("a"))
+		w.use()
+		before := runtime.NumGoroutine()
+		for range 20 {
 			w.use(rule("a"))
 			w.use()
 		}
+		if more := runtime.NumGoroutine() - before; more > 5 {
+			t.Errorf("%d goroutines are left of kinds that were dropped", more)
+		}
 		w.use(rule("a"))
-		w.source(3).list(row("x", w.began))
+		w.source(21).list(row("x", w.began))
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})

@@ -46,6 +46,41 @@ func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 	})
 }
 
+// TestAClockThatIsSet: what counts is what the clock says when the subject goes.
+func TestAClockThatIsSet(t *testing.T) {
+	tests := map[string]struct {
+		set  time.Duration
+		want time.Duration // when it goes, by the time that has passed
+	}{
+		"back, between the schedule and the deletion": {-10 * time.Minute, 70 * time.Minute},
+		"not at all": {0, 60 * time.Minute},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() { w.check = func(string) error { w.clock.set(test.set); return nil } })
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.after(test.want - 1)
+				expect(t, "removed early", none, w.removed())
+				w.after(1)
+				expect(t, "removed", []string{"x"}, w.removed())
+			})
+		})
+	}
+}
+
+func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.after(30*time.Second + 1)
+		w.clock.set(5 * time.Hour)
+		w.after(time.Minute)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
 func TestATTLEditCountsAtOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.use(rule("a"))
@@ -318,6 +353,8 @@ func TestGoneIsNotWitnessedNorTriedAgain(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began))
 		w.after(10 * time.Hour)
+		w.use(rule("a", ttl(time.Minute))) // everything is judged again
+		w.after(time.Minute)
 		expect(t, "attempts", []string{"x@1"}, w.attempted())
 		expect(t, "happened", nil, w.happened())
 	})

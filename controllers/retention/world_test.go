@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +106,7 @@ func (s *source) list(rows ...*index.Row) { s.sink.Replace(rows) }
 type world struct {
 	*retention.Reconciler
 	t       *testing.T
+	clock   wallClock
 	began   time.Time
 	cancel  context.CancelFunc
 	stopped chan struct{} // closed when Start has returned
@@ -118,12 +120,22 @@ type world struct {
 	checks   int
 }
 
+// wallClock is the clock of the bubble, and may be set.
+type wallClock struct {
+	clock.RealClock
+	ahead atomic.Int64 // nanoseconds
+}
+
+func (c *wallClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
 // inBubble runs a test with a started world, and checks that it ends.
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, began: time.Now(), stopped: make(chan struct{})}
 		options.Sources, options.Remover, options.Fence, options.Witness = w, w, w, w
-		options.Clock = clock.RealClock{}
+		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 		w.cancel = cancel
@@ -182,6 +194,9 @@ func (w *world) Remove(ctx context.Context, kind schema.GroupVersionKind, warran
 	if outcome != nil {
 		o = outcome(warrant)
 	}
+	if ctx.Err() != nil {
+		w.t.Errorf("cut off: %v", ctx.Err())
+	}
 	if o.Result == retention.Removed {
 		w.note("removed %s", warrant.Subject().Name)
 	}
@@ -191,8 +206,8 @@ func (w *world) Remove(ctx context.Context, kind schema.GroupVersionKind, warran
 // Removed implements retention.Witness.
 func (w *world) Removed(r retention.Removal) {
 	w.note("witnessed %s by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due.Sub(w.began))
-	if !r.At.Equal(time.Now()) {
-		w.t.Errorf("witnessed at %s, now is %s", r.At, time.Now())
+	if !r.At.Equal(w.clock.Now()) {
+		w.t.Errorf("witnessed at %s, now is %s", r.At, w.clock.Now())
 	}
 }
 

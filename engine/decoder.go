@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Decoder reads of an object's JSON what a set of rules reads, and what SubjectOf needs; everything else is skipped
+// without being looked at closely. It never reads managedFields nor kubectl's copy of the whole object. A Decoder is for
+// one goroutine at a time.
+type Decoder struct {
+	reads *reads
+	text  bytes.Buffer
+	json  *jsontext.Decoder
+}
+
+// reads says what to read of one JSON value.
+type reads struct {
+	whole bool              // everything but what is skipped
+	every *reads            // of each element of a list, and each field that is not named; nil for none
+	named map[string]*reads // of these fields
+	skip  map[string]bool   // never these fields, although the value is read whole
+	name  string            // of the field, so that decoding need not make it anew
+}
+
+// identity is what SubjectOf reads, and what tells a subject from other things that a server sends.
+var identity = []string{
+	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
+	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.finalizers.*",
+}
+
+var readAnnotations = []string{v1alpha1.HoldAnnotation, v1alpha1.MirrorPodAnnotation}
+
+// NewDecoder makes a Decoder for what the rules read.
+func NewDecoder(rules ...*Rule) *Decoder {
+	all := &fields{}
+	for _, path := range identity {
+		all.path(path)
+	}
+	for _, name := range readAnnotations {
+		all.path("metadata.annotations").at(name)
+	}
+	for _, r := range rules {
+		all.add(r.fields)
+	}
+	p := readsOf(all, "")
+	metadata := p.into("metadata")
+	metadata.skip = map[string]bool{"managedFields": true}
+	metadata.into("annotations").skip = map[string]bool{"kubectl.kubernetes.io/last-applied-configuration": true}
+	return &Decoder{reads: p}
+}
+
+func readsOf(f *fields, name string) *reads {
+	p := &reads{whole: f.whole, name: name, named: map[string]*reads{}}
+	if p.whole {
+		return p
+	}
+	every := f.below[anyField]
+	if every != nil {
+		p.every = readsOf(every, "")
+	}
+	for name, below := range f.below {
+		if name == anyField {
+			continue
+		}
+		both := &fields{}
+		both.add(below)
+		if every != nil {
+			both.add(every)
+		}
+		p.named[name] = readsOf(both, name)
+	}
+	return p
+}
+
+// into is what to read of a named field, made if the field is only read as part of the whole.
+func (p *reads) into(name string) *reads {
+	below := p.named[name]
+	if below == nil {
+		below = &reads{name: name, named: map[string]*reads{}}
+		p.named[name] = below
+	}
+	below.whole = below.whole || p.whole
+	return below
+}
+
+// of gives what to read of a field; nil when it is not read.
+func (p *reads) of(name []byte) *reads {
+	if below := p.named[string(name)]; below != nil {
+		return below
+	}
+	switch {
+	case p.skip[string(name)]:
+		return nil
+	case p.whole:
+		return everything
+	default:
+		return p.every
+	}
+}
+
+var everything = &reads{whole: true}
+
+var errNoObject = errors.New("not a JSON object")
+
+// Decode reads one object. What it gives is as if the whole had been decoded and the fields that no rule reads removed:
+// integers are int64, other numbers float64.
+func (d *Decoder) Decode(data []byte) (map[string]any, error) {
+	// Looking at the bytes without a copy is what a Buffer is for here; it never outlives the call.
+	d.text = *bytes.NewBuffer(data)
+	if d.json == nil {
+		d.json = jsontext.NewDecoder(&d.text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	} else {
+		d.json.Reset(&d.text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
+	if d.json.PeekKind() != '{' {
+		return nil, errNoObject
+	}
+	object, err := d.object(d.reads)
+	if err != nil {
+		return nil, fmt.Errorf("decode object: %w", err)
+	}
+	return object, nil
+}
+
+func (d *Decoder) value(p *reads) (any, error) {
+	switch d.json.PeekKind() {
+	case '{':
+		return d.object(p)
+	case '[':
+		return d.list(p)
+	}
+	token, err := d.json.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case '"':
+		return token.String(), nil
+	case '0':
+		return number(token.String())
+	case 't', 'f':
+		return token.Bool(), nil
+	default:
+		return nil, nil
+	}
+}
+
+// number is what Kubernetes makes of a JSON number.
+func number(text string) (any, error) {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return i, nil
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+func (d *Decoder) object(p *reads) (map[string]any, error) {
+	if _, err := d.json.ReadToken(); err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	for d.json.PeekKind() != '}' {
+		name, below, err := d.field(p)
+		if err != nil {
+			return nil, err
+		}
+		if below == nil {
+			if err := d.json.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if object[name], err = d.value(below); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.json.ReadToken()
+	return object, err
+}
+
+// field reads the name of a field and gives what to read of it; the name is empty for a field that is not read.
+func (d *Decoder) field(p *reads) (string, *reads, error) {
+	quoted, err := d.json.ReadValue()
+	if err != nil {
+		return "", nil, err
+	}
+	name := []byte(quoted[1 : len(quoted)-1])
+	if bytes.IndexByte(name, '\\') >= 0 || !utf8.Valid(name) {
+		// The only error left is text that is no UTF-8; it is mended as encoding/json does.
+		name, _ = jsontext.AppendUnquote(nil, quoted)
+	}
+	below := p.of(name)
+	switch {
+	case below == nil:
+		return "", nil, nil
+	case below.name != "":
+		return below.name, below, nil
+	default:
+		return string(name), below, nil
+	}
+}
+
+func (d *Decoder) list(p *reads) ([]any, error) {
+	if _, err := d.json.ReadToken(); err != nil {
+		return nil, err
+	}
+	below := p.every
+	switch {
+	case p.whole:
+		below = everything
+	case below == nil:
+		below = nothing
+	}
+	list := []any{}
+	for d.json.PeekKind() != ']' {
+		element, err := d.value(below)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, element)
+	}
+	_, err := d.json.ReadToken()
+	return list, err
+}
+
+var nothing = &reads{}

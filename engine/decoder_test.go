@@ -1,0 +1,163 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"7",
+"creationTimestamp":"2026-03-01T12:00:00Z","labels":{"app":"x","te\u0061m":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:x":{}}}],
+"annotations":{"sunset.x-k8s.io/hold":"true","kubectl.kubernetes.io/last-applied-configuration":"{}","other":"z"},
+"finalizers":["f1","f2"],"generation":3},"spec":{"suspend":false,"backoffLimit":6,"ratio":0.5,"big":12345678901234567890,"none":null},
+"status":{"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2026-03-01T12:10:00Z","message":"m"}],"succeeded":1}}`
+
+func ruleOf(t testing.TB, eligible, start string) *engine.Rule {
+	t.Helper()
+	c, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, problems := c.Rule(v1alpha1.Rule{Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"},
+		Eligible: eligible, StartTime: start, TTL: "1h"}, nil, "rule")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return r
+}
+
+func TestADecoderReadsWhatRulesRead(t *testing.T) {
+	identity := map[string]any{
+		"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7", "creationTimestamp": "2026-03-01T12:00:00Z",
+		"annotations": map[string]any{"sunset.x-k8s.io/hold": "true"}, "finalizers": []any{"f1", "f2"},
+	}
+	with := func(key string, value any) map[string]any {
+		m := map[string]any{key: value}
+		for k, v := range identity {
+			if _, set := m[k]; !set {
+				m[k] = v
+			}
+		}
+		return m
+	}
+	object := func(metadata map[string]any, more map[string]any) map[string]any {
+		o := map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+		for k, v := range more {
+			o[k] = v
+		}
+		return o
+	}
+	for name, test := range map[string]struct {
+		eligible string
+		want     map[string]any
+	}{
+		"nothing but who it is":   {"true", object(identity, nil)},
+		"a scalar":                {"object.spec.backoffLimit > 3", object(identity, map[string]any{"spec": map[string]any{"backoffLimit": int64(6)}})},
+		"a float":                 {"object.spec.ratio > 0.1", object(identity, map[string]any{"spec": map[string]any{"ratio": 0.5}})},
+		"beyond int64":            {"object.spec.big > 0.1", object(identity, map[string]any{"spec": map[string]any{"big": 12345678901234567890.0}})},
+		"null":                    {"object.spec.none == null", object(identity, map[string]any{"spec": map[string]any{"none": nil}})},
+		"some of each element":    {"object.status.conditions.exists(c, c.type == 'Complete')", object(identity, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete"}}}})},
+		"the length of a list":    {"object.status.conditions.size() > 0", object(identity, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True", "lastTransitionTime": "2026-03-01T12:10:00Z", "message": "m"}}}})},
+		"an escaped name":         {"object.metadata.labels.team == 'y'", object(with("labels", map[string]any{"team": "y"}), nil)},
+		"all annotations but one": {"object.metadata.annotations.size() == 2", object(with("annotations", map[string]any{"sunset.x-k8s.io/hold": "true", "other": "z"}), nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := engine.NewDecoder(ruleOf(t, test.eligible, "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADecoderOfTheWholeLeavesOutBallast(t *testing.T) {
+	var want map[string]any
+	if err := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &want); err != nil {
+		t.Fatal(err)
+	}
+	metadata := want["metadata"].(map[string]any)
+	delete(metadata, "managedFields")
+	delete(metadata["annotations"].(map[string]any), "kubectl.kubernetes.io/last-applied-configuration")
+	got, err := engine.NewDecoder(ruleOf(t, "object == object", "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestADecoderRefusesWhatIsNoObject(t *testing.T) {
+	d := engine.NewDecoder()
+	for _, text := range []string{"", "[]", "null", `"x"`, "{", `{"metadata":{"name":"a"`, `{"metadata":}`, `{"a":tru}`} {
+		if _, err := d.Decode([]byte(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+	if _, err := d.Decode([]byte(decodedJob)); err != nil {
+		t.Errorf("after failures: %v", err)
+	}
+}
+
+// FuzzDecoder compares with decoding the whole, in facts and in who the subject is.
+func FuzzDecoder(f *testing.F) {
+	f.Add([]byte(decodedJob))
+	f.Add([]byte(`{"metadata":{"name":"a","finalizers":[1,{"x":[[]]}],"annotations":{"\u0073unset.x-k8s.io/hold":null}},"status":{"conditions":{"type":1}}}`))
+	f.Add([]byte(`{"metadata":{"name":"a","deletionTimestamp":""},"kind":"Pod","apiVersion":"v1","status":[]}`))
+	rules := []*engine.Rule{
+		ruleOf(f, "finished(object)", "finishedAt(object)"),
+		ruleOf(f, "object.?status.?conditions.orValue([]).exists(c, c.?type.orValue('') == 'Complete')", "object.metadata.creationTimestamp"),
+		ruleOf(f, "object.spec.size() > 0 || has(object.metadata.labels)", "timestamp(object.status.completionTime)"),
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var whole map[string]any
+		if json.Unmarshal(data, &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts(data, &whole) != nil || whole == nil {
+			return
+		}
+		part, err := engine.NewDecoder(rules...).Decode(data)
+		if err != nil {
+			t.Fatalf("%v for what encoding/json reads", err)
+		}
+		want, wantErr := engine.SubjectOf(whole)
+		got, gotErr := engine.SubjectOf(part)
+		if (wantErr == nil) != (gotErr == nil) || (wantErr == nil && want != got) {
+			t.Errorf("subject %+v, %v; of the whole %+v, %v", got, gotErr, want, wantErr)
+		}
+		for _, r := range rules {
+			w, g := r.Facts(t.Context(), whole), r.Facts(t.Context(), part)
+			if w.Selected != g.Selected || w.Eligible != g.Eligible || !w.Start.Equal(g.Start) || w.TTL != g.TTL || (w.Err == nil) != (g.Err == nil) {
+				t.Errorf("facts %+v; of the whole %+v", g, w)
+			}
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	rule := ruleOf(b, "finished(object)", "finishedAt(object)")
+	b.Run("what the rules read", func(b *testing.B) {
+		d := engine.NewDecoder(rule)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := d.Decode([]byte(decodedJob)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("everything", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var object map[string]any
+			if err := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &object); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

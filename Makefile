@@ -1,6 +1,6 @@
 # Tools are pinned by the tool lines of go.mod and run with `go tool`; nothing else has to be installed but Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md
 TEST_FLAGS ?= -timeout 20m -p 2
 FUZZTIME ?= 30s
 
@@ -13,10 +13,11 @@ help: ## Show the targets
 ##### Code
 
 .PHONY: generate
-generate: ## Write the deepcopy functions, the CRDs and docs/cel.md anew
+generate: ## Write the deepcopy functions, the CRDs, docs/cel.md and docs/reference.md anew
 	go tool controller-gen object paths=./policy/v1alpha1
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
+	go run ./crds/reference -o docs/reference.md
 	go generate ./engine
 
 .PHONY: verify

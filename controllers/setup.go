@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,9 +40,9 @@ type Config struct {
 	Namespace  string // Sunset's own; protected, and holds the lease. Empty means "sunset-system"
 	Identity   string // of this process in leader election; unique
 	Election   Election
-	Protection policy.Protection // DefaultProtection unless flags say otherwise
+	Protection policy.Protection // DefaultProtection unless flags say otherwise; Namespace is added
 
-	MaxInFlight  int     // DELETEs under way at a time; 0 means 16
+	MaxInFlight  int     // DELETEs under way at a time, of each kind; 0 means 16
 	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
 
 	MetricsAddress string // "0" for none
@@ -110,6 +111,7 @@ func (c *Config) complete() {
 	if c.Namespace == "" {
 		c.Namespace = defaultNamespace
 	}
+	c.Protection.Namespaces = append(slices.Clone(c.Protection.Namespaces), c.Namespace)
 	for _, d := range []struct {
 		value    *time.Duration
 		standard time.Duration
@@ -139,13 +141,6 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := objects.New(objects.Options{
-		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
-		Aggregated: c.Protection.AllowKinds,
-	})
-	if err != nil {
-		return err
-	}
 	loop := &policies.Loop{
 		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, Clock: c.Clock, Leadership: lock,
 	}
@@ -159,12 +154,12 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	reporter := &report.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sunset"), Clock: c.Clock, Warnings: checker.Warnings,
 	}
-	reconciler := retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: loop, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
-		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
-	})
-	reporter.State = reconciler
 	checker.Changed = reporter.Changed
+	reconciler, err := c.reconciler(mgr, compiler, loop, reporter)
+	if err != nil {
+		return err
+	}
+	reporter.State = reconciler
 	loop.Publish = func(e policies.Edition) {
 		reconciler.Use(e.Book, e.Programs)
 		reporter.Use(e)
@@ -176,6 +171,20 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		}
 	}
 	return loop.Setup(mgr)
+}
+
+func (c *Config) reconciler(mgr manager.Manager, compiler *engine.Compiler, fence retention.Fence, told retention.Witness) (*retention.Reconciler, error) {
+	cluster, err := objects.New(objects.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
+		Aggregated: c.Protection.AllowKinds,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Fence: fence, Clock: c.Clock, Witness: metrics.Witness{Next: told},
+		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+	}), nil
 }
 
 // liveClient reads past every cache, and lets the loop see the API server's clock.
@@ -191,7 +200,7 @@ func (c *Config) checker() (*policies.Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return policies.NewChecker(d.OpenAPIV3()), nil
+	return policies.NewChecker(d.OpenAPIV3(), c.Clock), nil
 }
 
 // Run starts a manager and returns when ctx has ended and everything under way is finished.

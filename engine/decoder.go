@@ -26,7 +26,7 @@ type reads struct {
 	whole bool              // everything but what is skipped
 	every *reads            // of each element of a list, and each field that is not named; nil for none
 	named map[string]*reads // of these fields
-	skip  map[string]bool   // never these fields, although the value is read whole
+	skip  map[string]bool   // never these fields, whatever else is read
 	name  string            // of the field, so that decoding need not make it anew
 }
 
@@ -93,12 +93,13 @@ func (p *reads) into(name string) *reads {
 
 // of gives what to read of a field; nil when it is not read.
 func (p *reads) of(name []byte) *reads {
+	if p.skip[string(name)] {
+		return nil
+	}
 	if below := p.named[string(name)]; below != nil {
 		return below
 	}
 	switch {
-	case p.skip[string(name)]:
-		return nil
 	case p.whole:
 		return everything
 	default:

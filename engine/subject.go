@@ -66,3 +66,10 @@ func hasFinalizer(metadata map[string]any, name string) bool {
 	}
 	return false
 }
+
+// IsMirror reports whether an object is a Pod that only mirrors one which a kubelet runs from a file. It is no subject:
+// deleting it deletes nothing.
+func IsMirror(object map[string]any) bool {
+	_, mirror := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.MirrorPodAnnotation]
+	return mirror && isPod(object)
+}

@@ -57,7 +57,7 @@ func NewBook(policies []*Policy, namespaces map[string]labels.Set, protection Pr
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
 			if r.Kind.Kind != "" {
-				b.kinds[r.Kind.GroupKind()] = append(b.kinds[r.Kind.GroupKind()], rulePolicy{r, p})
+				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{r, p})
 			}
 		}
 	}
@@ -73,8 +73,8 @@ func (b *Book) agreeOnVersions() {
 	claims := map[schema.GroupKind]*Rule{}
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
-			if first := claims[r.Kind.GroupKind()]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
-				claims[r.Kind.GroupKind()] = r
+			if first := claims[StoredAs(r.Kind)]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
+				claims[StoredAs(r.Kind)] = r
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Rule) claimsBefore(o *Rule) bool {
 func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 	agreed := p
 	for i, r := range p.Rules {
-		claim := claims[r.Kind.GroupKind()]
+		claim := claims[StoredAs(r.Kind)]
 		if claim == nil || claim.Kind == r.Kind {
 			continue
 		}
@@ -118,6 +118,15 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 		agreed.Problems = append(slices.Clone(agreed.Problems), problem)
 	}
 	return agreed
+}
+
+// StoredAs is the kind under which the API server stores what it serves under several: rules about any of them are
+// rules about the same objects.
+func StoredAs(kind schema.GroupVersionKind) schema.GroupKind {
+	if kind.Group == "events.k8s.io" && kind.Kind == "Event" {
+		return schema.GroupKind{Kind: "Event"}
+	}
+	return kind.GroupKind()
 }
 
 // Policies are all policies, by name.

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Ruling is one rule with what it says about one subject.
 type Ruling struct {
@@ -161,24 +164,5 @@ func earlierReason(a, b voice) voice {
 	return a
 }
 
-// rank orders the reasons that rules give; what comes before Waiting keeps.
-func rank(r Reason) int {
-	switch r {
-	case EvaluationFailed:
-		return 1
-	case RuleInvalid:
-		return 2
-	case Stale:
-		return 3
-	case IsSuspended:
-		return 4
-	case NeverDue:
-		return 5
-	case Waiting:
-		return 6
-	case NoStartTime:
-		return 7
-	default:
-		return 8
-	}
-}
+// rank orders the reasons that rules give; what comes before Waiting keeps, and so does a reason that has no place.
+func rank(r Reason) int { return slices.Index(order, r) }

@@ -46,5 +46,7 @@ func (p Protection) Kind(kind schema.GroupKind) bool {
 	return slices.Contains(protectedGroups, kind.Group) || slices.Contains(protectedKinds, kind)
 }
 
-// Namespace reports whether everything in the namespace is left alone.
-func (p Protection) Namespace(name string) bool { return slices.Contains(p.Namespaces, name) }
+// Namespace reports whether everything in the namespace is left alone. "", of cluster-scoped objects, is none.
+func (p Protection) Namespace(name string) bool {
+	return name != "" && slices.Contains(p.Namespaces, name)
+}

@@ -94,7 +94,7 @@ func (t *Tallies) addPolicy(name string, s Subject, rulings []Ruling, all voices
 	tally := t.policy(name)
 	verdict := all.verdict(s, t.now)
 	for i := range rulings {
-		if r := &rulings[i]; r.Known && r.Facts.Selected {
+		if r := &rulings[i]; r.Facts.Selected {
 			t.addRule(tally, s, r, verdict)
 		}
 	}
@@ -153,7 +153,7 @@ func (t *Tallies) due(c *Count, due time.Time) {
 
 // note counts what one rule says about one subject.
 func (c *Count) note(s Subject, r *Ruling) {
-	if !r.Known || !r.Facts.Selected {
+	if !r.Facts.Selected {
 		return
 	}
 	c.Matched++

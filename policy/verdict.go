@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +42,15 @@ const (
 	// IsDryRun is reported where only a dry run finds a subject due.
 	IsDryRun Reason = "DryRun"
 )
+
+// order is in which order the first reason that applies is reported.
+var order = []Reason{
+	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, Stale, IsSuspended, NeverDue, Waiting, Expired,
+	NoStartTime, NotEligible, NotSelected, IsDryRun,
+}
+
+// Reasons are all reasons, in the order in which the first that applies is reported.
+func Reasons() []Reason { return slices.Clone(order) }
 
 // RuleID names a rule. The zero value names none.
 type RuleID struct {

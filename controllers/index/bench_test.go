@@ -47,7 +47,7 @@ func bookOfTwo(first time.Duration) *policy.Book {
 	return policy.NewBook([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
-var two = index.Listing{ID: 1, Columns: []string{"a", "b"}}
+var two = index.Listing{ID: 1, Kind: jobs, Columns: []string{"a", "b"}}
 
 func fullIndex(rows []*index.Row) *index.Index {
 	x := index.New(jobs.GroupKind(), func() {})

@@ -45,6 +45,16 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 	}
 }
 
+// Subject gives the version of a subject that is known.
+func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if row := x.rows[uid]; row != nil {
+		return row.Subject, true
+	}
+	return policy.Subject{}, false
+}
+
 // Judge says what happens to a subject now. ok is false when it is not known, or when this version was removed.
 func (x *Index) Judge(uid types.UID, now time.Time) (verdict policy.Verdict, warrant policy.Warrant, ok bool) {
 	x.mu.Lock()

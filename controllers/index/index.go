@@ -2,6 +2,8 @@ package index
 
 import (
 	"container/heap"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +21,8 @@ type Index struct {
 
 	mu       sync.Mutex
 	book     *policy.Book
-	listing  uint64         // which listing the rows belong to
+	listing  uint64 // which listing the rows belong to
+	reads    schema.GroupVersionKind
 	columns  map[string]int // facts key -> place in Row.Facts
 	synced   bool
 	rows     map[types.UID]*Row
@@ -64,7 +67,7 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	for namespace, old := range before {
 		next := x.page(namespace)
 		next.rows = old.rows
-		if next.known != old.known || !old.SameSettings(next.Page) {
+		if next.known != old.known || !slices.Equal(next.columns, old.columns) || !old.SameSettings(next.Page) {
 			changed[namespace] = true
 		}
 	}
@@ -112,12 +115,21 @@ func (x *Index) Len() (subjects int, synced bool) {
 	return len(x.rows), x.synced
 }
 
-// Has reports whether the rows carry facts under the key.
+// Has reports whether the rows carry facts under the key, read at the version that the rules want.
 func (x *Index) Has(key string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	_, ok := x.columns[key]
-	return ok && x.synced
+	return x.synced && x.column(key) >= 0
+}
+
+// column is the place of the facts of a rule in each row; -1 when there are none. Facts from another version of the kind
+// than the rules agree on are none.
+func (x *Index) column(key string) int {
+	column, ok := x.columns[key]
+	if !ok || x.reads != x.book.Version(x.kind) {
+		return -1
+	}
+	return column
 }
 
 // Version changes whenever what Scan would show has changed.
@@ -127,13 +139,28 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
-// Scan shows every subject that has not been removed with what each rule about it says. visit must be quick and must
-// not keep the rulings.
+// scanAtOnce bounds how long Scan holds the index.
+const scanAtOnce = 1000
+
+// Scan shows every subject that has not been removed with what each rule about it says. Others may change the index
+// meanwhile: each subject is shown as it is when its turn comes. visit must not keep the rulings.
 func (x *Index) Scan(visit func(policy.Subject, []policy.Ruling)) {
+	for rows := range slices.Chunk(x.snapshot(), scanAtOnce) {
+		x.visit(rows, visit)
+	}
+}
+
+func (x *Index) snapshot() []*Row {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, row := range x.rows {
-		if !row.gone {
+	return slices.Collect(maps.Values(x.rows))
+}
+
+func (x *Index) visit(rows []*Row, visit func(policy.Subject, []policy.Ruling)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, row := range rows {
+		if !row.gone && x.rows[row.UID] == row {
 			visit(row.Subject, x.rule(row))
 		}
 	}
@@ -148,23 +175,18 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 }
 
 func (x *Index) judge(row *Row, now time.Time) (policy.Verdict, policy.Warrant) {
-	rulings := x.rule(row)
-	if !x.synced || !x.page(row.Namespace).known {
-		for i := range rulings {
-			rulings[i].Known = false
-		}
-	}
-	return policy.Decide(row.Subject, rulings, now)
+	return policy.Decide(row.Subject, x.rule(row), now)
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
 func (x *Index) rule(row *Row) []policy.Ruling {
 	p := x.page(row.Namespace)
+	trusted := x.synced && p.known
 	x.rulings = x.rulings[:0]
 	for i, r := range p.Rules {
 		ruling := policy.Ruling{Rule: r}
 		if c := p.columns[i]; c >= 0 && c < len(row.Facts) {
-			ruling.Facts, ruling.Known = row.Facts[c], true
+			ruling.Facts, ruling.Known = row.Facts[c], trusted
 		}
 		x.rulings = append(x.rulings, ruling)
 	}
@@ -176,11 +198,7 @@ func (x *Index) page(namespace string) *page {
 	if p == nil {
 		p = &page{Page: x.book.Page(x.kind, namespace), namespace: namespace, known: x.book.Knows(namespace)}
 		for _, r := range p.Rules {
-			column, ok := x.columns[r.Key]
-			if !ok {
-				column = -1
-			}
-			p.columns = append(p.columns, column)
+			p.columns = append(p.columns, x.column(r.Key))
 		}
 		x.pages[namespace] = p
 	}

@@ -83,7 +83,7 @@ type world struct {
 
 // newWorld makes an index of the rules; the current listing has a column for each.
 func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
-	w := &world{listing: index.Listing{ID: 1}}
+	w := &world{listing: index.Listing{ID: 1, Kind: jobs}}
 	for _, r := range rules {
 		w.listing.Columns = append(w.listing.Columns, r.Key)
 	}
@@ -131,7 +131,7 @@ func expect[T any](t *testing.T, what string, want, got T) {
 var never = []string(nil)
 
 func TestOnlyTheCurrentListingCounts(t *testing.T) {
-	current, other := index.Listing{ID: 1, Columns: []string{"a"}}, index.Listing{ID: 2, Columns: []string{"a"}}
+	current, other := index.Listing{ID: 1, Kind: jobs, Columns: []string{"a"}}, index.Listing{ID: 2, Kind: jobs, Columns: []string{"a"}}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
 		change func(w *world)
@@ -178,7 +178,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(book(rule("a")), now)
-	x.Apply(index.Listing{ID: 1, Columns: []string{"a"}}, row("early", now.Add(-2*time.Hour)), now)
+	x.Apply(index.Listing{ID: 1, Kind: jobs, Columns: []string{"a"}}, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
 	}
@@ -321,7 +321,7 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 			expect(t, "reason", test.want, w.reason("x", now))
 			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
-			w.Replace(index.Listing{ID: 2, Columns: []string{"b", "a"}},
+			w.Replace(index.Listing{ID: 2, Kind: jobs, Columns: []string{"b", "a"}},
 				[]*index.Row{row("x", due, func(r *index.Row) { r.Facts = append(r.Facts, r.Facts[0]) })}, now)
 			if test.added.Mode == v1alpha1.Enforce {
 				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
@@ -407,7 +407,7 @@ func TestRefresh(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now, at("9")))
-			w.Refresh(index.Listing{ID: test.listing}, test.read, now)
+			w.Refresh(index.Listing{ID: test.listing, Kind: jobs}, test.read, now)
 			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
 		})
 	}
@@ -554,7 +554,7 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		"asking":                 {func(w *world) { w.Judge("x", now); w.Next(); w.Len() }, false},
 		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
 		"a change":               {func(w *world) { w.Apply(w.listing, row("x", now, at("2")), now) }, true},
-		"a stranger's change":    {func(w *world) { w.Apply(index.Listing{ID: 9}, row("x", now, at("2")), now) }, false},
+		"a stranger's change":    {func(w *world) { w.Apply(index.Listing{ID: 9, Kind: jobs}, row("x", now, at("2")), now) }, false},
 		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject) }, true},
 		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject) }, false},
 		"an end":                 {func(w *world) { w.Forget(w.listing, "x") }, true},

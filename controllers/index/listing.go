@@ -3,6 +3,7 @@ package index
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -10,7 +11,8 @@ import (
 // Listing is a source of rows whose facts are all about the same rules. Its ID is never 0 and never used again.
 type Listing struct {
 	ID      uint64
-	Columns []string // the facts keys of Row.Facts, in order
+	Kind    schema.GroupVersionKind // at which version the subjects were read
+	Columns []string                // the facts keys of Row.Facts, in order
 }
 
 // Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
@@ -19,7 +21,8 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 	defer x.mu.Unlock()
 	known := x.rows
 	columns := from.Columns
-	x.listing = from.ID
+	x.listing, x.version = from.ID, x.version+1
+	x.reads = from.Kind
 	x.columns = make(map[string]int, len(columns))
 	for i, key := range columns {
 		x.columns[key] = i
@@ -34,7 +37,6 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 		x.rows[row.UID] = row
 	}
 	x.synced = true
-	x.version++
 	for _, row := range rows {
 		x.judgeForLater(row, now)
 	}

@@ -105,7 +105,7 @@ func (p *player) version() string {
 func (p *player) replace() {
 	columns := slices.Clone(keys)
 	p.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
-	listing := index.Listing{ID: p.model.listing.ID + 1, Columns: columns[:1+p.Intn(len(columns))]}
+	listing := index.Listing{ID: p.model.listing.ID + 1, Kind: jobs, Columns: columns[:1+p.Intn(len(columns))]}
 	fresh := map[types.UID]index.Row{}
 	var rows []*index.Row
 	for range p.Intn(14) {
@@ -142,9 +142,9 @@ func (p *player) apply() {
 
 func (p *player) applyStale() {
 	r := p.row(p.uid(), p.version(), 1)
-	p.world.Apply(index.Listing{ID: 1 << 40}, &r, p.now)
-	p.world.Forget(index.Listing{ID: 1 << 40}, p.uid())
-	p.world.Distrust(index.Listing{ID: 1 << 40})
+	p.world.Apply(index.Listing{ID: 1 << 40, Kind: jobs}, &r, p.now)
+	p.world.Forget(index.Listing{ID: 1 << 40, Kind: jobs}, p.uid())
+	p.world.Distrust(index.Listing{ID: 1 << 40, Kind: jobs})
 }
 
 func (p *player) forget() {

@@ -7,6 +7,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -60,8 +61,18 @@ func (l *Lock) Check() error {
 	if renewed == nil {
 		return fmt.Errorf("not the leader")
 	}
-	if l.clock.Since(*renewed) > l.margin {
+	if Elapsed(l.clock.Now(), *renewed) > l.margin {
 		return fmt.Errorf("leadership has not been confirmed for %s", l.margin)
 	}
 	return nil
+}
+
+// Elapsed is how much time has passed since then, by the monotonic clock or by the wall clock, whichever says more: the
+// one stands still while a machine is suspended, the other can be set. Then in the future counts as long ago.
+func Elapsed(now, then time.Time) time.Duration {
+	wall := now.Round(0).Sub(then.Round(0))
+	if wall < 0 {
+		return math.MaxInt64
+	}
+	return max(wall, now.Sub(then))
 }

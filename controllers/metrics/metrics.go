@@ -4,13 +4,15 @@
 package metrics
 
 import (
+	"sync/atomic"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 )
 
-// The metrics. Gauges are set at each count of the index, at most every few seconds.
+// The counters.
 var (
 	Deletions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_deletions_total",
@@ -19,43 +21,69 @@ var (
 
 	Lateness = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "sunset_deletion_lateness_seconds",
-		Help:    "How long after it was due an object was deleted.",
+		Help:    "How long after it was due an object was deleted; of what was due when its policy was enforced, since it was due.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600, 3600, 86400},
 	})
 
 	Attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_deletion_attempts_total",
-		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, failed.",
+		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, denied, failed.",
 	}, []string{"result"})
-
-	Backlog = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "sunset_backlog",
-		Help: "Objects that are due and wait to be deleted.",
-	})
-
-	Verdicts = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sunset_verdicts",
-		Help: "Objects by the verdict of the rules in force.",
-	}, []string{"kind", "reason"})
-
-	Subjects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sunset_rule_objects",
-		Help: "Objects that a rule matches, finds eligible, holds, fails on or would delete now.",
-	}, []string{"policy", "rule", "state"})
-
-	IndexSize = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sunset_index_objects",
-		Help: "Objects of a kind that are watched.",
-	}, []string{"kind"})
-
-	KindTrouble = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sunset_kind_trouble",
-		Help: "1 while a kind cannot be watched or deleted, by reason.",
-	}, []string{"kind", "reason"})
 )
 
+// Counted is the gauges of the latest count. They change together: a scrape sees one count or the next.
+var Counted = &Count{}
+
+// Count is a prometheus.Collector of gauges that are set all at once.
+type Count struct {
+	latest atomic.Pointer[[]prometheus.Metric]
+}
+
+// Gauge is one sort of gauge of a Count.
+type Gauge struct{ desc *prometheus.Desc }
+
+// The gauges, counted at most every few seconds.
+var (
+	Backlog     = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
+	Verdicts    = gauge("sunset_verdicts", "Objects by the verdict of the rules in force.", "kind", "reason")
+	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
+	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
+	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
+)
+
+func gauge(name, help string, labels ...string) Gauge {
+	return Gauge{prometheus.NewDesc(name, help, labels, nil)}
+}
+
+// Of is the gauge with a value and the values of its labels.
+func (g Gauge) Of(value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+}
+
+// Set puts a new count in place of the last one.
+func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
+
+// Describe implements prometheus.Collector.
+func (c *Count) Describe(ch chan<- *prometheus.Desc) {
+	for _, g := range []Gauge{Backlog, Verdicts, Subjects, IndexSize, KindTrouble} {
+		ch <- g.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Count) Collect(ch chan<- prometheus.Metric) {
+	if count := c.latest.Load(); count != nil {
+		for _, m := range *count {
+			ch <- m
+		}
+	}
+}
+
+// Forget drops what was counted for a policy that is gone.
+func Forget(policy string) { Deletions.DeletePartialMatch(prometheus.Labels{"policy": policy}) }
+
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Backlog, Verdicts, Subjects, IndexSize, KindTrouble)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Counted)
 }
 
 // Witness counts what the reconciler does, and passes it on.

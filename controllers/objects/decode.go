@@ -14,7 +14,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // observation is what is left of a decoded object: its row, or for a bookmark only where the watch stands.
@@ -93,11 +92,11 @@ func (d *decoder) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Obje
 }
 
 func (d *decoder) observe(object, meta map[string]any) (*observation, error) {
-	if d.kind.Group == "" && d.kind.Kind == "Pod" && isMirror(meta) {
-		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
-	}
 	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
+	if engine.IsMirror(object) {
+		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
+	}
 	subject, err := engine.SubjectOf(object)
 	if err != nil {
 		return nil, err
@@ -114,13 +113,6 @@ func bookmarkOf(data []byte) (*observation, error) {
 	o := &metav1.PartialObjectMetadata{}
 	err := json.Unmarshal(data, o)
 	return &observation{bookmark: &o.ObjectMeta}, err
-}
-
-// isMirror reports whether a Pod only mirrors one that a kubelet runs from a file: deleting it deletes nothing.
-func isMirror(meta map[string]any) bool {
-	annotations, _ := meta["annotations"].(map[string]any)
-	_, ok := annotations[v1alpha1.MirrorPodAnnotation]
-	return ok
 }
 
 func text(m map[string]any, key string) string {

@@ -87,14 +87,31 @@ func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
 }
 
 func TestBallastIsDropped(t *testing.T) {
-	d := decoder(t, jobs, "has(object.metadata.managedFields)", "'kubectl.kubernetes.io/last-applied-configuration' in object.metadata.annotations",
-		"object.metadata.annotations.a == 'b'")
-	row, _, err := d.Object(strings.Replace(job, `"a":"b"}`, `"a":"b","kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{"manager":"x"}]`, 1))
-	if err != nil {
-		t.Fatal(err)
+	const applied = "kubectl.kubernetes.io/last-applied-configuration"
+	text := strings.Replace(job, `"a":"b"}`, `"a":"b","`+applied+`":"{}"},"managedFields":[{"manager":"x"}]`, 1)
+	tests := map[string]struct {
+		expression string
+		want       bool
+	}{
+		"managedFields":                          {"has(object.metadata.managedFields)", false},
+		"managedFields, by index":                {"'managedFields' in object.metadata", false},
+		"managedFields, in all":                  {"object.metadata.exists(k, k == 'managedFields')", false},
+		"one of the managedFields":               {"object.metadata.managedFields[0].manager == 'x'", false},
+		"the last applied configuration":         {"'" + applied + "' in object.metadata.annotations", false},
+		"the last applied configuration, read":   {"object.metadata.annotations['" + applied + "'] == '{}'", false},
+		"the last applied configuration, if any": {"object.metadata.annotations[?'" + applied + "'].hasValue()", false},
+		"all annotations":                        {"object.metadata.annotations.exists(k, k.startsWith('kubectl'))", false},
+		"another annotation":                     {"object.metadata.annotations.a == 'b'", true},
+		"another annotation, in all":             {"object.metadata.annotations.exists(k, k == 'a')", true},
 	}
-	for i, what := range []string{"managedFields", "the last applied configuration", "another annotation"} {
-		expect(t, what, i == 2, row.Facts[i].Eligible)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			row, _, err := decoder(t, jobs, test.expression).Object(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "found", test.want, row.Facts[0].Eligible)
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,10 +92,18 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
 		o.Result = retention.Busy
 		o.RetryAfter = retryAfter(header, status)
+	case lacksRight(status):
+		o.Result = retention.Denied
 	default:
 		o.Result = retention.Refused
 	}
 	return o
+}
+
+// lacksRight tells an authorizer's refusal, which holds for the whole namespace, from an admission plugin's, which
+// concerns one object. Both are Forbidden; only the words differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
+func lacksRight(status *metav1.Status) bool {
+	return status.Reason == metav1.StatusReasonForbidden && strings.Contains(status.Message, " cannot delete resource ")
 }
 
 // statusOf reads a Status; an answer that is none becomes one whose message is the answer.

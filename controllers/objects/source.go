@@ -68,7 +68,7 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	rights := make(chan struct{})
 	go func() {
 		defer close(rights)
-		s.followRights(ctx, mapping, sink)
+		s.followRights(ctx, mapping, sink, cancel)
 	}()
 	defer func() { cancel(); <-rights }()
 
@@ -104,10 +104,16 @@ func (s *source) metadataOnly() bool {
 	return true
 }
 
-// followRights tells the sink whether the resource may be deleted, again and again: often while it may not.
-func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
+// followRights tells the sink whether the resource may be deleted, again and again: often while it may not. It ends the
+// watch when another API server has come to serve the kind.
+func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
 	for ctx.Err() == nil {
 		next := deniedEvery
+		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {
+			sink.Lost(aggregated)
+			end()
+			return
+		}
 		trouble, err := s.cluster.mayDelete(ctx, mapping.Resource)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("right to delete is unknown", "kind", s.kind.String(), "err", err.Error())

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -19,6 +21,7 @@ import (
 // a rule does.
 type Checker struct {
 	documents openapi.Client
+	clock     clock.Clock
 	// Changed is called when there are new warnings.
 	Changed func()
 
@@ -30,8 +33,8 @@ type Checker struct {
 }
 
 // NewChecker makes a Checker that reads the documents of the client.
-func NewChecker(documents openapi.Client) *Checker {
-	return &Checker{documents: documents, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
+func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
+	return &Checker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
 }
 
 // Use takes the rules to check.
@@ -55,15 +58,23 @@ func (c *Checker) Warnings(key string) []policy.Problem {
 // NeedLeaderElection says that only the leader's warnings are read.
 func (c *Checker) NeedLeaderElection() bool { return true }
 
+// recheckEvery is how often to look again for a schema that was not there, such as that of a CRD to come.
+const recheckEvery = time.Minute
+
 // Start checks rules as they come until ctx ends.
 func (c *Checker) Start(ctx context.Context) error {
 	for {
+		var again <-chan time.Time
+		if len(c.unchecked()) > 0 {
+			again = c.clock.After(recheckEvery)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.wake:
-			c.checkNew(ctx)
+		case <-again:
 		}
+		c.checkNew(ctx)
 	}
 }
 
@@ -75,7 +86,10 @@ func (c *Checker) checkNew(ctx context.Context) {
 			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
 			continue
 		}
-		c.check(gvk, keys, document)
+		if err := c.check(gvk, keys, document); err != nil {
+			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
+			continue
+		}
 		c.Changed()
 	}
 }
@@ -86,6 +100,9 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	defer c.mu.Unlock()
 	wanted := map[schema.GroupVersionKind][]string{}
 	used := map[string]bool{}
+	if c.edition.Book == nil {
+		return nil
+	}
 	for _, p := range c.edition.Book.Policies() {
 		for _, r := range p.Rules {
 			used[r.Key] = true
@@ -102,20 +119,24 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	return wanted
 }
 
-func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) {
+func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
+	schema, err := engine.SchemaOf(document, gvk)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	programs := c.edition.Programs
 	c.mu.Unlock()
-	schema, err := engine.SchemaOf(document, gvk)
 	for _, key := range keys {
 		var found []policy.Problem
-		if program := programs[key]; program != nil && err == nil {
+		if program := programs[key]; program != nil {
 			found = program.Check(schema)
 		}
 		c.mu.Lock()
 		c.warnings[key] = found
 		c.mu.Unlock()
 	}
+	return nil
 }
 
 // document reads the OpenAPI document of one group and version.

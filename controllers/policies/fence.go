@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/controllers/lease"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 
 var (
 	errNotRead = errors.New("policies and namespaces have not been read yet")
-	errRewound = errors.New("the API server's history went back, as after a restore: restart Sunset")
+	errRewound = errors.New("the API server's history went back, as after a restore: starting over")
 )
 
 // freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
@@ -47,10 +49,10 @@ func (l *Loop) Check(ctx context.Context, namespace string) error {
 }
 
 func (l *Loop) checkLive(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
-	defer cancel()
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
 	if !l.ready() {
 		return errNotRead
 	}
@@ -65,10 +67,10 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 
 // confirm reads policies and namespaces live, whatever the last read was.
 func (l *Loop) confirm(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
-	defer cancel()
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
 	l.live.policies = time.Time{}
 	if err := l.checkPolicies(ctx); err != nil {
 		return err
@@ -83,7 +85,9 @@ func (l *Loop) ready() bool {
 }
 
 // fresh reports whether an answer that came at t still counts.
-func (l *Loop) fresh(t time.Time) bool { return !t.IsZero() && l.Clock.Since(t) <= maxAge }
+func (l *Loop) fresh(t time.Time) bool {
+	return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge
+}
 
 func (l *Loop) checkPolicies(ctx context.Context) error {
 	if l.fresh(l.live.policies) {
@@ -94,6 +98,7 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 		return fmt.Errorf("read policies: %w", err)
 	}
 	if l.policies.rewound(list.ResourceVersion) {
+		l.fail(errRewound)
 		return errRewound
 	}
 	var changed []*unstructured.Unstructured

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -45,6 +46,7 @@ type Loop struct {
 	// Publish is called with every new edition, one call at a time.
 	Publish func(Edition)
 
+	failed     chan error // what only a new process can mend
 	mu         sync.Mutex
 	complete   bool // the caches have been read once
 	policies   known[*entry]
@@ -62,6 +64,10 @@ type entry struct {
 
 // Setup registers the loop with a manager.
 func (l *Loop) Setup(mgr ctrl.Manager) error {
+	l.failed = make(chan error, 1)
+	if err := mgr.Add(manager.RunnableFunc(l.untilFailed)); err != nil {
+		return err
+	}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(namespaceKind)
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
@@ -72,6 +78,23 @@ func (l *Loop) Setup(mgr ctrl.Manager) error {
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(l)
+}
+
+// untilFailed ends the manager when nothing that was seen can be trusted any more: a new process starts from nothing.
+func (l *Loop) untilFailed(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-l.failed:
+		return err
+	}
+}
+
+func (l *Loop) fail(err error) {
+	select {
+	case l.failed <- err:
+	default:
+	}
 }
 
 // Reconcile reads everything there is, compiles what has changed and publishes. What has been seen live and is newer

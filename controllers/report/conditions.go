@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// verdictOn is one condition before it is written.
-type verdictOn struct {
+// standing is one condition before it is written.
+type standing struct {
 	ok      bool
 	reason  string
 	message string
@@ -21,15 +21,15 @@ type verdictOn struct {
 // conditions sets Valid, Watching, Enforcing and, from those, Ready.
 func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing := v.valid(p), v.watching(p), v.enforcing(p, s)
-	ready := verdictOn{true, "Ready", ready[p.Mode]}
-	for _, part := range []verdictOn{enforcing, watching, valid} { // the last that fails is what to mend first
+	ready := standing{true, "Ready", readyMessage[p.Mode]}
+	for _, part := range []standing{enforcing, watching, valid} { // the last that fails is what to mend first
 		if !part.ok && (p.Mode == v1alpha1.Enforce || part != enforcing) {
 			ready = part
 		}
 	}
 	for _, c := range []struct {
 		name string
-		verdictOn
+		standing
 	}{
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
@@ -45,55 +45,55 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	}
 }
 
-var ready = map[v1alpha1.Mode]string{
+var readyMessage = map[v1alpha1.Mode]string{
 	v1alpha1.DryRun:    "counting; nothing is deleted",
 	v1alpha1.Enforce:   "what is due is deleted",
 	v1alpha1.Suspended: "suspended; what the rules find eligible is kept",
 }
 
-func (v *view) valid(p *policy.Policy) verdictOn {
+func (v *view) valid(p *policy.Policy) standing {
 	if len(p.Problems) == 0 {
-		return verdictOn{true, "Valid", "every rule is understood"}
+		return standing{true, "Valid", "every rule is understood"}
 	}
 	const shown = 3
 	said := lines(p.Problems[:min(len(p.Problems), shown)])
 	if more := len(p.Problems) - shown; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return verdictOn{false, "RuleInvalid", strings.Join(said, "; ")}
+	return standing{false, "RuleInvalid", strings.Join(said, "; ")}
 }
 
-func (v *view) watching(p *policy.Policy) verdictOn {
+func (v *view) watching(p *policy.Policy) standing {
 	for _, r := range p.Rules {
 		if r.Invalid() {
 			continue
 		}
-		k, ok := v.kinds[r.Kind.GroupKind()]
+		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case ok && k.Lost != nil:
-			return verdictOn{false, k.Lost.Reason, k.Lost.Message}
+			return standing{false, k.Lost.Reason, k.Lost.Message}
 		case !ok || !k.Index.Has(r.Key):
-			return verdictOn{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
+			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}
-	return verdictOn{true, "Watching", "every target kind is listed and watched"}
+	return standing{true, "Watching", "every target kind is listed and watched"}
 }
 
-func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) verdictOn {
+func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
 	switch p.Mode {
 	case v1alpha1.DryRun:
-		return verdictOn{false, "DryRun", fmt.Sprintf("dry run: enforced, this policy would delete %d now and %d within 24h; it keeps nothing from other policies",
+		return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, this policy would delete %d now and %d within 24h; it keeps nothing from other policies",
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:
-		return verdictOn{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
+		return standing{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
 	}
 	for _, r := range p.Rules {
-		if k, ok := v.kinds[r.Kind.GroupKind()]; ok && k.Undeletable != nil && !r.Invalid() {
-			return verdictOn{false, k.Undeletable.Reason, k.Undeletable.Message}
+		if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Undeletable != nil && !r.Invalid() {
+			return standing{false, k.Undeletable.Reason, k.Undeletable.Message}
 		}
 	}
 	if v.doubt != nil {
-		return verdictOn{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}
+		return standing{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}
 	}
-	return verdictOn{true, "Enforcing", "what is due is deleted"}
+	return standing{true, "Enforcing", "what is due is deleted"}
 }

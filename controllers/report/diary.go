@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,11 +72,11 @@ func (r *Reporter) deletedBy(policy types.UID) deletions {
 	return copied
 }
 
-// forget drops what is known of a policy that is gone.
-func (r *Reporter) forget(policy types.UID) {
+// forget drops what is known of policies that are gone.
+func (r *Reporter) forget(gone func(types.UID) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.told.deleted, policy)
+	maps.DeleteFunc(r.told.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
 }
 
 // tellEvents writes the Events that are due.

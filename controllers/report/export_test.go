@@ -28,7 +28,11 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	}
 	made := newView(v.Edition, v.Kinds, tallies, v.Now)
 	made.warnings, made.doubt = v.Warnings, v.Doubt
-	return made.status(p, v.Deleted, v.Before)
+	deleted := history{rules: v.Deleted}
+	for _, n := range v.Deleted {
+		deleted.total += n
+	}
+	return made.status(p, deleted, v.Before)
 }
 
 // PerObjectAtATick is how many Events about single objects a tick writes.

@@ -1,57 +1,48 @@
 package report
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// gauges collects what one count found, so that the exported gauges change in one go.
+// gauges collects what one count found.
 type gauges struct {
-	set []func()
+	count   []prometheus.Metric
+	backlog int64
 }
-
-func newGauges() *gauges { return &gauges{} }
 
 func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 	name := k.Index.Kind().String()
 	size, _ := k.Index.Len()
-	g.set = append(g.set, func() {
-		metrics.IndexSize.WithLabelValues(name).Set(float64(size))
-		for reason, n := range reasons {
-			metrics.Verdicts.WithLabelValues(name, string(reason)).Set(float64(n))
-		}
-		for _, trouble := range []*retention.Trouble{k.Lost, k.Undeletable} {
-			if trouble != nil {
-				metrics.KindTrouble.WithLabelValues(name, trouble.Reason).Set(1)
-			}
-		}
-	})
+	g.count = append(g.count, metrics.IndexSize.Of(float64(size), name))
+	for reason, n := range reasons {
+		g.count = append(g.count, metrics.Verdicts.Of(float64(n), name, string(reason)))
+	}
+	g.backlog += reasons[policy.Expired]
+	if k.Lost != nil {
+		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Lost.Reason))
+	}
+	if k.Undeletable != nil && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
+		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Undeletable.Reason))
+	}
 }
 
 func (g *gauges) rules(t *policy.Tallies) {
 	for name, tally := range t.Policies {
-		for rule, counts := range tally.Rules {
-			g.set = append(g.set, func() {
-				for state, n := range map[string]int64{
-					"matched": counts.Matched, "eligible": counts.Eligible, "held": counts.Held,
-					"error": counts.Errors, "due": counts.Due.Now,
-				} {
-					metrics.Subjects.WithLabelValues(name, rule, state).Set(float64(n))
-				}
-			})
+		for rule, c := range tally.Rules {
+			for state, n := range map[string]int64{
+				"matched": c.Matched, "eligible": c.Eligible, "held": c.Held, "error": c.Errors, "due": c.Due.Now,
+			} {
+				g.count = append(g.count, metrics.Subjects.Of(float64(n), name, rule, state))
+			}
 		}
 	}
 }
 
-// publish replaces what was exported; what is no longer counted disappears.
-func (g *gauges) publish(backlog int) {
-	metrics.IndexSize.Reset()
-	metrics.Verdicts.Reset()
-	metrics.Subjects.Reset()
-	metrics.KindTrouble.Reset()
-	for _, set := range g.set {
-		set()
-	}
-	metrics.Backlog.Set(float64(backlog))
+// publish puts the count in place of the last one.
+func (g *gauges) publish() {
+	metrics.Counted.Set(append(g.count, metrics.Backlog.Of(float64(g.backlog))))
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -23,8 +25,10 @@ const (
 	tickEvery  = time.Second
 	countEvery = 2 * time.Second // at least, between two counts
 	writeEvery = 3 * time.Second // at least, between two writes of one policy's status
-	lastWithin = 25 * time.Second
-	restFactor = 50 // counting takes at most one part in so many of a core
+	// At the end: how long to wait for deletions under way, and then for the last statuses.
+	deletionsEnd = 22 * time.Second
+	writeLast    = 5 * time.Second
+	restFactor   = 50 // counting takes at most one part in so many of a core
 )
 
 // Reporter writes the status of every policy. It is the retention.Witness of what happens.
@@ -42,21 +46,27 @@ type Reporter struct {
 	dirty   bool
 
 	written map[types.UID]*record
-	before  map[types.UID]deletions // what was deleted before this process, as the first status read says
-	seen    string                  // the state of the reconciler as last counted
-	counted time.Time               // when the last count began
-	took    time.Duration           // how long it took
-	changes time.Time               // when the counts change by themselves
+	before  map[types.UID]history // what was deleted before this process, as the first status read says
+	seen    string                // the state of the reconciler as last counted
+	counted time.Time             // when the last count began
+	took    time.Duration         // how long it took
+	changes time.Time             // when the counts change by themselves
 }
 
 // State is what a Reporter may see of the reconciler.
 type State interface {
 	Kinds() []retention.KindState
-	Backlog() int
 	// Done is closed when nothing is deleted any more: the reconciler has ended.
 	Done() <-chan struct{}
 	// Doubt says why the fence stopped the latest deletion; nil when it did not.
 	Doubt() error
+}
+
+// history is what a policy has deleted before this process, as the first status read says. The total also counts rules
+// that are no more.
+type history struct {
+	total int64
+	rules deletions
 }
 
 // record is the status as last written.
@@ -84,7 +94,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, then writes what was not written yet.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written, r.before = map[types.UID]*record{}, map[types.UID]deletions{}
+	r.written, r.before = map[types.UID]*record{}, map[types.UID]history{}
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for {
@@ -100,12 +110,12 @@ func (r *Reporter) Start(ctx context.Context) error {
 
 // reportLast waits for the deletions under way, so that none is missing from the counts.
 func (r *Reporter) reportLast(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lastWithin)
-	defer cancel()
 	select {
 	case <-r.State.Done():
-	case <-ctx.Done():
+	case <-r.Clock.After(deletionsEnd):
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeLast)
+	defer cancel()
 	r.report(ctx, true)
 }
 
@@ -169,28 +179,32 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 // count goes through every subject once.
 func (r *Reporter) count(kinds []retention.KindState) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
-	gauges := newGauges()
+	gauges := &gauges{}
 	for _, k := range kinds {
 		all.Reasons = map[policy.Reason]int64{}
 		k.Index.Scan(all.Add)
 		gauges.kind(k, all.Reasons)
 	}
 	gauges.rules(all)
-	gauges.publish(r.State.Backlog())
+	gauges.publish()
 	r.changes = all.Changes()
 	return all
 }
 
 func (r *Reporter) dropRemoved(book *policy.Book) {
-	uids := map[types.UID]bool{}
+	uids, names := map[types.UID]bool{}, map[string]bool{}
 	for _, p := range book.Policies() {
-		uids[p.UID] = true
+		uids[p.UID], names[p.Name] = true, true
 	}
-	for uid := range r.written {
-		if !uids[uid] {
+	gone := func(uid types.UID) bool { return !uids[uid] }
+	for uid, rec := range r.written {
+		if gone(uid) {
 			delete(r.written, uid)
-			delete(r.before, uid)
-			r.forget(uid)
+			if !names[rec.policy.Name] {
+				metrics.Forget(rec.policy.Name)
+			}
 		}
 	}
+	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
+	r.forget(gone)
 }

@@ -39,7 +39,7 @@ func newView(e policies.Edition, kinds []retention.KindState, tallies *policy.Ta
 
 // status is the whole status of a policy. deleted is what its rules have deleted so far; before is the status it
 // replaces, whose conditions keep their transition times.
-func (v *view) status(p *policy.Policy, deleted deletions, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
+func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
 	s := v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: p.Generation,
 		ObservedTime:       &metav1.Time{Time: v.now.Truncate(time.Second)},
@@ -52,11 +52,9 @@ func (v *view) status(p *policy.Policy, deleted deletions, before v1alpha1.Reten
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
 	for _, r := range p.Rules {
-		s.Rules = append(s.Rules, v.rule(r, tally.Rules[r.ID.Rule], deleted[r.ID.Rule]))
+		s.Rules = append(s.Rules, v.rule(r, tally.Rules[r.ID.Rule], deleted.rules[r.ID.Rule]))
 	}
-	for _, n := range deleted {
-		s.Deleted += n
-	}
+	s.Deleted = deleted.total
 	v.conditions(p, &s)
 	return s
 }
@@ -114,11 +112,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	if err != nil || rec == nil {
 		return err
 	}
-	deleted := r.deletedBy(p.UID)
-	for rule, n := range r.before[p.UID] {
-		deleted[rule] += n
-	}
-	status := v.status(p, deleted, rec.policy.Status)
+	status := v.status(p, r.historyOf(p.UID), rec.policy.Status)
 	if sameStatus(rec.policy.Status, status) {
 		return nil
 	}
@@ -132,6 +126,18 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	}
 	rec.policy.Status, rec.at = status, v.now
 	return nil
+}
+
+// historyOf is what a policy has deleted in all, before this process and since.
+func (r *Reporter) historyOf(uid types.UID) history {
+	all := history{total: r.before[uid].total, rules: r.deletedBy(uid)}
+	for _, n := range all.rules {
+		all.total += n
+	}
+	for rule, n := range r.before[uid].rules {
+		all.rules[rule] += n
+	}
+	return all
 }
 
 // apply writes the whole status: what it no longer has is removed. The UID keeps it from a namesake.
@@ -162,10 +168,10 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
-	if r.before[p.UID] == nil {
-		before := deletions{}
+	if _, ok := r.before[p.UID]; !ok {
+		before := history{total: known.Status.Deleted, rules: deletions{}}
 		for _, rule := range known.Status.Rules {
-			before[rule.Name] = rule.Deleted
+			before.rules[rule.Name] = rule.Deleted
 		}
 		r.before[p.UID] = before
 	}

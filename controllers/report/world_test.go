@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,7 @@ func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 func kindOf(e policies.Edition, now time.Time, rows ...*index.Row) retention.KindState {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(e.Book, now)
-	listing := index.Listing{ID: 1}
+	listing := index.Listing{ID: 1, Kind: jobs}
 	for _, r := range e.Book.Rules(jobs.GroupKind()) {
 		listing.Columns = append(listing.Columns, r.Key)
 	}
@@ -87,6 +88,7 @@ type world struct {
 	began         time.Time
 	cancel        context.CancelFunc
 	stopped       chan struct{}
+	finished      chan struct{} // closed when nothing is deleted any more
 
 	mu      sync.Mutex
 	kinds   []retention.KindState
@@ -96,7 +98,6 @@ type world struct {
 	writes  []time.Duration // when a status was written
 	patches int             // also those that failed
 	told    []string        // Events
-	counted int
 }
 
 // inBubble runs a test with a Reporter that has begun.
@@ -115,7 +116,7 @@ func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *w
 
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), logr.Discard()))
-	w.cancel, w.stopped = cancel, make(chan struct{})
+	w.cancel, w.stopped, w.finished = cancel, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(w.stopped)
 		if err := w.Start(ctx); err != nil {
@@ -125,9 +126,29 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
+// stop ends everything; it may be called again.
 func (w *world) stop() {
 	w.cancel()
+	w.finish()
 	<-w.stopped
+}
+
+// finish says that the reconciler has ended.
+func (w *world) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.finished:
+	default:
+		close(w.finished)
+	}
+}
+
+// Done implements report.State.
+func (w *world) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.finished
 }
 
 // create puts a policy with a status on the server, and in force.
@@ -147,14 +168,6 @@ func (w *world) Kinds() []retention.KindState {
 	return w.kinds
 }
 
-// Backlog implements report.State; it is asked once for each count.
-func (w *world) Backlog() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counted++
-	return 0
-}
-
 // Doubt implements report.State.
 func (w *world) Doubt() error {
 	w.mu.Lock()
@@ -163,9 +176,12 @@ func (w *world) Doubt() error {
 }
 
 // Get implements client.Reader.
-func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	known := w.server[key.Name]
 	if known == nil {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
@@ -183,13 +199,13 @@ type statuses struct {
 }
 
 // Patch implements client.SubResourceWriter, for applies.
-func (s statuses) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statuses) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	w := s.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.patches++
-	if w.fail != nil {
-		return w.fail
+	if err := stdcmp.Or(ctx.Err(), w.fail); err != nil {
+		return err
 	}
 	data, err := patch.Data(object)
 	if err != nil || patch.Type() != types.ApplyPatchType {

@@ -14,7 +14,6 @@ import (
 
 // watched is one kind with the feed its index lives on, and during a change of rules the one that will take over.
 type watched struct {
-	gvk      schema.GroupVersionKind
 	index    *index.Index
 	pipeline *pipeline
 	current  *feed
@@ -22,8 +21,11 @@ type watched struct {
 }
 
 func (w *watched) state() KindState {
-	s := KindState{Index: w.index, Kind: w.gvk, Relisting: w.pending != nil}
+	s := KindState{Index: w.index, Relisting: w.pending != nil}
 	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
+		if f != nil {
+			s.Kind = f.listing.Kind
+		}
 		if f != nil && f.lost != nil {
 			s.Lost = f.lost
 		}
@@ -73,8 +75,8 @@ func (r *Reconciler) follow() {
 		w := r.kinds[kind]
 		if w == nil {
 			w = &watched{index: index.New(kind, r.nudge)}
-			w.pipeline = newPipeline(r.running, r, w)
-			r.feeds.Go(w.pipeline.workers.Wait)
+			w.pipeline = newPipeline(r, w)
+			r.feeds.Go(func() { w.pipeline.run(r.running) })
 			r.kinds[kind] = w
 		}
 		w.index.SetBook(r.book, now)
@@ -104,15 +106,14 @@ func (r *Reconciler) questions(kind schema.GroupKind) []string {
 // ask makes sure that the kind's facts answer the columns, now or when a new listing is complete.
 func (r *Reconciler) ask(w *watched, gvk schema.GroupVersionKind, columns []string) {
 	switch {
-	case w.gvk == gvk && w.current.answers(columns):
+	case w.current.answers(gvk, columns):
 		w.pending.stop()
 		w.pending = nil
 		return
-	case w.gvk == gvk && w.pending.answers(columns):
+	case w.pending.answers(gvk, columns):
 		return
 	}
 	w.pending.stop()
-	w.gvk = gvk
 	rules := make([]*engine.Rule, len(columns))
 	for i, key := range columns {
 		rules[i] = r.programs[key]
@@ -122,7 +123,7 @@ func (r *Reconciler) ask(w *watched, gvk schema.GroupVersionKind, columns []stri
 	w.pending = &feed{
 		owner:   r,
 		kind:    w,
-		listing: index.Listing{ID: r.listings, Columns: columns},
+		listing: index.Listing{ID: r.listings, Kind: gvk, Columns: columns},
 		source:  r.Sources.Open(gvk, rules),
 		cancel:  cancel,
 	}
@@ -156,9 +157,9 @@ func (f *feed) stop() {
 	}
 }
 
-// answers reports whether the feed's rows have facts for all the columns.
-func (f *feed) answers(columns []string) bool {
-	return f != nil && !slices.ContainsFunc(columns, func(key string) bool { return !slices.Contains(f.listing.Columns, key) })
+// answers reports whether the feed reads the kind at this version and its rows have facts for all the columns.
+func (f *feed) answers(gvk schema.GroupVersionKind, columns []string) bool {
+	return f != nil && f.listing.Kind == gvk && !slices.ContainsFunc(columns, func(key string) bool { return !slices.Contains(f.listing.Columns, key) })
 }
 
 // Replace implements Sink. A pending feed takes over here.

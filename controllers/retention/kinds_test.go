@@ -5,8 +5,10 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -261,10 +263,9 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 }
 
 func TestRulesKnownBeforeTheStart(t *testing.T) {
-	r := retention.New(retention.Options{})
+	r := retention.New(retention.Options{Clock: clock.RealClock{}})
 	r.Use(bookOf(rule("a")))
 	expect(t, "kinds", 0, len(r.Kinds()))
-	expect(t, "backlog", 0, r.Backlog())
 	expect(t, "doubt", nil, r.Doubt())
 	expect(t, "leader only", true, r.NeedLeaderElection())
 }
@@ -285,6 +286,22 @@ func TestAPolicyThatComesBackAfterItsKindWasDropped(t *testing.T) {
 		w.source(21).list(row("x", w.began))
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestADroppedKindLeavesNothingBehind(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 10, w.began)...)
+		held := weak.Make(w.Kinds()[0].Index)
+		w.use()
+		w.set(func() { w.sources = nil })
+		for range 3 {
+			runtime.GC()
+		}
+		if held.Value() != nil {
+			t.Error("the index of a dropped kind is still held")
+		}
 	})
 }
 

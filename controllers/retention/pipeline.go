@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -21,6 +20,7 @@ type pipeline struct {
 	queue   priorityqueue.PriorityQueue[item]
 	lanes   *lanes
 	limit   *limiter
+	tries   *tries
 	workers sync.WaitGroup
 	ended   sync.Once
 }
@@ -31,27 +31,25 @@ type item struct {
 	uid       types.UID
 }
 
-const (
-	retryFirst = 100 * time.Millisecond
-	retryLast  = 10 * time.Minute
-)
-
-// newPipeline starts the workers; they end when ctx does or stop is called.
-func newPipeline(ctx context.Context, r *Reconciler, w *watched) *pipeline {
-	p := &pipeline{
+func newPipeline(r *Reconciler, w *watched) *pipeline {
+	return &pipeline{
 		owner: r,
 		kind:  w,
 		lanes: newLanes(),
 		limit: newLimiter(r.Clock, r.MaxInFlight),
-		queue: priorityqueue.New(w.index.Kind().String(), func(o *priorityqueue.Opts[item]) {
-			o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[item](retryFirst, retryLast)
-		}),
+		tries: newTries(),
+		queue: priorityqueue.New[item](w.index.Kind().String()),
 	}
-	for range r.MaxInFlight {
+}
+
+// run works until ctx ends or stop is called, and what is under way is finished.
+func (p *pipeline) run(ctx context.Context) {
+	for range p.owner.MaxInFlight {
 		p.workers.Go(func() { p.work(ctx) })
 	}
-	context.AfterFunc(ctx, p.stop)
-	return p
+	unhook := context.AfterFunc(ctx, p.stop)
+	defer unhook() // ctx may live on when the kind does not
+	p.workers.Wait()
 }
 
 // stop lets the workers finish what they are at. It does not wait.
@@ -59,17 +57,16 @@ func (p *pipeline) stop() { p.ended.Do(p.queue.ShutDown) }
 
 // enqueue adds a subject that is due on the word of a rule.
 func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
-	p.add(item{namespace: s.Namespace, uid: s.UID}, lane{policy: rule.Policy, namespace: s.Namespace}, priorityqueue.AddOpts{})
+	p.add(item{namespace: s.Namespace, uid: s.UID}, lane{policy: rule.Policy, namespace: s.Namespace}, 0)
 }
 
-// retry adds a subject again; its namespace's retries share a lane.
-func (p *pipeline) retry(it item, o priorityqueue.AddOpts) {
-	p.add(it, lane{namespace: it.namespace}, o)
+// retry adds a subject again after a while; its namespace's retries share a lane.
+func (p *pipeline) retry(it item, after time.Duration) {
+	p.add(it, lane{namespace: it.namespace}, after)
 }
 
-func (p *pipeline) add(it item, in lane, o priorityqueue.AddOpts) {
-	o.Priority = ptr.To(p.lanes.join(in))
-	p.queue.AddWithOpts(o, it)
+func (p *pipeline) add(it item, in lane, after time.Duration) {
+	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in)), After: after}, it)
 }
 
 // work reconciles one subject after the other until the queue is shut down.

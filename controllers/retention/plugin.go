@@ -67,11 +67,12 @@ const (
 	Changed               // it is no longer the version that was judged; judge the new one
 	Busy                  // the other side asks for less
 	Refused               // this subject may not be removed; others may
+	Denied                // the right to remove is missing, for every subject of the namespace
 )
 
 // String is the result as metrics spell it.
 func (r Result) String() string {
-	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused"}[r]
+	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused", "denied"}[r]
 }
 
 // Outcome is a Result with its particulars.

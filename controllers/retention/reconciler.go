@@ -31,8 +31,17 @@ type Reconciler struct {
 	programs map[string]*engine.Rule
 	kinds    map[schema.GroupKind]*watched
 
-	doubt atomic.Pointer[error] // why the fence stopped the latest deletion; nil when it did not
+	doubt atomic.Pointer[doubt]
 }
+
+// doubt is why the fence stopped a deletion, and when.
+type doubt struct {
+	err error
+	at  time.Time
+}
+
+// doubtLasts is how long a doubt counts that nobody has renewed: what it stopped has tried again since, or is no more.
+const doubtLasts = 5 * time.Second
 
 // Options is what a Reconciler is made of. Witness may be nil; numbers have defaults.
 type Options struct {
@@ -129,21 +138,20 @@ func (r *Reconciler) Kinds() []KindState {
 	return states
 }
 
-// Doubt says why the fence stopped the latest deletion; nil when it did not.
+// Doubt says why the fence stops deletions; nil when it does not.
 func (r *Reconciler) Doubt() error {
-	if err := r.doubt.Load(); err != nil {
-		return *err
+	d := r.doubt.Load()
+	if d == nil || r.Clock.Since(d.at) > doubtLasts {
+		return nil
 	}
-	return nil
+	return d.err
 }
 
-// Backlog is how many subjects are due and not yet removed, or waiting for another attempt.
-func (r *Reconciler) Backlog() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	waiting := 0
-	for _, w := range r.kinds {
-		waiting += w.pipeline.queue.Len()
+func (r *Reconciler) setDoubt(err error) {
+	switch {
+	case err != nil:
+		r.doubt.Store(&doubt{err: err, at: r.Clock.Now()})
+	case r.doubt.Load() != nil:
+		r.doubt.Store(nil)
 	}
-	return waiting
 }

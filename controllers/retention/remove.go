@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -16,8 +15,8 @@ var ErrNamespace = errors.New("namespace in doubt")
 
 const (
 	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
+	readTimeout    = 10 * time.Second       // of a read past the watch
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
-	rereadAfter    = 2                      // conflicts in a row after which the watch is not waited for
 )
 
 // reconcile judges one subject and carries the verdict out. The fence comes last before the verdict, so that nothing
@@ -28,6 +27,11 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	}
 	var attempt *Outcome
 	defer func() { p.limit.release(attempt) }()
+	if p.tries.isDenied(it.namespace, p.owner.Clock.Now()) {
+		p.retry(it, deniedRetry+time.Duration(p.queue.Len())*deniedPerItem)
+		return
+	}
+	p.refresh(ctx, it)
 	if p.owner.pace.Wait(ctx) != nil {
 		return
 	}
@@ -35,18 +39,38 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 		p.holdBack(ctx, it, err)
 		return
 	}
-	p.owner.doubt.Store(nil)
-	now := p.owner.Clock.Now()
-	verdict, warrant, known := p.kind.index.Judge(it.uid, now)
-	if !known || verdict.Action != policy.Delete {
-		p.kind.index.Reconsider(it.uid, now)
-		p.queue.Forget(it)
+	p.owner.setDoubt(nil)
+	if w, due := p.judge(it); due {
+		// A deletion that has begun is seen through: what happened to it must be known.
+		outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
+		attempt = &outcome
+		p.settle(ctx, it, w, outcome)
+	}
+}
+
+// refresh reads a subject past the watch that has kept changing under our attempts.
+func (p *pipeline) refresh(ctx context.Context, it item) {
+	subject, known := p.kind.index.Subject(it.uid)
+	if !known || !p.tries.contested(it) {
 		return
 	}
-	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), warrant.Rule().Kind, warrant)
-	attempt = &outcome
-	p.settle(ctx, it, warrant, outcome)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := p.owner.reread(ctx, p.kind, subject); err != nil {
+		log.FromContext(ctx).V(1).Info("could not be read", "name", subject.Name, "namespace", it.namespace, "err", err.Error())
+	}
+}
+
+// judge gives the warrant for a subject that is due now. What is not due goes back to the clock.
+func (p *pipeline) judge(it item) (w policy.Warrant, due bool) {
+	now := p.owner.Clock.Now()
+	verdict, w, known := p.kind.index.Judge(it.uid, now)
+	if known && verdict.Action == policy.Delete {
+		return w, true
+	}
+	p.kind.index.Reconsider(it.uid, now)
+	p.tries.forget(it)
+	return w, false
 }
 
 // settle draws the consequences of an attempt.
@@ -55,40 +79,38 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 		"name", w.Subject().Name, "uid", it.uid, "rule", w.Rule().ID.String())
 	p.owner.Witness.Attempted(o.Result)
 	switch o.Result {
-	case Removed:
+	case Removed, Gone:
 		p.kind.index.MarkGone(w.Subject())
-		p.queue.Forget(it)
-		log.Info("deleted", "due", w.Due())
-		p.owner.Witness.Removed(Removal{
-			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: policy.Expired, Due: w.Due(), At: p.owner.Clock.Now(),
-		})
-		return
-	case Gone:
-		p.kind.index.MarkGone(w.Subject())
-		p.queue.Forget(it)
+		p.tries.forget(it)
+		p.tries.allow(it.namespace)
+		if o.Result == Removed {
+			log.Info("deleted", "due", w.Due())
+			p.owner.Witness.Removed(Removal{
+				Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: policy.Expired, Due: w.Due(), At: p.owner.Clock.Now(),
+			})
+		}
 		return
 	case Changed:
 		log.V(1).Info("changed since it was judged")
-		if p.queue.NumRequeues(it) >= rereadAfter {
-			if err := p.owner.reread(ctx, p.kind, w.Subject()); err != nil {
-				log.V(1).Info("could not be read", "err", err.Error())
-			}
-		}
+	case Denied:
+		p.tries.deny(it.namespace, p.owner.Clock.Now())
+		fallthrough
 	default:
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
-	p.retry(it, priorityqueue.AddOpts{RateLimited: true})
+	p.retry(it, p.tries.again(it, w.Subject().ResourceVersion, o.Result))
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("held back", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, ErrNamespace) {
-		p.retry(it, priorityqueue.AddOpts{After: namespacePause})
+		p.owner.setDoubt(nil)
+		p.retry(it, namespacePause)
 		return
 	}
-	p.owner.doubt.Store(&err)
-	p.retry(it, priorityqueue.AddOpts{After: fencePause})
+	p.owner.setDoubt(err)
+	p.retry(it, fencePause)
 	select {
 	case <-ctx.Done():
 	case <-p.owner.Clock.After(fencePause):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,24 +138,81 @@ func TestDryRunCountsAndDeletesNothing(t *testing.T) {
 	w.stays(500*time.Millisecond, other)
 }
 
-func TestTTLEditTakesEffectWithoutListing(t *testing.T) {
-	w := newWorld(t)
-	w.sunset()
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1h"))
-	cm := w.configMap("cm", preview)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Due.Hour != 1 {
-			return errors.New("not waiting yet")
-		}
-		return nil
-	})
-	lists := w.lists("configmaps")
-	edited := time.Now()
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" })
-	w.gone(cm)
-	t.Logf("gone %s after the edit", time.Since(edited).Round(time.Millisecond))
-	if after := w.lists("configmaps"); after != lists {
-		t.Errorf("the edit caused %d listings", after-lists)
+// ofAllConfigMaps matches listings and watches of the kind in all namespaces.
+func ofAllConfigMaps(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/api/v1/configmaps"
+}
+
+// Edits of settings take effect within a second, and nothing is listed for them.
+func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec string
+		edit func(w *world, p *v1alpha1.ClusterRetentionPolicy)
+	}{
+		"a shorter TTL": {fmt.Sprintf(previews, "Enforce", "1h"), func(w *world, p *v1alpha1.ClusterRetentionPolicy) {
+			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" })
+		}},
+		"another mode": {fmt.Sprintf(previews, "DryRun", "0s"), func(w *world, p *v1alpha1.ClusterRetentionPolicy) {
+			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+		}},
+		"a namespace label": {fmt.Sprintf(previews, "Enforce", "0s") + "namespaceSelector: {matchLabels: {clean: \"yes\"}}\n", func(w *world, _ *v1alpha1.ClusterRetentionPolicy) {
+			w.labelNamespace("clean", "yes")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := behindGate(t)
+			p := w.policy("previews", test.spec)
+			// Another policy keeps the kind listed, whatever this one selects.
+			other := w.policy("others", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
+			cm := w.configMap("cm", preview)
+			w.gone(w.configMap("probe", map[string]string{"env": "other"}))
+			w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
+				if s.Deleted != 1 {
+					return errors.New("not listed yet")
+				}
+				return nil
+			})
+			listings := g.record(ofAllConfigMaps)
+			edited := time.Now()
+			test.edit(w, p)
+			w.gone(cm)
+			if took := time.Since(edited); took > time.Second {
+				t.Errorf("gone %s after the edit", took.Round(time.Millisecond))
+			}
+			if l := listings(); len(l) > 0 {
+				t.Errorf("the edit caused listings: %v", l)
+			}
+		})
+	}
+}
+
+// A changed expression is asked of every object anew, beside the old facts: what only the new one finds goes, what only
+// the old one found stays.
+func TestAChangedExpressionIsListedAndSwapped(t *testing.T) {
+	w, g := behindGate(t)
+	p := w.policy("by-data", `
+mode: Enforce
+rules:
+- name: by-data
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: object.?data[?'old'].hasValue()
+  startTime: object.metadata.creationTimestamp
+  ttl: 2s
+`)
+	with := func(name, key string) *corev1.ConfigMap {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: preview}, Data: map[string]string{key: "yes"}}
+		w.create(cm)
+		return cm
+	}
+	w.gone(with("first", "old"))
+	isNew := with("is-new", "new")
+	listings := g.record(ofAllConfigMaps)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].Eligible = "object.?data[?'new'].hasValue()" })
+	isOld := with("is-old", "old")
+	w.gone(isNew)
+	w.stays(3*time.Second, isOld)
+	if len(listings()) == 0 {
+		t.Error("nothing was listed for another question")
 	}
 }
 

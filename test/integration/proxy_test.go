@@ -30,6 +30,8 @@ type gate struct {
 	answer func(*http.Request) *answer // answers in the API server's place; nil for no request
 	shift  time.Duration               // added to the Date of every answer
 	frozen chan struct{}               // while open, watches stand still; nil when they flow
+
+	conflicts int // answers 409 of the API server to a DELETE
 }
 
 // answer is what a gate says in the API server's place.
@@ -122,6 +124,9 @@ func (g *gate) answers(answer func(*http.Request) *answer) {
 func (g *gate) alter(response *http.Response) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if response.StatusCode == http.StatusConflict && response.Request.Method == http.MethodDelete {
+		g.conflicts++
+	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil && g.shift != 0 {
 		response.Header.Set("Date", date.Add(g.shift).UTC().Format(http.TimeFormat))
 	}
@@ -136,6 +141,13 @@ func (g *gate) skew(by time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shift = by
+}
+
+// refused is how many DELETEs the API server has answered with 409.
+func (g *gate) refused() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conflicts
 }
 
 // freeze stops every watch without ending it; thaw lets them flow again.

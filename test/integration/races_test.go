@@ -11,15 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // heldDelete runs Sunset behind a gate and gives the DELETE of a due ConfigMap, held back on its way.
-func heldDelete(t *testing.T) (*world, *corev1.ConfigMap, *caught) {
-	w := newWorld(t)
-	g := newGate(t, plane)
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+func heldDelete(t *testing.T) (*world, *gate, *corev1.ConfigMap, *caught) {
+	w, g := behindGate(t)
 	held := g.catchOne(func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/cm")
 	})
@@ -30,31 +27,41 @@ func heldDelete(t *testing.T) (*world, *corev1.ConfigMap, *caught) {
 	case <-time.After(patience):
 		t.Fatal("no DELETE came")
 	}
-	return w, cm, held
+	return w, g, cm, held
 }
 
 func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
-	w, cm, held := heldDelete(t)
+	w, g, cm, held := heldDelete(t)
 	cm.Annotations = map[string]string{v1alpha1.HoldAnnotation: "true"}
 	if err := w.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
 	close(held.release)
 	w.stays(2*time.Second, cm)
+	expectRefused(t, g)
+}
+
+// expectRefused checks that it was the API server that refused the DELETE: with 409, for its preconditions.
+func expectRefused(t *testing.T, g *gate) {
+	t.Helper()
+	if n := g.refused(); n != 1 {
+		t.Errorf("the API server answered 409 to %d DELETEs, want 1", n)
+	}
 }
 
 func TestAChangeThatArrivesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
-	w, cm, held := heldDelete(t)
+	w, g, cm, held := heldDelete(t)
 	cm.Data = map[string]string{"changed": "yes"}
 	if err := w.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
 	close(held.release)
 	w.gone(cm) // still due, in its new version
+	expectRefused(t, g)
 }
 
 func TestANamesakeWithANewUIDStays(t *testing.T) {
-	w, cm, held := heldDelete(t)
+	w, g, cm, held := heldDelete(t)
 	if err := w.Client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +70,7 @@ func TestANamesakeWithANewUIDStays(t *testing.T) {
 	w.create(namesake)
 	close(held.release)
 	w.stays(2*time.Second, namesake)
+	expectRefused(t, g)
 }
 
 func TestAPolicyEditStopsWhatIsNotYetSent(t *testing.T) {

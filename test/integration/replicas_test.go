@@ -21,16 +21,15 @@ import (
 )
 
 func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
-	w := newWorld(t)
+	w, home := newWorld(t), newWorld(t).namespace
 	elect := func(identity string) func(*controllers.Config) {
 		return func(c *controllers.Config) {
 			c.Election = controllers.Election{Enabled: true, RetryPeriod: time.Second}
-			c.Namespace, c.Identity = w.namespace, identity
+			c.Namespace, c.Identity = home, identity
 		}
 	}
 	stopFirst := w.sunset(elect("first"))
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
-	// The test's namespace is Sunset's own here, but only as the home of the lease: protection is configured apart.
 	w.gone(w.configMap("one", preview))
 	w.sunset(elect("second"))
 	stopFirst()
@@ -45,12 +44,12 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 
 // A leader that cannot renew stops deleting before another can take over, although all else still works for it.
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
-	w := newWorld(t)
+	w, home := newWorld(t), newWorld(t).namespace
 	g := newGate(t, plane)
 	lost := w.sunsetUntilLost(func(c *controllers.Config) {
 		c.Rest = g.config()
 		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
-		c.Namespace, c.Identity = w.namespace, "first"
+		c.Namespace, c.Identity = home, "first"
 	})
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("one", preview))
@@ -77,7 +76,7 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	}
 	w.sunset(func(c *controllers.Config) {
 		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
-		c.Namespace, c.Identity = w.namespace, "second"
+		c.Namespace, c.Identity = home, "second"
 	})
 	w.gone(two)
 }
@@ -146,6 +145,7 @@ func TestAThousandPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
 	const n = 1000
+	const patience = 3 * patience // for a thousand statuses
 	for i := range n {
 		mode := "DryRun"
 		if i%10 == 0 {
@@ -157,13 +157,13 @@ func TestAThousandPolicies(t *testing.T) {
 	other := w.policy("other", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
 	waits, goes := w.configMap("waits", preview), w.configMap("goes", map[string]string{"env": "other"})
 	w.gone(goes) // one that only the last policy is about
-	w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
+	w.statusWithin(patience, other, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 1 {
 			return errors.New("wrong count")
 		}
 		return nil
 	})
-	w.status(last, func(s v1alpha1.RetentionPolicyStatus) error {
+	w.statusWithin(patience, last, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Matched != 1 || s.Due.Now != 0 || s.Due.Hour != 1 {
 			return errors.New("the latest due time of all policies should count")
 		}

@@ -149,6 +149,11 @@ func (w *world) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.C
 // status waits until the status of a policy is as wanted.
 func (w *world) status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.RetentionPolicyStatus) error) {
 	w.Helper()
+	w.statusWithin(patience, p, want)
+}
+
+func (w *world) statusWithin(patience time.Duration, p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.RetentionPolicyStatus) error) {
+	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		current := &v1alpha1.ClusterRetentionPolicy{}
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), current); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // connectionFlags are those by which kubectl finds its cluster.
@@ -77,7 +78,7 @@ func kindsOf(in *inventory.Inventory) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range in.Policies {
 		for _, rule := range p.Rules {
-			kinds.Insert(rule.Kind.GroupKind())
+			kinds.Insert(policy.StoredAs(rule.Kind))
 		}
 	}
 	return kinds
@@ -130,7 +131,7 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 	if kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		return true
 	}
-	for _, rule := range l.judge.RulesOf(kind.GroupKind()) {
+	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
 		if program := l.judge.Programs[rule.Key]; program != nil && !program.MetadataOnly() {
 			return false
 		}
@@ -140,7 +141,7 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 
 // fail tells every rule about a kind that the kind cannot be listed.
 func (l *live) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
-	for _, rule := range l.judge.RulesOf(kind.GroupKind()) {
+	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
 		l.failures = append(l.failures, preview.Failure{Rule: rule.ID, Message: err.Error()})
 	}
 }

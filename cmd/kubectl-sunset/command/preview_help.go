@@ -11,7 +11,7 @@ Without files, the cluster's policies judge the cluster's objects.
 Policies in files count as enforced, unless they are Suspended: that is what a preview is for. They replace the
 cluster's policies of the same name; the cluster's others act in their own mode. What only a dry run would delete is
 shown as Keep for the reason DryRun, with its due time. An invalid policy keeps what it may be about (reason
-RuleInvalid); its problems go to standard error. Approval and limits are not looked at.
+RuleInvalid); its problems go to standard error.
 
 Objects that no rule selects are left out. In the table, due times are relative to --at; below it, each rule has one
 line: how many objects it selects, and of those it decided about, how many are due by --at, within an hour, a day and

@@ -69,19 +69,16 @@ type bench struct {
 	rulings   []policy.Ruling
 }
 
-// mirrorAnnotation is on the API server's image of a static Pod, which only its node can end.
-const mirrorAnnotation = "kubernetes.io/config.mirror"
-
 // judge adds what there is to say about an object to the sheet.
 func (b *bench) judge(object map[string]any) {
 	kind := kindOf(object)
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
-	if b.Namespace != "" && namespace != b.Namespace || !b.about(kind.GroupKind()) {
+	if b.Namespace != "" && namespace != b.Namespace || !b.about(policy.StoredAs(kind)) {
 		return
 	}
-	rules := b.places.page(kind.GroupKind(), namespace).Rules
-	if len(rules) == 0 || isMirror(kind, meta) || !b.selected(meta) {
+	rules := b.places.page(policy.StoredAs(kind), namespace).Rules
+	if len(rules) == 0 || engine.IsMirror(object) || !b.selected(meta) {
 		return
 	}
 	subject, err := engine.SubjectOf(object)
@@ -91,7 +88,7 @@ func (b *bench) judge(object map[string]any) {
 		return
 	}
 	subject.Namespace = b.sheet.intern(subject.Namespace)
-	if agreed := b.places.book.Version(kind.GroupKind()); !agreed.Empty() && agreed != kind {
+	if agreed := b.places.book.Version(policy.StoredAs(kind)); !agreed.Empty() && agreed != kind {
 		b.sheet.fail(rules[0].ID, subject, otherVersion(kind, agreed))
 		return
 	}
@@ -128,15 +125,6 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
-}
-
-func isMirror(kind schema.GroupVersionKind, meta map[string]any) bool {
-	if kind.Kind != "Pod" || kind.Group != "" {
-		return false
-	}
-	annotations, _ := meta["annotations"].(map[string]any)
-	_, mirror := annotations[mirrorAnnotation]
-	return mirror
 }
 
 // dropBallast removes what the controller does not keep of any object, so that both judge the same.

@@ -154,7 +154,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 	all := newSheet(j.At)
 	for _, p := range j.places.book.Policies() {
 		for _, rule := range p.Rules {
-			if j.about(rule.Kind.GroupKind()) {
+			if j.about(policy.StoredAs(rule.Kind)) {
 				all.tally(rule.ID)
 			}
 		}

@@ -57,10 +57,7 @@ func soonest(a, b policy.Verdict) policy.Verdict {
 }
 
 // order is that in which the first reason that applies is reported.
-var order = []policy.Reason{
-	policy.Terminating, policy.Held, policy.Uncounted, policy.EvaluationFailed, policy.RuleInvalid, policy.Stale,
-	policy.IsSuspended, policy.NeverDue, policy.NoStartTime, policy.NotEligible, policy.NotSelected,
-}
+var order = policy.Reasons()
 
 func firstKept(a, b policy.Verdict) policy.Verdict {
 	ra, rb := slices.Index(order, a.Reason), slices.Index(order, b.Reason)

@@ -1,0 +1,190 @@
+package metrics_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// next is a Witness that notes what it is told.
+type next struct{ told []string }
+
+func (n *next) Removed(r retention.Removal)  { n.told = append(n.told, "removed "+r.Subject.Name) }
+func (n *next) Attempted(r retention.Result) { n.told = append(n.told, "attempted "+r.String()) }
+
+// samples are exported values, by `metric label=value ...`.
+type samples map[string]float64
+
+// gather gives Sunset's exported samples; of a histogram how many there were, and their sum.
+func gather(t *testing.T) samples {
+	t.Helper()
+	families, err := registry.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := samples{}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "sunset_") {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetName() + "=" + l.GetValue()
+			}
+			if h := m.GetHistogram(); h != nil {
+				s[name+" count"], s[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+			} else {
+				s[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return s
+}
+
+// since gives by how much samples have grown.
+func (s samples) since(before samples) samples {
+	grown := samples{}
+	for name, value := range s {
+		if by := value - before[name]; by != 0 {
+			grown[name] = by
+		}
+	}
+	return grown
+}
+
+var (
+	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	now  = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func removal(policyName, rule string, kind schema.GroupVersionKind, late time.Duration) retention.Removal {
+	return retention.Removal{
+		Kind:    kind,
+		Subject: policy.Subject{Namespace: "team-a", Name: "nightly"},
+		Rule:    &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: rule}},
+		Reason:  policy.Expired, Due: now.Add(-late), At: now,
+	}
+}
+
+func TestWitnessCountsAndPassesOn(t *testing.T) {
+	before := gather(t)
+	n := &next{}
+	w := metrics.Witness{Next: n}
+	for _, result := range []retention.Result{retention.Changed, retention.Removed, retention.Removed, retention.Removed, retention.Denied} {
+		w.Attempted(result)
+	}
+	w.Removed(removal("p", "r", jobs, 250*time.Millisecond))
+	w.Removed(removal("p", "r", jobs, 500*time.Millisecond))
+	w.Removed(removal("other", "r", pods, 0))
+	if diff := cmp.Diff([]string{
+		"attempted changed", "attempted removed", "attempted removed", "attempted removed", "attempted denied",
+		"removed nightly", "removed nightly", "removed nightly",
+	}, n.told); diff != "" {
+		t.Errorf("passed on: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(samples{
+		"sunset_deletion_attempts_total result=changed":                        1,
+		"sunset_deletion_attempts_total result=denied":                         1,
+		"sunset_deletion_attempts_total result=removed":                        3,
+		"sunset_deletion_lateness_seconds count":                               3,
+		"sunset_deletion_lateness_seconds sum":                                 0.75,
+		"sunset_deletions_total kind=Job.batch policy=p reason=Expired rule=r": 2,
+		"sunset_deletions_total kind=Pod policy=other reason=Expired rule=r":   1,
+	}, gather(t).since(before)); diff != "" {
+		t.Errorf("exported: -want +got\n%s", diff)
+	}
+}
+
+func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
+	w := metrics.Witness{Next: &next{}}
+	w.Removed(removal("gone", "a", jobs, 0))
+	w.Removed(removal("gone", "b", pods, 0))
+	w.Removed(removal("stays", "a", jobs, 0))
+	metrics.Forget("gone")
+	left := gather(t)
+	for name := range left {
+		if strings.Contains(name, "policy=gone") {
+			t.Errorf("%s is left", name)
+		}
+	}
+	if _, ok := left["sunset_deletions_total kind=Job.batch policy=stays reason=Expired rule=a"]; !ok {
+		t.Errorf("another policy was forgotten: %v", left)
+	}
+}
+
+func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
+	before := gather(t)
+	metrics.Counted.Set([]prometheus.Metric{
+		metrics.Backlog.Of(2), metrics.Verdicts.Of(2, "Job.batch", "Expired"), metrics.Subjects.Of(2, "p", "r", "due"),
+		metrics.IndexSize.Of(3, "Job.batch"), metrics.KindTrouble.Of(1, "Pod", "Forbidden"),
+	})
+	if diff := cmp.Diff(samples{
+		"sunset_backlog":                                2,
+		"sunset_index_objects kind=Job.batch":           3,
+		"sunset_kind_trouble kind=Pod reason=Forbidden": 1,
+		"sunset_rule_objects policy=p rule=r state=due": 2,
+		"sunset_verdicts kind=Job.batch reason=Expired": 2,
+	}, gather(t).since(before)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	metrics.Counted.Set(nil)
+	if diff := cmp.Diff(before, gather(t)); diff != "" {
+		t.Errorf("what is no longer counted should be gone: -want +got\n%s", diff)
+	}
+}
+
+// TestThePageHasEveryMetric: an operator finds every metric in docs/operations.md with its labels, and no other.
+func TestThePageHasEveryMetric(t *testing.T) {
+	data, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(sunset_[a-z_]+)` \\| (.+?) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {
+		documented[row[1]] = strings.NewReplacer("`", "", " ", "", "—", "").Replace(row[2])
+	}
+	if diff := cmp.Diff(registered(), documented); diff != "" {
+		t.Errorf("docs/operations.md: -registered +page\n%s", diff)
+	}
+	for result := retention.Failed; result <= retention.Denied; result++ {
+		if !strings.Contains(page, "`"+result.String()+"`") {
+			t.Errorf("docs/operations.md does not say what the result %s is", result)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\bsunset_[a-z_]+`).FindAllString(page, -1) {
+		if _, ok := documented[name]; !ok {
+			t.Errorf("docs/operations.md speaks of %s, which is not in its table", name)
+		}
+	}
+}
+
+// registered gives the labels of every metric of Sunset on controller-runtime's registry, whether it has samples or not.
+func registered() map[string]string {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		registry.Registry.(prometheus.Collector).Describe(descriptions)
+	}()
+	labels := map[string]string{}
+	parts := regexp.MustCompile(`fqName: "(sunset_[a-z_]+)".* variableLabels: \{(.*?)\}`)
+	for d := range descriptions {
+		if match := parts.FindStringSubmatch(d.String()); match != nil {
+			labels[match[1]] = match[2]
+		}
+	}
+	return labels
+}

@@ -1,0 +1,271 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const backupPolicy = `
+metadata: {name: backups}
+spec:
+  mode: Enforce
+  rules:
+  - name: expired
+    target: {apiVersion: vault.example.com/v1, kind: Backup}
+    eligible: "true"
+    startTime: object.spec.takenAt
+    ttlExpression: object.spec.keepFor
+`
+
+// Another sort of thing with an end: backups in a vault that is no API server. The vault is their Source and Remover;
+// policies, expressions, holds, timing and fairness come with the Reconciler.
+func Example() {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		panic(err)
+	}
+	v := newVault(compiler)
+	v.put("daily", backup{takenAt: "2026-03-01T00:00:00Z", keepFor: "7d"})
+	v.put("yearly", backup{takenAt: "2026-01-01T00:00:00Z", keepFor: "366d"})
+	v.put("trial", backup{takenAt: "2026-03-01T00:00:00Z", keepFor: "7d", held: true})
+
+	removals := make(witness, 1)
+	r := retention.New(retention.Options{
+		Sources: v, Remover: v, Fence: trusting{}, Witness: removals,
+		Clock: clocktesting.NewFakeClock(time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC)),
+	})
+	r.Use(bookOfBackups(compiler)) // again whenever policies change
+
+	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), logr.Discard()))
+	go func() { _ = r.Start(ctx) }()
+	fmt.Println(<-removals)
+	cancel()
+	<-r.Done()
+	fmt.Println("left:", v.names())
+
+	// Output:
+	// daily removed by backups/expired, due 2026-03-08 00:00:00 +0000 UTC
+	// left: [trial yearly]
+}
+
+// bookOfBackups reads the policy. Backups are in no namespace, so there are none to know.
+func bookOfBackups(compiler *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
+	data, err := yaml.YAMLToJSON([]byte(backupPolicy))
+	if err != nil {
+		panic(err)
+	}
+	document, err := policy.Parse(data)
+	if err != nil {
+		panic(err)
+	}
+	p := document.Load(policy.DefaultProtection())
+	programs := compiler.Load(p)
+	return policy.NewBook([]*policy.Policy{p}, nil, policy.DefaultProtection()), programs
+}
+
+// backup is one version of one backup.
+type backup struct {
+	takenAt, keepFor string
+	held             bool
+	version          int
+}
+
+// vault keeps backups by name. It is a retention.Sources, and the Source and Remover of its one kind.
+type vault struct {
+	compiler *engine.Compiler
+
+	mu       sync.Mutex
+	backups  map[string]backup
+	version  int // of the latest change
+	watchers map[chan change]struct{}
+}
+
+// change is what a watcher is told: a backup as it is now, or that it is gone.
+type change struct {
+	name string
+	backup
+	gone bool
+}
+
+func newVault(compiler *engine.Compiler) *vault {
+	return &vault{compiler: compiler, backups: map[string]backup{}, watchers: map[chan change]struct{}{}}
+}
+
+func (v *vault) put(name string, b backup) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.version++
+	b.version = v.version
+	v.backups[name] = b
+	v.tell(change{name: name, backup: b})
+}
+
+// tell never waits for a watcher: one that is too slow loses its place.
+func (v *vault) tell(c change) {
+	for watcher := range v.watchers {
+		select {
+		case watcher <- c:
+		default:
+			close(watcher)
+			delete(v.watchers, watcher)
+		}
+	}
+}
+
+// watch gives all backups, and then what changes.
+func (v *vault) watch() (map[string]backup, chan change) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	watcher := make(chan change, 100)
+	v.watchers[watcher] = struct{}{}
+	return maps.Clone(v.backups), watcher
+}
+
+func (v *vault) unwatch(watcher chan change) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.watchers, watcher)
+}
+
+func (v *vault) names() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Sorted(maps.Keys(v.backups))
+}
+
+// Open implements retention.Sources.
+func (v *vault) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
+	return &shelf{vault: v, kind: kind, rules: rules}
+}
+
+// shelf is a retention.Source: the vault as a set of rules sees it.
+type shelf struct {
+	vault *vault
+	kind  schema.GroupVersionKind
+	rules []*engine.Rule
+}
+
+// Run implements retention.Source.
+func (s *shelf) Run(ctx context.Context, sink retention.Sink) {
+	evaluator := s.vault.compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	for ctx.Err() == nil {
+		s.follow(ctx, evaluator, sink)
+		sink.Lost(nil) // until the next Replace nothing goes
+	}
+}
+
+// follow lists, then tells of changes until ctx ends or some were missed.
+func (s *shelf) follow(ctx context.Context, evaluator *engine.Evaluator, sink retention.Sink) {
+	listed, changes := s.vault.watch()
+	defer s.vault.unwatch(changes)
+	var rows []*index.Row
+	for name, b := range listed {
+		rows = append(rows, s.row(evaluator, name, b))
+	}
+	sink.Replace(rows)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c, ok := <-changes:
+			switch {
+			case !ok:
+				return
+			case c.gone:
+				sink.Forget(uidOf(c.name))
+			default:
+				sink.Apply(s.row(evaluator, c.name, c.backup))
+			}
+		}
+	}
+}
+
+// Read implements retention.Source.
+func (s *shelf) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+	s.vault.mu.Lock()
+	b, ok := s.vault.backups[subject.Name]
+	s.vault.mu.Unlock()
+	if !ok {
+		return nil, nil
+	}
+	evaluator := s.vault.compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	return s.row(evaluator, subject.Name, b), nil
+}
+
+// row is what stays of a backup: who it is, and what each rule says about it.
+func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.Row {
+	object := map[string]any{ // what expressions see: the shapes of JSON, numbers as int64 and float64
+		"apiVersion": s.kind.GroupVersion().String(),
+		"kind":       s.kind.Kind,
+		"metadata":   map[string]any{"name": name},
+		"spec":       map[string]any{"takenAt": b.takenAt, "keepFor": b.keepFor},
+	}
+	row := &index.Row{Subject: policy.Subject{Name: name, UID: uidOf(name), ResourceVersion: strconv.Itoa(b.version)}}
+	if b.held {
+		row.Flags |= policy.IsHeld
+	}
+	for _, rule := range s.rules {
+		row.Facts = append(row.Facts, evaluator.Facts(rule, object))
+	}
+	return row
+}
+
+// uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
+func uidOf(name string) types.UID { return types.UID(name) }
+
+// Remove implements retention.Remover: the version is compared and the backup removed in one step.
+func (v *vault) Remove(_ context.Context, _ schema.GroupVersionKind, w policy.Warrant) retention.Outcome {
+	if !w.Valid() {
+		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	name := w.Subject().Name
+	b, ok := v.backups[name]
+	switch {
+	case !ok:
+		return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
+	case strconv.Itoa(b.version) != w.Subject().ResourceVersion:
+		return retention.Outcome{Result: retention.Changed, Err: errors.New("not the version that was judged")}
+	}
+	delete(v.backups, name)
+	v.tell(change{name: name, gone: true})
+	return retention.Outcome{Result: retention.Removed}
+}
+
+// trusting is a retention.Fence that never doubts: one process, one vault, policies that do not change behind its back.
+type trusting struct{}
+
+// Check implements retention.Fence.
+func (trusting) Check(context.Context, string) error { return nil }
+
+// witness is a retention.Witness that hands over what was removed.
+type witness chan string
+
+// Removed implements retention.Witness.
+func (w witness) Removed(r retention.Removal) {
+	w <- fmt.Sprintf("%s removed by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due)
+}
+
+// Attempted implements retention.Witness.
+func (witness) Attempted(retention.Result) {}

@@ -1,0 +1,99 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// hostileObjects are what no API server gives, and what a custom resource without a schema may hold all the same.
+var hostileObjects = []string{
+	`{}`,
+	`null`,
+	`{"metadata": null, "spec": 7, "status": "done"}`,
+	`{"apiVersion": "batch/v1", "kind": "Job", "status": {"conditions": [null, 1, [], {"type": {}, "status": true}]}}`,
+	`{"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"finishedAt": 5}}}]}}`,
+	`{"apiVersion": 1, "kind": ["Job"], "metadata": {"labels": ["a"], "ownerReferences": {"controller": true}}}`,
+	`{"a": "9999-12-31T23:59:59.999999999Z", "b": "0000-01-01T00:00:00Z", "n": 9223372036854775807, "f": 1e308, "z": -0.0}`,
+	`{"a": "\u0000\ufffd🦄", "": {"": {"": null}}, "list": [[[[[[[[]]]]]]]]}`,
+}
+
+// FuzzFacts asks any expression in each of its three places about any object. Nothing may panic, and the facts must be
+// whole: either an error that fits into a status and nothing else, or values that a verdict can be reached from.
+func FuzzFacts(f *testing.F) {
+	expressions := append([]string{
+		"object.a", "object.?a", "object.n", "days(object.f)", "timestamp(object.b)", "duration(string(object.n) + 'ns')",
+		"finishedAt(object)", "failed(object) || succeeded(object)", "condition(object, 'Ready')", "controllerOf(object).?kind",
+		"conditionTime(object, ['Complete', 'Failed'])", "optional.of(optional.none())", "optional.none()", "b'\\xff'",
+	}, seedExpressions...)
+	for i, text := range expressions {
+		f.Add(text, hostileObjects[i%len(hostileObjects)])
+	}
+	c := newCompiler(f)
+	f.Fuzz(func(t *testing.T, text, data string) {
+		var object, untouched map[string]any
+		if utiljson.Unmarshal([]byte(data), &object) != nil || utiljson.Unmarshal([]byte(data), &untouched) != nil {
+			t.Skip()
+		}
+		e := c.NewEvaluator(t.Context())
+		defer e.Close()
+		for _, r := range placesOf(text) {
+			if compiled, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) == 0 {
+				checkFacts(t, r, e.Facts(compiled, object))
+			}
+		}
+		if diff := cmp.Diff(untouched, object); diff != "" {
+			t.Errorf("the object was changed:\n%s", diff)
+		}
+	})
+}
+
+// known is when the rules start whose startTime is not what is asked about.
+var known = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// placesOf are rules with the text as eligible, startTime and ttlExpression.
+func placesOf(text string) []v1alpha1.Rule {
+	base := rule()
+	base.Eligible, base.StartTime = "true", "timestamp('2026-03-01T12:00:00Z')"
+	eligible, start, lifetime := base, base, base
+	eligible.Eligible = text
+	start.StartTime = text
+	lifetime.TTL, lifetime.TTLExpression = "", text
+	return []v1alpha1.Rule{eligible, start, lifetime}
+}
+
+func checkFacts(t *testing.T, r v1alpha1.Rule, got policy.Facts) {
+	t.Helper()
+	switch {
+	case got.Err != nil:
+		if text := got.Err.Error(); len(text) > 256 || !utf8.ValidString(text) || text == "" {
+			t.Errorf("error of %d bytes: %q", len(text), text)
+		}
+		if want := (policy.Facts{Selected: true, Err: got.Err}); got != want {
+			t.Errorf("facts beside an error: %+v", got)
+		}
+	case !got.Eligible:
+		if want := (policy.Facts{Selected: true}); got != want {
+			t.Errorf("facts about what is not eligible: %+v", got)
+		}
+	case !got.Selected, got.Start.Location() != time.UTC, got.TTL < 0 && got.TTL != policy.NeverTTL,
+		got.TTL != 0 && r.TTLExpression == "", !got.Start.Equal(known) && r.StartTime == placesOf("")[0].StartTime:
+		t.Errorf("%+v gives %+v", r, got)
+	}
+}
+
+// TestHostileObjectsAreObjects: a seed that cannot be read tries nothing.
+func TestHostileObjectsAreObjects(t *testing.T) {
+	for _, data := range hostileObjects {
+		var object map[string]any
+		if err := utiljson.Unmarshal([]byte(data), &object); err != nil {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+}

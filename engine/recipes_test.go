@@ -1,0 +1,287 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// recipeObjects are what recipes are tried on, by what the page calls them. Their times are those of testdata/objects.
+var recipeObjects = map[string]string{
+	"a complete Job":         "testdata/objects/job-complete.yaml",
+	"a failed Job":           "testdata/objects/job-failed.yaml",
+	"a running Job":          "testdata/objects/job-running.yaml",
+	"a running Pod":          "testdata/objects/pod-running.yaml",
+	"an evicted Pod":         "testdata/objects/pod-evicted.yaml",
+	"a ConfigMap":            "testdata/objects/configmap.yaml",
+	"a Secret":               `{apiVersion: v1, kind: Secret, metadata: META, type: Opaque}`,
+	"a Pod with 512Mi":       `{apiVersion: v1, kind: Pod, metadata: META, spec: {containers: [{resources: {requests: {memory: 512Mi}}}]}}`,
+	"a Job with its own ttl": `{apiVersion: batch/v1, kind: Job, metadata: META, spec: {ttlSecondsAfterFinished: 600}}`,
+	"an Event":               `{apiVersion: v1, kind: Event, metadata: META, eventTime: null, lastTimestamp: "2026-03-01T12:30:00Z"}`,
+	"a Build":                `{apiVersion: example.com/v1, kind: Build, metadata: META, status: {phase: Done}}`,
+}
+
+const recipeMeta = `{name: report, namespace: team-a, creationTimestamp: "2026-03-01T12:00:00Z"}`
+
+func recipeObject(t *testing.T, called string) map[string]any {
+	t.Helper()
+	text, ok := recipeObjects[called]
+	if !ok {
+		t.Fatalf("nobody knows %q", called)
+	}
+	if strings.HasSuffix(text, ".yaml") {
+		data, err := os.ReadFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(data)
+	}
+	return decode(t, strings.Replace(text, "META", recipeMeta, 1))
+}
+
+// try is one thing that a recipe says to write, or not to.
+type try struct {
+	wrong  bool
+	object string // what it is asked of
+	text   string // a part of a policy, or policies
+	gives  string // what the page says happens; empty when it only has to be understood
+}
+
+var (
+	recipeBlock = regexp.MustCompile("(?s)```yaml recipe\n(.*?)```")
+	recipeMark  = regexp.MustCompile(`^# (✗|✓)(?: of (.*))?$`)
+)
+
+// triesOf reads the block of a recipe: "# ✗ of OBJECT" or "# ✓", what is written, and after "# →" what happens.
+func triesOf(t *testing.T, block string) []try {
+	t.Helper()
+	var tries []try
+	object := ""
+	for line := range strings.Lines(block) {
+		line = strings.TrimRight(line, "\n")
+		if mark := recipeMark.FindStringSubmatch(line); mark != nil {
+			if mark[2] != "" {
+				object = mark[2]
+			}
+			tries = append(tries, try{wrong: mark[1] == "✗", object: object})
+			continue
+		}
+		if len(tries) == 0 {
+			t.Fatalf("%q stands before the first mark", line)
+		}
+		last := &tries[len(tries)-1]
+		gives, isResult := strings.CutPrefix(line, "# → ")
+		more, isMore := strings.CutPrefix(line, "#   ")
+		switch {
+		case isResult:
+			last.gives = gives
+		case isMore && last.gives != "":
+			last.gives += " " + more
+		default:
+			last.text += line + "\n"
+		}
+	}
+	return tries
+}
+
+// TestRecipes tries everything that docs/recipes.md says to write and not to write.
+func TestRecipes(t *testing.T) {
+	page, err := os.ReadFile("../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(page), "\n## ")[1:]
+	if blocks := strings.Count(string(page), "```yaml"); blocks != len(sections) || len(sections) < 20 {
+		t.Errorf("%d blocks in %d sections: each recipe has one, which is tested", blocks, len(sections))
+	}
+	c := newCompiler(t)
+	for _, section := range sections {
+		title, _, _ := strings.Cut(section, "\n")
+		t.Run(title, func(t *testing.T) {
+			block := recipeBlock.FindStringSubmatch(section)
+			if block == nil {
+				t.Fatal("has no recipe")
+			}
+			checkTries(t, c, triesOf(t, block[1]))
+		})
+	}
+}
+
+func checkTries(t *testing.T, c *engine.Compiler, tries []try) {
+	wrong, right := 0, 0
+	for _, try := range tries {
+		happens, understood := whatHappens(t, c, try)
+		if try.wrong {
+			wrong++
+		} else {
+			right++
+		}
+		if !try.wrong && !understood {
+			t.Errorf("said to be right:\n%s%s", try.text, happens)
+		}
+		if try.wrong && strings.Trim(try.gives, "… ") == "" {
+			t.Errorf("does not say what happens:\n%s%s", try.text, happens)
+		}
+		if try.gives != "" && !like(try.gives, happens) {
+			t.Errorf("%sof %s\nsaid to give: %s\ngives:        %s", try.text, try.object, try.gives, happens)
+		}
+	}
+	if wrong == 0 || right == 0 {
+		t.Errorf("%d wrong and %d right", wrong, right)
+	}
+}
+
+// like compares words; … stands for any.
+func like(pattern, text string) bool {
+	parts := strings.Split(strings.Join(strings.Fields(pattern), " "), "…")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(strings.TrimSpace(part))
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(strings.Join(strings.Fields(text), " "))
+}
+
+// whatHappens says in the words of the page what comes of a try, and whether it was understood and could be asked.
+func whatHappens(t *testing.T, c *engine.Compiler, try try) (happens string, understood bool) {
+	t.Helper()
+	o := recipeObject(t, try.object)
+	var policies []*policy.Policy
+	programs := map[string]*engine.Rule{}
+	for i, text := range strings.Split(try.text, "---\n") {
+		data, err := policyOf(fmt.Sprintf("policy-%d", i), text, o)
+		if err != nil {
+			return err.Error(), false
+		}
+		document, err := policy.Parse(data)
+		if err != nil {
+			return err.Error(), false
+		}
+		p := document.Load(policy.DefaultProtection())
+		for key, program := range c.Load(p) {
+			programs[key] = program
+		}
+		if len(p.Problems) > 0 {
+			return p.Problems[0].String(), false
+		}
+		policies = append(policies, p)
+	}
+	return outcomeOf(t, policies, programs, o)
+}
+
+// policyOf makes a part of a policy whole: what is no field of spec belongs to a rule about the object's kind.
+func policyOf(name, text string, o map[string]any) ([]byte, error) {
+	var written map[string]any
+	if err := yaml.Unmarshal([]byte(text), &written); err != nil {
+		return nil, err
+	}
+	spec := map[string]any{"mode": "Enforce"}
+	single := map[string]any{"name": "rule"}
+	for field, value := range written {
+		switch field {
+		case "mode", "namespaceSelector", "excludeNamespaces", "variables", "rules":
+			spec[field] = value
+		default:
+			single[field] = value
+		}
+	}
+	rules, _ := spec["rules"].([]any)
+	if len(rules) == 0 {
+		rules = []any{single}
+	}
+	for _, r := range rules {
+		complete(r.(map[string]any), o)
+	}
+	spec["rules"] = rules
+	return json.Marshal(map[string]any{"metadata": map[string]any{"name": name}, "spec": spec})
+}
+
+// complete gives a rule the fields that the page leaves out.
+func complete(rule, o map[string]any) {
+	standard := map[string]any{
+		"target":    map[string]any{"apiVersion": o["apiVersion"], "kind": o["kind"]},
+		"eligible":  "true",
+		"startTime": "object.metadata.creationTimestamp",
+	}
+	if rule["ttlExpression"] == nil {
+		standard["ttl"] = "1h"
+	}
+	for field, value := range standard {
+		if _, written := rule[field]; !written {
+			rule[field] = value
+		}
+	}
+}
+
+// outcomeOf is what happens to the object, in the words of the page.
+func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*engine.Rule, o map[string]any) (string, bool) {
+	t.Helper()
+	subject, err := engine.SubjectOf(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]labels.Set{subject.Namespace: {}}
+	book := policy.NewBook(policies, known, policy.DefaultProtection())
+	var rulings []policy.Ruling
+	for _, p := range policies {
+		for _, r := range book.Page(p.Rules[0].Kind.GroupKind(), subject.Namespace).Rules {
+			if r.ID.Policy != p.Name {
+				continue
+			}
+			facts := programs[r.Key].Facts(t.Context(), o)
+			if facts.Err != nil {
+				return "stays, EvaluationFailed: " + facts.Err.Error(), false
+			}
+			rulings = append(rulings, policy.Ruling{Rule: r, Facts: facts, Known: true})
+		}
+	}
+	later := subject.Created.Add(100 * policy.Week)
+	v, _ := policy.Decide(subject, rulings, later)
+	switch {
+	case v.Action == policy.Delete:
+		return "goes at " + v.Due.Format(time.RFC3339), true
+	case v.Reason != policy.NotSelected:
+		return "stays, " + string(v.Reason), true
+	}
+	if v = policy.Forecast(subject, rulings, policies[0].Name, later); v.Action == policy.Delete {
+		return "stays; counted as due at " + v.Due.Format(time.RFC3339), true
+	}
+	return "stays, " + string(v.Reason), true
+}
+
+// TestExtendingQuotesTheExamples: every line of Go in docs/extending.md stands in what it quotes.
+func TestExtendingQuotesTheExamples(t *testing.T) {
+	known := map[string]bool{}
+	for _, file := range []string{"example_test.go", "../controllers/retention/example_test.go", "../controllers/retention/plugin.go"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			known[strings.TrimSpace(line)] = true
+		}
+	}
+	page, err := os.ReadFile("../docs/extending.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotes := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(quotes) < 7 {
+		t.Errorf("only %d quotes", len(quotes))
+	}
+	for _, quote := range quotes {
+		for line := range strings.Lines(quote[1]) {
+			if line = strings.TrimSpace(line); line != "" && !known[line] {
+				t.Errorf("stands nowhere: %s", line)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// sample is the policies of one directory of samples, all of them enforced.
+type sample struct {
+	file     string
+	rules    []*policy.Rule
+	programs map[string]*engine.Rule
+}
+
+// samplesOf reads every policy.yaml of the samples.
+func samplesOf(t testing.TB, c *engine.Compiler) []sample {
+	t.Helper()
+	var all []sample
+	for _, file := range sampleFiles(t, "policy.yaml") {
+		s := sample{file: file, programs: map[string]*engine.Rule{}}
+		for _, data := range documentsOf(t, file) {
+			p := enforced(t, data)
+			for key, program := range c.Load(p) {
+				s.programs[key] = program
+			}
+			s.rules = append(s.rules, p.Rules...)
+		}
+		all = append(all, s)
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d samples were found", len(all))
+	}
+	return all
+}
+
+// enforced reads a policy. Dry runs have no say in a verdict, so they are made to count.
+func enforced(t testing.TB, data []byte) *policy.Policy {
+	t.Helper()
+	document, err := policy.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if document.Policy.Spec.Mode == v1alpha1.DryRun {
+		document.Policy.Spec.Mode = v1alpha1.Enforce
+	}
+	return document.Load(policy.DefaultProtection())
+}
+
+func sampleFiles(t testing.TB, name string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir("../samples", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == name {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// documentsOf gives the documents of a YAML file as JSON.
+func documentsOf(t testing.TB, file string) [][]byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents [][]byte
+	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+		data, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		documents = append(documents, data)
+	}
+	return documents
+}
+
+// FuzzVerdict asks every rule of every sample about any object, whatever its kind. Nothing may panic, and nothing goes
+// that a rule fails on, that has a flag, or whose time has not come.
+func FuzzVerdict(f *testing.F) {
+	for _, data := range hostileObjects {
+		f.Add(data)
+	}
+	for _, file := range sampleFiles(f, "objects.yaml") {
+		for _, data := range documentsOf(f, file) {
+			f.Add(string(data))
+		}
+	}
+	c := newCompiler(f)
+	samples := samplesOf(f, c)
+	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, data string) {
+		var object map[string]any
+		if utiljson.Unmarshal([]byte(data), &object) != nil {
+			t.Skip()
+		}
+		subject, err := engine.SubjectOf(object)
+		e := c.NewEvaluator(t.Context())
+		defer e.Close()
+		for _, s := range samples {
+			rulings := s.ask(e, object)
+			if err != nil {
+				continue // nobody to judge; that the rules do not panic is all there is to see
+			}
+			s.check(t, subject, rulings, now)
+			for i := range rulings {
+				s.check(t, subject, rulings[i:i+1], now)
+			}
+		}
+	})
+}
+
+// ask gives what the sample's rules say. A rule whose kind nobody can read has no program, and does not apply.
+func (s sample) ask(e *engine.Evaluator, object map[string]any) []policy.Ruling {
+	var rulings []policy.Ruling
+	for _, r := range s.rules {
+		if program := s.programs[r.Key]; program != nil {
+			rulings = append(rulings, policy.Ruling{Rule: r, Facts: e.Facts(program, object), Known: true})
+		}
+	}
+	return rulings
+}
+
+func (s sample) check(t *testing.T, subject policy.Subject, rulings []policy.Ruling, now time.Time) {
+	t.Helper()
+	v, warrant := policy.Decide(subject, rulings, now)
+	if warrant.Valid() != (v.Action == policy.Delete) || v.Reason == "" {
+		t.Errorf("%s: warrant %v for %+v", s.file, warrant.Valid(), v)
+	}
+	if v.Action != policy.Delete {
+		return
+	}
+	if subject.Flags != 0 || v.Due.After(now) || v.Start.Before(subject.Created) || v.TTL < 0 || warrant.Subject() != subject {
+		t.Errorf("%s: %+v is deleted: %+v", s.file, subject, v)
+	}
+	for _, r := range rulings {
+		if r.Facts.Err != nil || r.Facts.Selected && r.Rule.Invalid() {
+			t.Errorf("%s: deleted in spite of rule %s: %v", s.file, r.Rule.ID, r.Facts.Err)
+		}
+	}
+}

@@ -161,8 +161,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	}
 	reporter.State = reconciler
 	loop.Publish = func(e policies.Edition) {
+		reporter.Use(e) // before anything is deleted that it would not know
 		reconciler.Use(e.Book, e.Programs)
-		reporter.Use(e)
 		checker.Use(e)
 	}
 	for _, runnable := range []manager.Runnable{reconciler, reporter, checker} {

@@ -24,7 +24,9 @@ import (
 const (
 	tickEvery  = time.Second
 	countEvery = 2 * time.Second // at least, between two counts
-	writeEvery = 3 * time.Second // at least, between two writes of one policy's status
+	// At most, between a change and the count that shows it, however long counting takes.
+	countAtLeast = 15 * time.Second
+	writeEvery   = 3 * time.Second // at least, between two writes of one policy's status
 	// At the end: how long to wait for deletions under way, and then for the last statuses.
 	deletionsEnd = 22 * time.Second
 	writeLast    = 5 * time.Second
@@ -122,7 +124,7 @@ func (r *Reporter) reportLast(ctx context.Context) {
 func (r *Reporter) tick(ctx context.Context) {
 	r.tellEvents()
 	now := r.Clock.Now()
-	if now.Sub(r.counted) < max(countEvery, restFactor*r.took) || !r.stale(now) {
+	if now.Sub(r.counted) < min(max(countEvery, restFactor*r.took), countAtLeast) || !r.stale(now) {
 		return
 	}
 	r.report(ctx, false)
@@ -162,18 +164,19 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	kinds := r.State.Kinds()
 	doubt := r.State.Doubt()
 	r.seen = fingerprint(kinds, doubt)
+	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	tallies := r.count(kinds)
 	view := newView(edition, kinds, tallies, r.counted)
 	view.warnings = r.Warnings
 	view.doubt = doubt
-	r.took = r.Clock.Since(r.counted)
+	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
 			log.FromContext(ctx).Error(err, "status not written", "policy", p.Name)
 			r.Changed()
 		}
 	}
-	r.dropRemoved(edition.Book)
+	r.dropRemoved()
 }
 
 // count goes through every subject once.
@@ -191,7 +194,11 @@ func (r *Reporter) count(kinds []retention.KindState) *policy.Tallies {
 	return all
 }
 
-func (r *Reporter) dropRemoved(book *policy.Book) {
+// dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
+func (r *Reporter) dropRemoved() {
+	r.mu.Lock()
+	book := r.edition.Book
+	r.mu.Unlock()
 	uids, names := map[types.UID]bool{}, map[string]bool{}
 	for _, p := range book.Policies() {
 		uids[p.UID], names[p.Name] = true, true

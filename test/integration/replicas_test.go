@@ -145,7 +145,7 @@ func TestAThousandPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
 	const n = 1000
-	const patience = 3 * patience // for a thousand statuses
+	const patience = 2 * patience // for a thousand statuses
 	for i := range n {
 		mode := "DryRun"
 		if i%10 == 0 {

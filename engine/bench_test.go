@@ -81,3 +81,29 @@ func BenchmarkCheck(b *testing.B) {
 		compiled.Check(s)
 	}
 }
+
+// BenchmarkGuarded is what it costs to count what is built.
+func BenchmarkGuarded(b *testing.B) {
+	c := newCompiler(b)
+	job := object(b, "job-complete")
+	for name, text := range map[string]string{
+		"sum":     "object.metadata.name + '/' == object.kind",
+		"in":      "'x' in object.metadata.labels",
+		"equal":   "object.metadata.name == object.kind",
+		"matches": "object.metadata.name.matches('^rep')",
+		"loop":    "object.status.conditions.all(c, c.type + 'x' != object.kind)",
+		"time":    "timestamp(object.status.completionTime) > timestamp(0)",
+	} {
+		r := rule()
+		r.Eligible = text + " && false"
+		compiled := mustCompile(b, c, r)
+		b.Run(name, func(b *testing.B) {
+			e := c.NewEvaluator(b.Context())
+			defer e.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Facts(compiled, job)
+			}
+		})
+	}
+}

@@ -69,7 +69,7 @@ func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []findi
 
 func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	tree := checked.NativeRep().Expr()
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
 	if binds {
 		options = append(options, cel.CustomDecoratorV2(settle))

@@ -20,6 +20,7 @@ const (
 	MaxNesting        = 2      // comprehensions (all, exists, map, filter, ...) inside each other
 	MaxRange          = 10_000 // elements of lists.range
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
+	MaxPrecision      = 100    // decimals that format() writes
 )
 
 const (
@@ -59,7 +60,6 @@ func languageOptions() []cel.EnvOption {
 		cel.ParserExpressionSizeLimit(MaxExpressionSize),
 		cel.ParserRecursionLimit(MaxDepth),
 		cel.ExpressionNodeLimit(MaxNodes),
-		cel.RegexProgramSizeLimit(MaxRegexSize),
 		cel.ASTValidators(
 			cel.ValidateDurationLiterals(),
 			cel.ValidateTimestampLiterals(),
@@ -73,7 +73,7 @@ func languageOptions() []cel.EnvOption {
 func libraryOptions() []cel.EnvOption {
 	return []cel.EnvOption{
 		ext.Bindings(),
-		ext.Strings(ext.StringsVersion(4)),
+		ext.Strings(ext.StringsVersion(4), ext.StringsMaxPrecision(MaxPrecision)),
 		ext.Sets(),
 		ext.Lists(ext.ListsVersion(3), ext.ListsMaxRangeSize(MaxRange)),
 		ext.TwoVarComprehensions(),

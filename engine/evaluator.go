@@ -58,7 +58,7 @@ func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
 	if !r.selects(object) {
 		return policy.Facts{}
 	}
-	e.input.object = object
+	e.input.object, e.input.built = object, 0
 	facts, err := e.judge(r)
 	e.input.object = nil
 	if err != nil {

@@ -164,13 +164,19 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input is what an expression sees: the object.
-type input struct{ object map[string]any }
+// input is what an expression sees: the object. It also keeps count of what the evaluation builds.
+type input struct {
+	object map[string]any
+	built  int
+}
 
 // ResolveName implements cel.Activation.
 func (i *input) ResolveName(name string) (any, bool) {
-	if name == objectVariable {
+	switch name {
+	case objectVariable:
 		return i.object, true
+	case builtVariable:
+		return i, true
 	}
 	return nil, false
 }

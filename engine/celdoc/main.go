@@ -52,6 +52,9 @@ func render() ([]byte, error) {
 		"MaxNodes":          engine.MaxNodes,
 		"MaxNesting":        engine.MaxNesting,
 		"MaxRange":          engine.MaxRange,
+		"MaxPrecision":      engine.MaxPrecision,
+		"MaxRegexSize":      engine.MaxRegexSize,
+		"MaxBuilt":          fmt.Sprintf("%d MiB", engine.MaxBuilt>>20),
 		"Deadline":          engine.DefaultEvalDeadline,
 	})
 	return b.Bytes(), err

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// guard makes the calls pay that give more than a constant amount for what they are given. All others are left as they
+// are, and so is what cel-go computes once when it plans.
+func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
+	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := i.(interpreter.InterpretableCall)
+		if !ok || len(call.Args()) == 0 || len(call.Args()) > len(operands{}) || isCheap(call) {
+			return i, nil
+		}
+		price, ok := prices[call.Function()]
+		parser, parses := parsers[call.Function()]
+		if !ok && !parses {
+			return i, nil
+		}
+		g := &guarded{id: call.ID(), function: call.Function(), args: call.Args(), price: price, parses: parses}
+		if parses {
+			g.price = parser
+		}
+		g.always = g.function == rangeFunction || g.function == operators.In
+		switch g.function {
+		case operators.Equals:
+			g.impl = &functions.Overload{Binary: types.Equal}
+		case operators.NotEquals:
+			g.impl = &functions.Overload{Binary: func(a, b ref.Val) ref.Val { return types.Bool(types.Equal(a, b) != types.True) }}
+		case matchesFunction, findFunction, findAllFunction:
+			return guardRegex(g)
+		default:
+			if g.impl = implementation(env, call); g.impl == nil {
+				return nil, fmt.Errorf("no such overload: %s", g.function)
+			}
+		}
+		return g, nil
+	}
+}
+
+// isCheap recognizes the calls of a guarded function that are always cheap: what a macro accumulates in grows in place
+// by one element, comparing with a literal number or text ends with it, and a conversion of a literal and membership
+// in a literal list are computed when cel-go plans.
+func isCheap(call interpreter.InterpretableCall) bool {
+	args := call.Args()
+	switch call.Function() {
+	case operators.Add:
+		a, ok := args[0].(interpreter.InterpretableAttribute)
+		return ok && isAccumulator(a.Attr())
+	case operators.Equals, operators.NotEquals:
+		return isSmallLiteral(args[0]) || isSmallLiteral(args[1])
+	case operators.In:
+		_, literal := args[1].(interpreter.InterpretableConst)
+		return literal
+	}
+	_, literal := args[0].(interpreter.InterpretableConst)
+	return literal && overloads.IsTypeConversionFunction(call.Function())
+}
+
+func isSmallLiteral(i interpreter.InterpretableV2) bool {
+	c, ok := i.(interpreter.InterpretableConst)
+	if !ok {
+		return false
+	}
+	_, isText := c.Value().(types.String)
+	return isText || isScalar(c.Value())
+}
+
+// implementation finds what cel-go would call: the overload that the checker chose, or the function that chooses among
+// them by the arguments.
+func implementation(env *cel.Env, call interpreter.InterpretableCall) *functions.Overload {
+	bindings, err := env.Functions()[call.Function()].Bindings()
+	if err != nil {
+		return nil
+	}
+	var byName *functions.Overload
+	for _, b := range bindings {
+		switch b.Operator {
+		case call.OverloadID():
+			return b
+		case call.Function():
+			byName = b
+		}
+	}
+	return byName
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"math"
+	"strings"
+
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// The functions that are named in more than one place.
+const (
+	rangeFunction   = "lists.range"
+	stringFunction  = "string"
+	bytesFunction   = "bytes"
+	matchesFunction = "matches"
+	findFunction    = "find"
+	findAllFunction = "findAll"
+)
+
+const (
+	elementPrice = 24 // bytes: an interface and a number in it
+	runePrice    = 5  // bytes: most functions of text copy it into runes and back
+)
+
+// prices has every function of the environment that can give, hold on the way, or compare more than a constant amount.
+// TestEveryFunctionHasAPrice holds it against the environment.
+var prices = map[string]price{
+	operators.Add:           priceOfSum,
+	"replace":               priceOfReplace,
+	"join":                  priceOfJoin,
+	"format":                priceOfFormat,
+	"split":                 priceOfSplit,
+	"lowerAscii":            priceOfRunes,
+	"upperAscii":            priceOfRunes,
+	"charAt":                priceOfRunes,
+	"substring":             priceOfRunes,
+	"strings.quote":         priceOfRunes,
+	"reverse":               priceOfRunes,
+	"indexOf":               priceOfSearch,
+	"lastIndexOf":           priceOfSearch,
+	stringFunction:          priceOfRunes,
+	bytesFunction:           priceOfRunes,
+	matchesFunction:         nil, // guardRegex knows it: it depends on the regular expression
+	findFunction:            nil,
+	findAllFunction:         nil,
+	"quantity":              priceOfQuantity,
+	"isQuantity":            priceOfQuantity,
+	rangeFunction:           priceOfRange,
+	"flatten":               priceOfFlatten,
+	"slice":                 priceOfList,
+	"sort":                  priceOfList,
+	"@sortByAssociatedKeys": priceOfList,
+	"optional.unwrap":       priceOfList,
+	"unwrapOpt":             priceOfList,
+	"conditionTime":         priceOfConditions,
+	"cel.@mapInsert":        priceOfInsert,
+	"distinct":              priceOfDistinct,
+	"sets.contains":         priceOfSets,
+	"sets.equivalent":       priceOfSets,
+	"sets.intersects":       priceOfSets,
+	operators.In:            priceOfMembership,
+	operators.Equals:        priceOfEqual,
+	operators.NotEquals:     priceOfEqual,
+}
+
+// lengthOf is the length of a text in bytes, or of a list in elements.
+func lengthOf(v ref.Val) int {
+	switch x := v.(type) {
+	case types.String:
+		return len(x)
+	case types.Bytes:
+		return len(x)
+	case traits.Lister:
+		n, _ := x.Size().(types.Int)
+		return int(n)
+	}
+	return 0
+}
+
+// times multiplies what is not negative and does not overflow.
+func times(a, b int) int {
+	if a != 0 && b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
+}
+
+func priceOfList(args operands, _ int) int { return 3 * elementPrice * lengthOf(args[0]) }
+
+// priceOfRunes also serves reverse(), of text and of a list.
+func priceOfRunes(args operands, most int) int {
+	if _, isList := args[0].(traits.Lister); isList {
+		return priceOfList(args, most)
+	}
+	return runePrice * lengthOf(args[0])
+}
+
+func priceOfSum(args operands, _ int) int {
+	n := lengthOf(args[0]) + lengthOf(args[1])
+	if _, isList := args[0].(traits.Lister); isList {
+		return elementPrice * n // cel-go only links the two, but whoever reads the sum copies it
+	}
+	return n
+}
+
+func priceOfReplace(args operands, _ int) int {
+	s, old, replacement, ok := threeTexts(args)
+	if !ok {
+		return 0
+	}
+	n := strings.Count(s, old)
+	if limit, ok := args[3].(types.Int); ok && limit >= 0 {
+		n = int(min(int64(n), int64(limit)))
+	}
+	return len(s) + times(n, max(0, len(replacement)-len(old)))
+}
+
+func threeTexts(args operands) (a, b, c string, ok bool) {
+	x, isText := args[0].(types.String)
+	y, isTextToo := args[1].(types.String)
+	z, isTextAsWell := args[2].(types.String)
+	return string(x), string(y), string(z), isText && isTextToo && isTextAsWell
+}
+
+func priceOfSplit(args operands, _ int) int {
+	s, ok := args[0].(types.String)
+	separator, isText := args[1].(types.String)
+	if !ok || !isText {
+		return 0
+	}
+	return elementPrice * (strings.Count(string(s), string(separator)) + 1)
+}
+
+// priceOfJoin counts the elements, since one of a million lists can be the same long text. The builder doubles as it
+// grows.
+func priceOfJoin(args operands, most int) int {
+	separator := 0
+	if args[1] != nil {
+		separator = lengthOf(args[1])
+	}
+	return 3*times(lengthOf(args[0]), separator) + 3*tally(args[0], 0, most/3, costOfElement)
+}
+
+// priceOfSearch is of text, where cel-go compares at every place, or of a list.
+func priceOfSearch(args operands, most int) int {
+	if _, isList := args[0].(traits.Lister); isList {
+		return priceOfMembership(operands{args[1], args[0]}, most)
+	}
+	n, m := lengthOf(args[0]), lengthOf(args[1])
+	return runePrice*(n+m) + times(n, m)/16
+}
+
+func priceOfRange(args operands, _ int) int {
+	n, _ := args[0].(types.Int)
+	return elementPrice * int(min(max(n, 0), MaxRange))
+}
+
+func priceOfConditions(args operands, most int) int {
+	if _, isList := args[1].(traits.Lister); !isList {
+		return 0
+	}
+	return priceOfList(operands{args[1]}, most)
+}
+
+// priceOfInsert is that of transformMapEntry(), which inserts a map and, if a key is there already, writes it out.
+func priceOfInsert(args operands, most int) int {
+	entries, ok := args[1].(traits.Mapper)
+	if !ok || args[2] != nil {
+		return 0 // one entry, in place
+	}
+	sum := 0
+	for it := entries.Iterator(); it.HasNext() == types.True && sum <= most; {
+		sum += 2*elementPrice + tally(it.Next(), 0, most-sum, costOfQuote)
+	}
+	return sum
+}

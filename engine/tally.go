@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// cost is what one value costs, without those in it, inside so many lists and maps.
+type cost func(v any, level int) int
+
+// tally adds up the costs of a value and of everything in it, and stops above most. It has to stop, and every value has
+// to cost something: with a bound to [x, x], b to [a, a] and so on, a short expression makes a list that takes a few
+// bytes and holds more elements than can ever be counted.
+func tally(v any, level, most int, of cost) int {
+	sum := of(v, level)
+	add := func(child any) bool {
+		if sum <= most {
+			sum += tally(child, level+1, most-sum, of)
+		}
+		return sum <= most
+	}
+	switch x := v.(type) {
+	case mapValue:
+		tallyMap(x, add)
+	case map[string]any:
+		tallyMap(x, add)
+	case listValue:
+		tallyList(x, add)
+	case []any:
+		tallyList(x, add)
+	case *types.Optional:
+		if x.HasValue() {
+			add(x.GetValue())
+		}
+	case traits.Lister:
+		for i, n := types.Int(0), types.Int(lengthOf(x)); i < n && add(x.Get(i)); i++ {
+		}
+	case traits.Mapper:
+		for it := x.Iterator(); it.HasNext() == types.True; {
+			if key := it.Next(); !add(key) || !add(x.Get(key)) {
+				break
+			}
+		}
+	}
+	return sum
+}
+
+func tallyMap(m map[string]any, add func(any) bool) {
+	for key, v := range m {
+		if !add(key) || !add(v) {
+			return
+		}
+	}
+}
+
+func tallyList(l []any, add func(any) bool) {
+	for _, v := range l {
+		if !add(v) {
+			return
+		}
+	}
+}
+
+// textLength is the length of a text, and 0 of anything else.
+func textLength(v any) int {
+	switch x := v.(type) {
+	case string:
+		return len(x)
+	case ref.Val:
+		if _, isList := x.(traits.Lister); !isList {
+			return lengthOf(x)
+		}
+	}
+	return 0
+}
+
+const (
+	nodePrice  = 8                  // steps: to visit a value and compare it
+	digitsMost = 310 + MaxPrecision // characters of the longest number that format() writes
+)
+
+// costOfElement is for join(), which takes texts and quotes what is none.
+func costOfElement(v any, level int) int {
+	if level <= 1 {
+		return nodePrice + textLength(v)
+	}
+	return costOfQuote(v, level)
+}
+
+// costOfFormat is for format(), which makes three copies of a text, another two for every map around it, and writes %x
+// with two characters for one.
+func costOfFormat(v any, level int) int {
+	return digitsMost + 6*times(textLength(v), level+1)
+}
+
+// costOfQuote is for an error that quotes a value: it is copied for every list and map around it.
+func costOfQuote(v any, level int) int {
+	return nodePrice*nodePrice*level + 6*times(textLength(v), level)
+}
+
+// costOfNode is for a comparison. Equal texts are compared fast.
+func costOfNode(v any, _ int) int { return nodePrice + textLength(v)/32 }
+
+func priceOfFormat(args operands, most int) int {
+	return 3*lengthOf(args[0]) + tally(args[1], 0, most, costOfFormat)
+}
+
+// priceOfFlatten counts the elements that come out, and again for every list around them, through which they are copied.
+func priceOfFlatten(args operands, most int) int {
+	depth := 1
+	if n, ok := args[1].(types.Int); ok {
+		depth = int(min(max(n, 0), math.MaxInt32))
+	}
+	return tallyFlat(args[0], 1, depth, most)
+}
+
+func tallyFlat(v ref.Val, level, depth, most int) int {
+	list, isList := v.(traits.Lister)
+	if !isList || level > depth+1 {
+		return 3 * elementPrice * level
+	}
+	sum := 3 * elementPrice * level
+	for i, n := types.Int(0), types.Int(lengthOf(list)); i < n && sum <= most; i++ {
+		sum += tallyFlat(list.Get(i), level+1, depth, most-sum)
+	}
+	return sum
+}
+
+// priceOfEqual is that of the smaller: a comparison ends with it.
+func priceOfEqual(args operands, most int) int {
+	a := tally(args[0], 0, most, costOfNode)
+	if a <= nodePrice {
+		return a
+	}
+	return min(a, tally(args[1], 0, min(a, most), costOfNode))
+}
+
+// priceOfMembership compares one value with every element.
+func priceOfMembership(args operands, most int) int {
+	if _, isMap := args[1].(traits.Mapper); isMap {
+		return 0
+	}
+	return comparisons(args[0], lengthOf(args[1]), most)
+}
+
+// priceOfSets compares every element with every other, and for sets.equivalent() once more.
+func priceOfSets(args operands, most int) int {
+	return 2 * comparisons(args[0], lengthOf(args[1]), most/2)
+}
+
+func priceOfDistinct(args operands, most int) int {
+	return priceOfList(args, most) + comparisons(args[0], lengthOf(args[0]), most)/2
+}
+
+// comparisons is what it takes to compare a value, or each in it, so many times. To compare a number allocates it.
+func comparisons(v ref.Val, n, most int) int {
+	once := tally(v, 0, most, costOfNode)
+	if once > most {
+		return math.MaxInt / 2 // the count was not finished
+	}
+	return times(n, once) / 2
+}

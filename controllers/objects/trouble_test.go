@@ -26,7 +26,6 @@ func TestTroubleOf(t *testing.T) {
 		"not found":         {apierrors.NewNotFound(group, ""), "KindNotFound", "jobs.batch cannot be listed"},
 		"not listable":      {apierrors.NewMethodNotSupported(group, "list"), "KindNotFound", "jobs.batch cannot be listed"},
 		"expired":           {apierrors.NewResourceExpired("old"), "", ""},
-		"gone":              {apierrors.NewGone("old"), "", ""},
 		"an internal error": {apierrors.NewInternalError(errors.New("etcd")), "ListFailed", "etcd"},
 		"no answer":         {errors.New("connection refused"), "ListFailed", "connection refused"},
 	}

@@ -18,7 +18,7 @@ const (
 	MaxDepth          = 100    // parentheses, calls and operators inside each other
 	MaxNodes          = 10000  // of the syntax tree, variables and macros written out
 	MaxNesting        = 2      // comprehensions (all, exists, map, filter, ...) inside each other
-	MaxRange          = 10_000 // elements of lists.range
+	MaxRange          = 10_000 // elements of lists.range and findAll
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
 	MaxPrecision      = 100    // decimals that format() writes
 )

@@ -34,7 +34,7 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 		case operators.Equals:
 			g.impl = &functions.Overload{Binary: types.Equal}
 		case operators.NotEquals:
-			g.impl = &functions.Overload{Binary: func(a, b ref.Val) ref.Val { return types.Bool(types.Equal(a, b) != types.True) }}
+			g.impl = &functions.Overload{Binary: unequal}
 		case matchesFunction, findFunction, findAllFunction:
 			return guardRegex(g)
 		default:
@@ -92,3 +92,5 @@ func implementation(env *cel.Env, call interpreter.InterpretableCall) *functions
 	}
 	return byName
 }
+
+func unequal(a, b ref.Val) ref.Val { return types.Bool(types.Equal(a, b) != types.True) }

@@ -66,8 +66,10 @@ const longestExponent = 3
 // priceOfQuantity also serves isQuantity(). Quantities are calculated with all of their digits, in quadratic time.
 func priceOfQuantity(args operands, _ int) int {
 	s, _ := args[0].(types.String)
-	if i := strings.LastIndexAny(string(s), "eE"); i >= 0 && len(strings.TrimLeft(string(s)[i+1:], "+-0")) > longestExponent {
-		return math.MaxInt
+	if i := strings.LastIndexAny(string(s), "eE"); i >= 0 {
+		if digits := strings.TrimLeft(string(s[i+1:]), "+-0"); len(digits) > longestExponent {
+			return math.MaxInt
+		}
 	}
 	return len(s) + times(len(s), len(s))/16
 }

@@ -122,8 +122,8 @@ func search(function string, re *regexp.Regexp, args []ref.Val) ref.Val {
 
 const (
 	// mostFound bounds the list that findAll() gives: what it will find is not known before.
-	mostFound  = 100_000
-	foundPrice = 4 * elementPrice // regexp makes two lists of places on the way
+	mostFound  = MaxRange
+	foundPrice = 512 // bytes: regexp makes two lists of places on the way, and now and then a machine that matches
 )
 
 func findAll(re *regexp.Regexp, text string, limit types.Int) ref.Val {

@@ -35,7 +35,7 @@ type RetentionPolicyStatus struct {
 	// held is how many of the eligible are kept by a hold.
 	// +optional
 	Held int64 `json:"held"`
-	// errors is how many objects are kept because an expression failed on them.
+	// errors is how many objects an expression failed on. They are kept, unless the policy is a dry run, which keeps nothing.
 	// +optional
 	Errors int64 `json:"errors"`
 	// due is how many objects would go, and by when.

@@ -17,10 +17,8 @@ import (
 
 // Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
 type Cluster struct {
-	config     *rest.Config
-	http       *http.Client
 	base       *url.URL         // of the API server
-	remover    *http.Client     // like http, but a redirect is no answer to a DELETE
+	remover    *http.Client     // a redirect is no answer to a DELETE
 	rest       *rest.RESTClient // for paths of any group
 	mapper     meta.RESTMapper
 	clock      clock.Clock
@@ -52,7 +50,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	remover := *o.HTTP
 	remover.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{config: o.Config, http: o.HTTP, base: base, remover: &remover, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+	return &Cluster{base: base, remover: &remover, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
 }
 
 // Open implements retention.Sources.
@@ -64,15 +62,24 @@ func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 	return slices.Contains(c.aggregated, kind)
 }
 
+// collection is where the API server serves all objects of a kind.
+func collection(mapping *meta.RESTMapping) []string {
+	return append(root(mapping), mapping.Resource.Resource)
+}
+
 // path is where the API server serves one object.
 func path(mapping *meta.RESTMapping, namespace, name string) []string {
-	gv := mapping.Resource.GroupVersion()
-	segments := []string{"/apis", gv.Group, gv.Version}
-	if gv.Group == "" {
-		segments = []string{"/api", gv.Version}
-	}
+	segments := root(mapping)
 	if namespace != "" {
 		segments = append(segments, "namespaces", namespace)
 	}
 	return append(segments, mapping.Resource.Resource, name)
+}
+
+func root(mapping *meta.RESTMapping) []string {
+	gv := mapping.Resource.GroupVersion()
+	if gv.Group == "" {
+		return []string{"/api", gv.Version}
+	}
+	return []string{"/apis", gv.Group, gv.Version}
 }

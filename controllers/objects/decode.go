@@ -3,13 +3,12 @@ package objects
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -56,7 +55,7 @@ func (o *observation) GetAnnotations() map[string]string {
 	return o.bookmark.Annotations
 }
 
-// decoder turns the JSON of an object into facts. It is a runtime.Decoder, so that a watch does it event by event.
+// decoder turns the JSON of an object into facts.
 type decoder struct {
 	kind  schema.GroupVersionKind
 	rules []*engine.Rule
@@ -64,45 +63,60 @@ type decoder struct {
 	mu        sync.Mutex // an ending watch and the next listing may overlap
 	evaluator *engine.Evaluator
 	json      *engine.Decoder
+	identity  *engine.Decoder // reads what tells subjects apart
 }
 
 func newDecoder(kind schema.GroupVersionKind, rules []*engine.Rule, e *engine.Evaluator) *decoder {
-	return &decoder{kind: kind, rules: rules, evaluator: e, json: engine.NewDecoder(rules...)}
+	return &decoder{kind: kind, rules: rules, evaluator: e, json: engine.NewDecoder(rules...), identity: engine.NewDecoder()}
 }
 
-// Decode implements runtime.Decoder.
-func (d *decoder) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+// event gives the object of an event. Of what was deleted there are no facts.
+func (d *decoder) event(kind watch.EventType, data []byte) (runtime.Object, error) {
+	if kind != watch.Deleted {
+		return d.decode(data)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	object, err := d.identity.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode deleted %s: %w", d.kind.Kind, err)
+	}
+	return d.observe(object, nil)
+}
+
+// decode observes an object, or reads what a watch says instead: a bookmark or a Status.
+func (d *decoder) decode(data []byte) (runtime.Object, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	object, err := d.json.Decode(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
+		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	switch {
 	case object["kind"] == "Status" && object["apiVersion"] == "v1":
 		status := &metav1.Status{}
-		return status, nil, json.Unmarshal(data, status)
+		return status, json.Unmarshal(data, status)
 	case text(meta, "uid") == "":
-		bookmark, err := bookmarkOf(data)
-		return bookmark, nil, err
+		return bookmarkOf(data)
 	}
-	o, err := d.observe(object, meta)
-	return o, nil, err
+	return d.observe(object, d.rules)
 }
 
-func (d *decoder) observe(object, meta map[string]any) (*observation, error) {
+// observe gives what the rules say about an object.
+func (d *decoder) observe(object map[string]any, rules []*engine.Rule) (*observation, error) {
 	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
+		meta, _ := object["metadata"].(map[string]any)
 		return &observation{bookmark: &metav1.ObjectMeta{ResourceVersion: text(meta, "resourceVersion")}}, nil
 	}
 	subject, err := engine.SubjectOf(object)
 	if err != nil {
 		return nil, err
 	}
-	row := &index.Row{Subject: subject, Facts: make([]policy.Facts, len(d.rules))}
-	for i, rule := range d.rules {
+	row := &index.Row{Subject: subject, Facts: make([]policy.Facts, len(rules))}
+	for i, rule := range rules {
 		row.Facts[i] = d.evaluator.Facts(rule, object)
 	}
 	return &observation{row: row}, nil
@@ -120,12 +134,6 @@ func text(m map[string]any, key string) string {
 	return s
 }
 
-// page is one page of a list, its items raw.
-type page struct {
-	Metadata metav1.ListMeta   `json:"metadata"`
-	Items    []json.RawMessage `json:"items"`
-}
-
 // observations is a page whose items are observed. It implements runtime.Object and meta.List's expectations.
 type observations struct {
 	metav1.ListMeta
@@ -136,54 +144,3 @@ func (o *observations) GetObjectKind() schema.ObjectKind { return schema.EmptyOb
 
 // DeepCopyObject gives the list itself: it never changes.
 func (o *observations) DeepCopyObject() runtime.Object { return o }
-
-func (d *decoder) decodePage(data []byte) (*observations, error) {
-	var p page
-	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, fmt.Errorf("decode list of %s: %w", d.kind.Kind, err)
-	}
-	list := &observations{ListMeta: p.Metadata, Items: make([]runtime.Object, 0, len(p.Items))}
-	for _, raw := range p.Items {
-		o, _, err := d.Decode(raw, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, o)
-	}
-	return list, nil
-}
-
-// negotiator makes a REST client's watch decode with a decoder. Nothing is ever encoded with it.
-type negotiator struct{ decoder *decoder }
-
-func (n negotiator) SupportedMediaTypes() []runtime.SerializerInfo {
-	infos := serializer.NewCodecFactory(watchScheme).SupportedMediaTypes()
-	info, _ := runtime.SerializerInfoForMediaType(infos, runtime.ContentTypeJSON)
-	info.Serializer = struct {
-		runtime.Decoder
-		noEncoder
-	}{Decoder: n.decoder}
-	return []runtime.SerializerInfo{info}
-}
-
-func (n negotiator) EncoderForVersion(e runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
-	return e
-}
-
-func (n negotiator) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
-	return d
-}
-
-// watchScheme knows metav1.WatchEvent, the envelope of every event.
-var watchScheme = func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
-	return s
-}()
-
-type noEncoder struct{}
-
-func (noEncoder) Encode(runtime.Object, io.Writer) error {
-	return fmt.Errorf("observations are never encoded")
-}
-func (noEncoder) Identifier() runtime.Identifier { return "observation" }

@@ -1,6 +1,9 @@
 package objects
 
 import (
+	"io"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -31,7 +34,7 @@ func (d Decoder) Rules() []*engine.Rule { return d.rules }
 
 // Object decodes one object: its row, nil for none, and the rest of what a watch needs.
 func (d Decoder) Object(data string) (row *index.Row, rest runtime.Object, err error) {
-	o, _, err := d.Decode([]byte(data), nil, nil)
+	o, err := d.decode([]byte(data))
 	if seen, ok := o.(*observation); ok && seen != nil {
 		return seen.row, o, err
 	}
@@ -40,7 +43,7 @@ func (d Decoder) Object(data string) (row *index.Row, rest runtime.Object, err e
 
 // Page decodes a page: the names of its rows, and where it goes on.
 func (d Decoder) Page(data string) (names []string, next string, err error) {
-	list, err := d.decodePage([]byte(data))
+	list, err := newStream(io.NopCloser(strings.NewReader(data)), d.decoder).page()
 	if err != nil {
 		return nil, "", err
 	}

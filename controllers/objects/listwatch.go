@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const (
@@ -20,34 +22,34 @@ const (
 
 // listWatch lists and watches one kind in all namespaces, as observations. It implements cache.ListerWatcherWithContext.
 type listWatch struct {
-	client       *rest.RESTClient
-	resource     string
+	client       rest.Interface
+	path         []string // of the resource
 	metadataOnly bool
 	decoder      *decoder
 }
 
-func newListWatch(cfg *rest.Config, client *http.Client, resource schema.GroupVersionResource, d *decoder) (*listWatch, error) {
-	c := rest.CopyConfig(cfg)
-	gv := resource.GroupVersion()
-	c.GroupVersion = &gv
-	c.APIPath = "/apis"
-	if gv.Group == "" {
-		c.APIPath = "/api"
-	}
-	c.NegotiatedSerializer = negotiator{d}
-	restClient, err := rest.RESTClientForConfigAndClient(c, client)
-	if err != nil {
-		return nil, err
-	}
-	return &listWatch{client: restClient, resource: resource.Resource, decoder: d}, nil
-}
-
-func (lw *listWatch) request(options metav1.ListOptions, metadata string) *rest.Request {
+// get asks for the resource; metadata is the form in which its metadata alone is served. An answer that is no success
+// is an error.
+func (lw *listWatch) get(ctx context.Context, options metav1.ListOptions, metadata string) (*stream, error) {
 	accept := acceptJSON
 	if lw.metadataOnly {
 		accept = metadata
 	}
-	return lw.client.Get().Resource(lw.resource).SetHeader("Accept", accept).VersionedParams(&options, metav1.ParameterCodec)
+	body, err := lw.client.Get().AbsPath(lw.path...).SetHeader("Accept", accept).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newStream(body, lw.decoder), nil
+}
+
+func (lw *listWatch) getPage(ctx context.Context, options metav1.ListOptions) (*observations, error) {
+	answer, err := lw.get(ctx, options, acceptMetadataList)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	return answer.page()
 }
 
 // ListWithContext gives the whole listing, read page by page: each page is observed before the next is read. It always
@@ -57,11 +59,7 @@ func (lw *listWatch) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 	whole := &observations{}
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		data, err := lw.request(options, acceptMetadataList).Do(ctx).Raw()
-		if err != nil {
-			return nil, err
-		}
-		page, err := lw.decoder.decodePage(data)
+		page, err := lw.getPage(ctx, options)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +75,15 @@ func (lw *listWatch) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 // WatchWithContext watches from where the options say.
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	return lw.request(options, acceptMetadata).Watch(ctx)
+	answer, err := lw.get(ctx, options, acceptMetadata)
+	switch {
+	case net.IsProbableEOF(err), net.IsTimeout(err):
+		return watch.NewEmptyWatch(), nil // a connection that broke: try again from where we are
+	case err != nil:
+		return nil, err
+	}
+	unreadable := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
+	return watch.NewStreamWatcherWithLogger(log.FromContext(ctx), answer, unreadable), nil
 }
 
 // List and Watch complete cache.ListerWatcher; the reflector calls the methods above.

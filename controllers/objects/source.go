@@ -57,13 +57,9 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
 	evaluator := s.cluster.compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	lw, err := newListWatch(s.cluster.config, s.cluster.http, mapping.Resource, s.decoder(evaluator))
-	if err != nil {
-		sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: err.Error()})
-		s.pause(ctx, resolveEvery)
-		return
+	lw := &listWatch{
+		client: s.cluster.rest, path: collection(mapping), metadataOnly: s.metadataOnly(), decoder: s.decoder(evaluator),
 	}
-	lw.metadataOnly = s.metadataOnly()
 	ctx, cancel := context.WithCancel(ctx)
 	rights := make(chan struct{})
 	go func() {
@@ -147,7 +143,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	}
 	evaluator := s.cluster.compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	object, _, err := s.decoder(evaluator).Decode(data, nil, nil)
+	object, err := s.decoder(evaluator).decode(data)
 	if err != nil {
 		return nil, err
 	}

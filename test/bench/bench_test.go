@@ -10,7 +10,7 @@ func TestTheBenchmarkStillWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	lab, err := measure(t.Context(), short)
+	lab, err := measure(t.Context(), options{size: short})
 	if err != nil {
 		t.Fatal(err)
 	}

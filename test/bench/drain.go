@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -28,42 +34,71 @@ const drainPolicy = `
 // drainRun is how a backlog went.
 type drainRun struct {
 	took  time.Duration
-	calls float64 // API calls for each deletion
-	p99   time.Duration
+	calls float64       // API calls for each deletion
+	p99   time.Duration // of another client meanwhile
+	cpu   time.Duration // of Sunset; 0 without it
 }
 
-// drains measures the same backlog with nothing but DELETE requests, and with Sunset; a bystander's requests beside each.
+// drains measures the same backlog with nothing but DELETE requests, with a watch beside them that looks at nothing, and
+// with Sunset, in turns: the API server grows slower as its history grows. What counts is the median round. A bystander's
+// requests go beside each.
 func (l *lab) drains(ctx context.Context) error {
 	quiet, err := l.bystander(ctx, func(ctx context.Context) error { return pause(ctx, l.size.idle/2) })
 	if err != nil {
 		return err
 	}
-	bare, err := l.drain(ctx, "bare", l.deleteAll)
-	if err != nil {
-		return err
+	var bare, seen, sunset []drainRun
+	for range l.size.rounds {
+		for _, round := range []struct {
+			runs  *[]drainRun
+			drain func(context.Context) (drainRun, error)
+		}{{&bare, l.drainBare}, {&seen, l.drainSeen}, {&sunset, l.drainWithSunset}} {
+			run, err := round.drain(ctx)
+			if err != nil {
+				return err
+			}
+			*round.runs = append(*round.runs, run)
+		}
 	}
-	sunset, err := l.drainWithSunset(ctx)
-	if err != nil {
-		return err
-	}
-	n := l.size.drain
-	l.table.add(fmt.Sprintf("bare fenced DELETE, %d workers, %d Jobs", workers, n), perSecond(n, bare.took), "the limit of this run")
-	l.table.add(fmt.Sprintf("Sunset, %d Jobs due", n), perSecond(n, sunset.took), fmt.Sprintf("%.0f %% of the limit", 100*bare.took.Seconds()/sunset.took.Seconds()))
-	l.table.add("Sunset, API calls for each deletion", fmt.Sprintf("%.3f", sunset.calls), fmt.Sprintf("bare %.3f", bare.calls))
-	l.table.add("others' p99 while Sunset drains", milliseconds(sunset.p99), fmt.Sprintf("while bare DELETE drains %s, idle %s", milliseconds(bare.p99), milliseconds(quiet)))
+	l.addDrains(quiet, bare, seen, sunset)
 	return nil
 }
 
-// drain creates a backlog and measures how it is drained.
-func (l *lab) drain(ctx context.Context, namespace string, work func(context.Context, string) error) (drainRun, error) {
-	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
-	if err := (batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: past}).create(ctx, l.client); err != nil {
-		return drainRun{}, err
+func (l *lab) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
+	n := l.size.drain
+	took := func(r drainRun) time.Duration { return r.took }
+	p99 := func(r drainRun) time.Duration { return r.p99 }
+	calls := func(r drainRun) float64 { return r.calls }
+	rates := func(runs []drainRun) string {
+		var texts []string
+		for _, r := range runs {
+			texts = append(texts, perSecond(n, r.took))
+		}
+		return strings.Join(texts, ", ")
 	}
-	return l.measureDrain(ctx, namespace, l.size.drain, work)
+	share := func(of []drainRun) float64 { return 100 * median(bare, took).Seconds() / median(of, took).Seconds() }
+	l.table.add(fmt.Sprintf("bare fenced DELETE, %d workers, %d Jobs", workers, n), perSecond(n, median(bare, took)), "the limit of this run; rounds: "+rates(bare))
+	l.table.add("the same with a watch of Jobs beside it", perSecond(n, median(seen, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(seen), rates(seen)))
+	l.table.add(fmt.Sprintf("Sunset, %d Jobs due", n), perSecond(n, median(sunset, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(sunset), rates(sunset)))
+	l.table.add("Sunset, API calls for each deletion", fmt.Sprintf("%.3f", median(sunset, calls)), fmt.Sprintf("bare %.3f", median(bare, calls)))
+	own := median(sunset, func(r drainRun) time.Duration { return r.cpu })
+	l.table.add("Sunset, its own CPU for each deletion", fmt.Sprintf("%.2f ms", float64(own)/float64(n)/1e6), "the watch's DELETED events included")
+	l.table.add("others' p99 while Sunset drains", milliseconds(median(sunset, p99)),
+		fmt.Sprintf("while bare DELETE drains %s, idle %s", milliseconds(median(bare, p99)), milliseconds(quiet)))
 }
 
-func (l *lab) measureDrain(ctx context.Context, namespace string, n int, work func(context.Context, string) error) (drainRun, error) {
+// median is the middle one of a figure of all rounds.
+func median[T cmp.Ordered](runs []drainRun, figure func(drainRun) T) T {
+	var values []T
+	for _, r := range runs {
+		values = append(values, figure(r))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// drain measures how work drains the backlog of a namespace.
+func (l *lab) drain(ctx context.Context, namespace string, work func(context.Context) error) (drainRun, error) {
 	before, err := countRequests(ctx, l.client)
 	if err != nil {
 		return drainRun{}, err
@@ -71,34 +106,81 @@ func (l *lab) measureDrain(ctx context.Context, namespace string, n int, work fu
 	var run drainRun
 	run.p99, err = l.bystander(ctx, func(ctx context.Context) error {
 		began := time.Now()
-		if err := work(ctx, namespace); err != nil {
+		if err := work(ctx); err != nil {
 			return err
 		}
-		_, err := drained(ctx, l.client, namespace, began)
-		run.took = time.Since(began)
+		var err error
+		run.took, err = drained(ctx, l.client, namespace, began)
 		return err
 	})
 	if err != nil {
 		return drainRun{}, err
 	}
 	after, err := countRequests(ctx, l.client)
-	run.calls = float64(after.since(before, ofDeletion)) / float64(n)
+	run.calls = float64(after.since(before, ofDeletion)) / float64(l.size.drain)
 	return run, err
 }
 
-// deleteAll is the raw limit: the same fenced DELETE that Sunset sends, and nothing else.
-func (l *lab) deleteAll(ctx context.Context, namespace string) error {
-	list, err := l.client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+// backlog creates what is to be drained.
+func (l *lab) backlog(ctx context.Context, namespace string) error {
+	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
+	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: past}.create(ctx, l.client)
+}
+
+// drainBare is the raw limit: the same fenced DELETE that Sunset sends for each Job of a list, and nothing else.
+func (l *lab) drainBare(ctx context.Context) (drainRun, error) {
+	list, err := l.listBacklog(ctx, "bare")
 	if err != nil {
-		return err
+		return drainRun{}, err
 	}
+	return l.drain(ctx, "bare", func(ctx context.Context) error { return l.deleteAll(ctx, list.Items) })
+}
+
+// drainSeen is the limit for whoever sees what happens to Jobs: the API server also has to tell a watch, whose events
+// nobody looks at.
+func (l *lab) drainSeen(ctx context.Context) (drainRun, error) {
+	list, err := l.listBacklog(ctx, "seen")
+	if err != nil {
+		return drainRun{}, err
+	}
+	watch, err := l.client.BatchV1().RESTClient().Get().Resource("jobs").Param("watch", "true").Param("resourceVersion", list.ResourceVersion).
+		SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return drainRun{}, err
+	}
+	told := make(chan int)
+	go func() {
+		events := 0
+		for lines := bufio.NewReader(watch); ; events++ {
+			if _, err := lines.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+				break
+			}
+		}
+		told <- events
+	}()
+	run, err := l.drain(ctx, "seen", func(ctx context.Context) error { return l.deleteAll(ctx, list.Items) })
+	_ = watch.Close()
+	if n := <-told; err == nil && n < l.size.drain {
+		err = fmt.Errorf("the API server cut the watch off after %d of %d events", n, l.size.drain)
+	}
+	return run, err
+}
+
+func (l *lab) listBacklog(ctx context.Context, namespace string) (*batchv1.JobList, error) {
+	if err := l.backlog(ctx, namespace); err != nil {
+		return nil, err
+	}
+	return l.client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+}
+
+func (l *lab) deleteAll(ctx context.Context, jobs []batchv1.Job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	background := metav1.DeletePropagationBackground
-	for i := range list.Items {
-		job := &list.Items[i]
+	for i := range jobs {
+		job := &jobs[i]
 		group.Go(func() error {
-			return l.client.BatchV1().Jobs(namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+			return l.client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
 				PropagationPolicy: &background,
 				Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},
 			})
@@ -118,16 +200,23 @@ func (l *lab) drainWithSunset(ctx context.Context) (drainRun, error) {
 		return drainRun{}, err
 	}
 	defer func() { _ = l.remove(context.WithoutCancel(ctx), "drain") }()
-	run, err := l.drain(ctx, "drain", func(ctx context.Context, _ string) error {
-		if err := l.matched(ctx, "drain", l.size.drain); err != nil {
-			return err
-		}
+	if err := l.backlog(ctx, "drain"); err != nil {
+		return drainRun{}, err
+	}
+	if err := l.matched(ctx, "drain", l.size.drain); err != nil {
+		return drainRun{}, err
+	}
+	before, err := cpu(sunset.pid())
+	if err != nil {
+		return drainRun{}, err
+	}
+	run, err := l.drain(ctx, "drain", func(ctx context.Context) error {
 		return l.edit(ctx, "drain", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	})
 	if err != nil {
 		return drainRun{}, err
 	}
-	used, err := cpu(sunset.pid())
-	l.table.add("Sunset, its own CPU for each deletion, watching included", fmt.Sprintf("%.2f ms", float64(used)/float64(l.size.drain)/1e6), "")
+	after, err := cpu(sunset.pid())
+	run.cpu = after - before
 	return run, err
 }

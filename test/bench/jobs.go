@@ -118,7 +118,8 @@ func remaining(ctx context.Context, client kubernetes.Interface, namespace strin
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
 }
 
-// drained waits until a namespace has no Jobs and gives the time it took.
+// drained waits until a namespace has no Jobs and gives the time it took. It asks the more rarely the more are left, as
+// counting many costs the API server time that the drain needs.
 func drained(ctx context.Context, client kubernetes.Interface, namespace string, since time.Time) (time.Duration, error) {
 	for {
 		left, err := remaining(ctx, client, namespace)
@@ -128,10 +129,8 @@ func drained(ctx context.Context, client kubernetes.Interface, namespace string,
 		if left == 0 {
 			return time.Since(since), nil
 		}
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("%d Jobs are left: %w", left, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
+		if err := pause(ctx, max(20*time.Millisecond, time.Duration(left)*200*time.Microsecond)); err != nil {
+			return 0, fmt.Errorf("%d Jobs are left: %w", left, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // lab is the control plane everything is measured on.
 type lab struct {
-	size   sizes
+	options
 	plane  *cluster.Cluster
 	client kubernetes.Interface
 	policy client.Client
@@ -29,14 +29,15 @@ type lab struct {
 	sunset string // path of the controller
 	kcm    string // path of kube-controller-manager
 	table  table
+	perJob time.Duration // how long creating one of the standing Jobs took
 }
 
-func newLab(ctx context.Context, size sizes) (*lab, error) {
+func newLab(ctx context.Context, o options) (*lab, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{size: size, kcm: paths[cluster.ControllerManager]}
+	l := &lab{options: o, kcm: paths[cluster.ControllerManager]}
 	if l.plane, err = cluster.Start(ctx, cluster.Options{Controllers: []string{}}); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,9 @@ func (l *lab) prepare(ctx context.Context) error {
 	if _, err := envtest.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
 		return err
 	}
-	if l.client, err = kubernetes.NewForConfig(l.plane.Config()); err != nil {
+	config := l.plane.Config()
+	config.DisableCompression = true // as Sunset does
+	if l.client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
 	scheme := runtime.NewScheme()
@@ -85,7 +88,7 @@ func (l *lab) close() {
 // startSunset runs the controller as a process of its own.
 func (l *lab) startSunset(env ...string) (*process, error) {
 	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, "--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address="+l.pprof)
 }
 
 // apply creates a policy from YAML.

@@ -53,7 +53,8 @@ func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
 	if err := ensureNamespace(ctx, l.client, "lateness"); err != nil {
 		return nil, err
 	}
-	first := time.Now().Add(5*time.Second + time.Duration(l.size.lateness)*4*time.Millisecond)
+	// Twice as long as creating one took when nobody watched, and some more: none may be due before all are there.
+	first := time.Now().Add(10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob)
 	due := make(map[string]time.Time, l.size.lateness)
 	b := batch{namespace: "lateness", prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
 	finished := time.Now().Truncate(time.Second).Add(time.Second)
@@ -65,7 +66,13 @@ func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
 	for i := range l.size.lateness {
 		due[b.name(i)] = first.Add(time.Duration(i) * dueEvery)
 	}
-	return due, b.create(ctx, l.client)
+	if err := b.create(ctx, l.client); err != nil {
+		return nil, err
+	}
+	if late := time.Since(first); late > 0 {
+		return nil, fmt.Errorf("the last Job was created %s after the first was due: nothing can be said about lateness", late)
+	}
+	return due, nil
 }
 
 // watchDeletions waits until all are gone and gives how late each was.

@@ -13,6 +13,7 @@ import (
 // sizes is how much each scenario does.
 type sizes struct {
 	drain      int // Jobs to drain
+	rounds     int // how often
 	ttlDefault int // Jobs for the TTL controller as shipped, which deletes ten a second
 	ttlTuned   int
 	standing   int // finished Jobs that nothing deletes
@@ -22,12 +23,14 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{drain: 20_000, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second}
-	short = sizes{drain: 300, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second}
+	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second}
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
+	only := flag.String("only", "", "measure only this scenario: cel, drain, ttl, fences or standing")
+	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flag.Parse()
 	size := full
 	if *brief {
@@ -35,7 +38,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := measure(ctx, size)
+	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof})
 	if err == nil {
 		err = figures.print(os.Stdout)
 	}
@@ -45,9 +48,16 @@ func main() {
 	}
 }
 
+// options is what to measure.
+type options struct {
+	size  sizes
+	only  string // the one scenario to run; empty for all
+	pprof string // where Sunset serves its profiles; empty for nowhere
+}
+
 // measure goes through every scenario on one control plane.
-func measure(ctx context.Context, size sizes) (*table, error) {
-	lab, err := newLab(ctx, size)
+func measure(ctx context.Context, o options) (*table, error) {
+	lab, err := newLab(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,12 +66,15 @@ func measure(ctx context.Context, size sizes) (*table, error) {
 		name string
 		run  func(context.Context) error
 	}{
-		{"CEL", lab.cel},
+		{"cel", lab.cel},
 		{"drain", lab.drains},
-		{"TTL controller", lab.ttlController},
+		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
 		{"standing", lab.standing},
 	} {
+		if o.only != "" && o.only != s.name {
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "%s %s ...\n", time.Now().Format(time.TimeOnly), s.name)
 		if err := s.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)

@@ -27,9 +27,11 @@ const standingPolicy = `
 // standing measures what it costs to watch many finished Jobs that are not due, and what happens beside them.
 func (l *lab) standing(ctx context.Context) error {
 	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
+	began := time.Now()
 	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: past}).create(ctx, l.client); err != nil {
 		return err
 	}
+	l.perJob = time.Since(began) / time.Duration(l.size.standing)
 	if _, err := l.apply(ctx, "standing", standingPolicy); err != nil {
 		return err
 	}

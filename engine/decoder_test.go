@@ -2,10 +2,15 @@ package engine_test
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	sigsjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -140,24 +145,70 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
+// BenchmarkDecode compares the forms in which an API server serves a finished Job; each gives what expressions see.
 func BenchmarkDecode(b *testing.B) {
-	rule := ruleOf(b, "finished(object)", "finishedAt(object)")
-	b.Run("what the rules read", func(b *testing.B) {
-		d := engine.NewDecoder(rule)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := d.Decode([]byte(decodedJob)); err != nil {
-				b.Fatal(err)
+	forms := jobForms(b)
+	decoder := engine.NewDecoder(ruleOf(b, "finished(object)", "finishedAt(object)"))
+	ways := []struct {
+		name   string
+		data   []byte
+		decode func(data []byte) (map[string]any, error)
+	}{
+		{"JSON, what the rules read", forms.json, decoder.Decode},
+		{"JSON, everything", forms.json, func(data []byte) (object map[string]any, err error) {
+			err = sigsjson.UnmarshalCaseSensitivePreserveInts(data, &object)
+			return object, err
+		}},
+		{"CBOR, everything", forms.cbor, func(data []byte) (object map[string]any, err error) {
+			err = cbor.Unmarshal(data, &object)
+			return object, err
+		}},
+		{"Protobuf, everything", forms.protobuf, func(data []byte) (map[string]any, error) {
+			job := &batchv1.Job{}
+			if err := job.Unmarshal(data); err != nil {
+				return nil, err
 			}
-		}
-	})
-	b.Run("everything", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var object map[string]any
-			if err := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &object); err != nil {
-				b.Fatal(err)
+			return runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+		}},
+	}
+	for _, way := range ways {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if object, err := way.decode(way.data); err != nil || object["status"] == nil {
+					b.Fatal(object, err)
+				}
 			}
-		}
-	})
+		})
+	}
+}
+
+// forms are the bytes of one Job.
+type forms struct{ json, cbor, protobuf []byte }
+
+func jobForms(b *testing.B) forms {
+	b.Helper()
+	job := &batchv1.Job{}
+	data, err := os.ReadFile("testdata/objects/job-complete.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(data, job)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	var f forms
+	if f.json, err = json.Marshal(job); err != nil {
+		b.Fatal(err)
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err == nil {
+		f.cbor, err = cbor.Marshal(object)
+	}
+	if err == nil {
+		f.protobuf, err = job.Marshal()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
 }

@@ -21,16 +21,14 @@ func manyRows() []*index.Row {
 	for i := range rows {
 		finished := now.Add(time.Duration(i%86_400) * time.Second)
 		facts := policy.Facts{Selected: true, Eligible: true, Start: finished}
-		rows[i] = &index.Row{
-			Subject: policy.Subject{
-				Namespace:       fmt.Sprintf("team-%02d", i%100),
-				Name:            fmt.Sprintf("nightly-import-%05d-x7k2p", i),
-				UID:             types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
-				ResourceVersion: fmt.Sprint(10_000_000 + i),
-				Created:         finished.Add(-time.Minute),
-			},
-			Facts: []policy.Facts{facts, facts},
+		subject := policy.Subject{
+			Namespace:       fmt.Sprintf("team-%02d", i%100),
+			Name:            fmt.Sprintf("nightly-import-%05d-x7k2p", i),
+			UID:             types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
+			ResourceVersion: fmt.Sprint(10_000_000 + i),
+			Created:         finished.Add(-time.Minute),
 		}
+		rows[i] = index.NewRow(subject, facts, facts)
 	}
 	return rows
 }

@@ -16,7 +16,7 @@ func (x *Index) Next() (due time.Time, ok bool) {
 	if len(x.schedule) == 0 {
 		return time.Time{}, false
 	}
-	return x.schedule[0].due, true
+	return x.schedule[0].dueTime(), true
 }
 
 // takeAtMost bounds how long TakeDue holds the index.
@@ -28,18 +28,18 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for range takeAtMost {
-		if len(x.schedule) == 0 || x.schedule[0].due.After(now) {
+		if len(x.schedule) == 0 || x.schedule[0].dueTime().After(now) {
 			return
 		}
 		row := heap.Pop(&x.schedule).(*Row)
-		row.due = time.Time{}
+		row.setDue(time.Time{})
 		verdict, _ := x.judge(row, now)
 		switch {
 		case row.gone:
 		case verdict.Action == policy.Delete:
-			take(row.Subject, verdict.Rule)
+			take(row.Subject(), verdict.Rule)
 		case verdict.Action == policy.Wait:
-			row.due = verdict.Due
+			row.setDue(verdict.Due)
 			x.reschedule(row)
 		}
 	}
@@ -50,7 +50,7 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
-		return row.Subject, true
+		return row.Subject(), true
 	}
 	return policy.Subject{}, false
 }
@@ -82,9 +82,9 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 func (x *Index) MarkGone(s policy.Subject) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if row := x.rows[s.UID]; row != nil && row.ResourceVersion == s.ResourceVersion {
+	if row := x.rows[s.UID]; row != nil && row.version() == s.ResourceVersion {
 		row.gone = true
-		row.due = time.Time{}
+		row.setDue(time.Time{})
 		x.unschedule(row)
 		x.version++
 	}

@@ -12,18 +12,27 @@ func (x *Index) Consistent() error {
 	for i, row := range x.schedule {
 		switch {
 		case int(row.slot) != i+1:
-			return fmt.Errorf("%s is at %d and thinks it is at %d", row.UID, i+1, row.slot)
-		case x.rows[row.UID] != row:
-			return fmt.Errorf("%s is scheduled and not known", row.UID)
-		case row.gone || row.due.IsZero():
-			return fmt.Errorf("%s is scheduled and never due", row.UID)
+			return fmt.Errorf("%s is at %d and thinks it is at %d", row.uid(), i+1, row.slot)
+		case x.rows[row.uid()] != row:
+			return fmt.Errorf("%s is scheduled and not known", row.uid())
+		case row.gone || !row.isScheduled():
+			return fmt.Errorf("%s is scheduled and never due", row.uid())
 		case i > 0 && x.schedule.Less(i, (i-1)/2):
-			return fmt.Errorf("%s comes after one that is due later", row.UID)
+			return fmt.Errorf("%s comes after one that is due later", row.uid())
 		}
 	}
+	rows := map[*space]int{}
 	for uid, row := range x.rows {
+		if rows[row.space]++; x.spaces[row.space.name] != row.space {
+			return fmt.Errorf("%s is in a namespace that is not known", uid)
+		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
 			return fmt.Errorf("%s thinks it is scheduled", uid)
+		}
+	}
+	for name, s := range x.spaces {
+		if s.rows != rows[s] {
+			return fmt.Errorf("%s has %d rows and thinks it has %d", name, rows[s], s.rows)
 		}
 	}
 	return nil
@@ -32,9 +41,9 @@ func (x *Index) Consistent() error {
 // TakeAtMost is how much one TakeDue hands over.
 const TakeAtMost = takeAtMost
 
-// Pages is for how many namespaces the index remembers rules.
-func (x *Index) Pages() int {
+// Spaces is of how many namespaces the index remembers the rules.
+func (x *Index) Spaces() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.pages)
+	return len(x.spaces)
 }

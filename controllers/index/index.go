@@ -27,29 +27,39 @@ type Index struct {
 	synced   bool
 	rows     map[types.UID]*Row
 	schedule schedule
-	pages    map[string]*page // by namespace
-	rulings  []policy.Ruling  // scratch
+	spaces   map[string]*space // by name; those that have rows
+	rulings  []policy.Ruling   // scratch
 	version  uint64
+}
+
+// space is a namespace with the rules that apply there.
+type space struct {
+	name string
+	rows int
+	page page
 }
 
 // page is the rules that apply in one namespace, with the column that holds the facts of each; -1 for none.
 type page struct {
 	*policy.Page
-	namespace string // the one copy that rows share
-	known     bool   // the namespace's labels are known
-	columns   []int
-	rows      int
+	known   bool // the namespace's labels are known
+	columns []int
+}
+
+// same reports whether both pages give the same verdicts on the same rows.
+func (p *page) same(o *page) bool {
+	return p.known == o.known && slices.Equal(p.columns, o.columns) && p.SameSettings(o.Page)
 }
 
 // New makes an empty index that knows no rules. wake tells its owner to look at Next again; it must not block and must
 // not call back.
 func New(kind schema.GroupKind, wake func()) *Index {
 	return &Index{
-		kind:  kind,
-		wake:  wake,
-		book:  &policy.Book{},
-		rows:  map[types.UID]*Row{},
-		pages: map[string]*page{},
+		kind:   kind,
+		wake:   wake,
+		book:   &policy.Book{},
+		rows:   map[types.UID]*Row{},
+		spaces: map[string]*space{},
 	}
 }
 
@@ -60,23 +70,22 @@ func (x *Index) Kind() schema.GroupKind { return x.kind }
 func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	before := x.pages
-	x.book, x.pages = book, make(map[string]*page, len(before))
+	x.book = book
 	x.version++
-	changed := map[string]bool{}
-	for namespace, old := range before {
-		next := x.page(namespace)
-		next.rows = old.rows
-		if next.known != old.known || !slices.Equal(next.columns, old.columns) || !old.SameSettings(next.Page) {
-			changed[namespace] = true
+	changed := map[*space]bool{}
+	for _, s := range x.spaces {
+		next := x.page(s.name)
+		if !next.same(&s.page) {
+			changed[s] = true
 		}
+		s.page = next
 	}
 	if len(changed) == 0 {
 		return
 	}
 	soonest := x.soonest()
 	for _, row := range x.rows {
-		if changed[row.Namespace] {
+		if changed[row.space] {
 			x.judgeForLater(row, now)
 		}
 	}
@@ -89,7 +98,7 @@ func (x *Index) rebuild(soonest time.Time) {
 	x.schedule = x.schedule[:0]
 	for _, row := range x.rows {
 		row.slot = 0
-		if !row.due.IsZero() {
+		if row.isScheduled() {
 			x.schedule = append(x.schedule, row)
 			row.slot = int32(len(x.schedule))
 		}
@@ -105,7 +114,7 @@ func (x *Index) soonest() time.Time {
 	if len(x.schedule) == 0 {
 		return time.Time{}
 	}
-	return x.schedule[0].due
+	return x.schedule[0].dueTime()
 }
 
 // Len is how many subjects are known, and whether they are all there are.
@@ -160,47 +169,43 @@ func (x *Index) visit(rows []*Row, visit func(policy.Subject, []policy.Ruling)) 
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
-		if !row.gone && x.rows[row.UID] == row {
-			visit(row.Subject, x.rule(row))
+		if !row.gone && x.rows[row.uid()] == row {
+			visit(row.Subject(), x.rule(row))
 		}
 	}
 }
 
 // judgeForLater sets when to look at the row again.
 func (x *Index) judgeForLater(row *Row, now time.Time) {
-	row.due = time.Time{}
+	row.setDue(time.Time{})
 	if verdict, _ := x.judge(row, now); verdict.Action != policy.Keep && !row.gone {
-		row.due = verdict.Due
+		row.setDue(verdict.Due)
 	}
 }
 
 func (x *Index) judge(row *Row, now time.Time) (policy.Verdict, policy.Warrant) {
-	return policy.Decide(row.Subject, x.rule(row), now)
+	return policy.Decide(row.Subject(), x.rule(row), now)
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
 func (x *Index) rule(row *Row) []policy.Ruling {
-	p := x.page(row.Namespace)
+	p := &row.space.page
 	trusted := x.synced && p.known
 	x.rulings = x.rulings[:0]
 	for i, r := range p.Rules {
 		ruling := policy.Ruling{Rule: r}
-		if c := p.columns[i]; c >= 0 && c < len(row.Facts) {
-			ruling.Facts, ruling.Known = row.Facts[c], trusted
+		if c := p.columns[i]; c >= 0 && c < len(row.facts) {
+			ruling.Facts, ruling.Known = row.facts[c].unpack(), trusted
 		}
 		x.rulings = append(x.rulings, ruling)
 	}
 	return x.rulings
 }
 
-func (x *Index) page(namespace string) *page {
-	p := x.pages[namespace]
-	if p == nil {
-		p = &page{Page: x.book.Page(x.kind, namespace), namespace: namespace, known: x.book.Knows(namespace)}
-		for _, r := range p.Rules {
-			p.columns = append(p.columns, x.column(r.Key))
-		}
-		x.pages[namespace] = p
+func (x *Index) page(namespace string) page {
+	p := page{Page: x.book.Page(x.kind, namespace), known: x.book.Knows(namespace)}
+	for _, r := range p.Rules {
+		p.columns = append(p.columns, x.column(r.Key))
 	}
 	return p
 }
@@ -212,7 +217,7 @@ func (x *Index) unschedule(row *Row) {
 }
 
 func (x *Index) reschedule(row *Row) {
-	if row.due.IsZero() {
+	if !row.isScheduled() {
 		return
 	}
 	heap.Push(&x.schedule, row)

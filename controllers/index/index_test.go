@@ -54,25 +54,31 @@ func book(rules ...*policy.Rule) *policy.Book {
 	return policy.NewBook(policies, namespaces, policy.DefaultProtection())
 }
 
+// draft is a row to be.
+type draft struct {
+	policy.Subject
+	Facts []policy.Facts
+}
+
 // row is a Job of team-a at version 1 that finished at a time; one set of facts for each column.
-func row(uid string, finished time.Time, options ...func(*index.Row)) *index.Row {
-	r := &index.Row{
+func row(uid string, finished time.Time, options ...func(*draft)) *index.Row {
+	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: uid, UID: types.UID(uid), ResourceVersion: "1", Created: now.Add(-1000 * time.Hour)},
 		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: finished}},
 	}
 	for _, o := range options {
 		o(r)
 	}
-	return r
+	return index.NewRow(r.Subject, r.Facts...)
 }
 
-func in(namespace string) func(*index.Row) { return func(r *index.Row) { r.Namespace = namespace } }
-func at(version string) func(*index.Row)   { return func(r *index.Row) { r.ResourceVersion = version } }
-func flags(f policy.Flags) func(*index.Row) {
-	return func(r *index.Row) { r.Flags = f }
+func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
+func at(version string) func(*draft)   { return func(r *draft) { r.ResourceVersion = version } }
+func flags(f policy.Flags) func(*draft) {
+	return func(r *draft) { r.Flags = f }
 }
 
-func notEligible(r *index.Row) { r.Facts[0].Eligible = false }
+func notEligible(r *draft) { r.Facts[0].Eligible = false }
 
 // world is an index with a current listing under one rule.
 type world struct {
@@ -247,7 +253,7 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, func(r *index.Row) { r.Facts = append(r.Facts, r.Facts[0]) }))
+	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, func(r *draft) { r.Facts = append(r.Facts, r.Facts[0]) }))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
 		expect(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
 	})
@@ -271,10 +277,10 @@ func TestJudge(t *testing.T) {
 		"terminating":                {row("x", now.Add(-time.Hour), flags(policy.IsTerminating)), policy.Terminating},
 		"uncounted":                  {row("x", now.Add(-time.Hour), flags(policy.IsUncounted)), policy.Uncounted},
 		"not eligible":               {row("x", now.Add(-time.Hour), notEligible), policy.NotEligible},
-		"not selected":               {row("x", now.Add(-time.Hour), func(r *index.Row) { r.Facts[0].Selected = false }), policy.NotSelected},
+		"not selected":               {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts[0].Selected = false }), policy.NotSelected},
 		"in a protected namespace":   {row("x", now.Add(-time.Hour), in("kube-system")), policy.NotSelected},
 		"in a namespace yet unknown": {row("x", now.Add(-time.Hour), in("unborn")), policy.Stale},
-		"with facts missing":         {row("x", now.Add(-time.Hour), func(r *index.Row) { r.Facts = nil }), policy.Stale},
+		"with facts missing":         {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts = nil }), policy.Stale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +328,7 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
 			w.Replace(index.Listing{ID: 2, Kind: jobs, Columns: []string{"b", "a"}},
-				[]*index.Row{row("x", due, func(r *index.Row) { r.Facts = append(r.Facts, r.Facts[0]) })}, now)
+				[]*index.Row{row("x", due, func(r *draft) { r.Facts = append(r.Facts, r.Facts[0]) })}, now)
 			if test.added.Mode == v1alpha1.Enforce {
 				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
 			}
@@ -340,7 +346,7 @@ func TestReconsider(t *testing.T) {
 		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
 		"kept":                {func(w *world) { w.Distrust(w.listing) }, never},
 		"gone":                {func(w *world) { w.Forget(w.listing, "x") }, never},
-		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject) }, never},
+		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject()) }, never},
 		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
 		"changed meanwhile":   {func(w *world) { w.Apply(w.listing, row("x", now.Add(time.Minute), at("2")), due) }, never},
 	}
@@ -379,7 +385,7 @@ func TestMarkGone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now))
-			w.MarkGone(row("x", now, at(test.version)).Subject)
+			w.MarkGone(row("x", now, at(test.version)).Subject())
 			test.then(w)
 			_, _, known := w.Judge("x", later)
 			expect(t, "known", test.known, known)
@@ -555,8 +561,8 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
 		"a change":               {func(w *world) { w.Apply(w.listing, row("x", now, at("2")), now) }, true},
 		"a stranger's change":    {func(w *world) { w.Apply(index.Listing{ID: 9, Kind: jobs}, row("x", now, at("2")), now) }, false},
-		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject) }, true},
-		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject) }, false},
+		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject()) }, true},
+		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject()) }, false},
 		"an end":                 {func(w *world) { w.Forget(w.listing, "x") }, true},
 		"an end nobody knows":    {func(w *world) { w.Forget(w.listing, "y") }, false},
 		"doubt":                  {func(w *world) { w.Distrust(w.listing) }, true},
@@ -581,7 +587,7 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 		w.Forget(w.listing, types.UID(uid))
 	}
 	w.SetBook(book(rule("a", ttl(time.Minute))), now)
-	if n := w.Pages(); n > 10 {
+	if n := w.Spaces(); n > 10 {
 		t.Errorf("%d namespaces remembered without a subject", n)
 	}
 }

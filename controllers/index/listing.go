@@ -12,7 +12,7 @@ import (
 type Listing struct {
 	ID      uint64
 	Kind    schema.GroupVersionKind // at which version the subjects were read
-	Columns []string                // the facts keys of Row.Facts, in order
+	Columns []string                // the facts keys of each Row's facts, in order
 }
 
 // Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
@@ -28,16 +28,19 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 		x.columns[key] = i
 	}
 	x.rows = make(map[types.UID]*Row, len(rows))
-	x.pages = map[string]*page{}
+	x.spaces = map[string]*space{}
 	for _, row := range rows {
+		if twin := x.rows[row.uid()]; twin != nil {
+			x.drop(twin) // listed twice: pages of a list may overlap
+		}
 		x.join(row)
-		if old := known[row.UID]; old != nil && old.ResourceVersion == row.ResourceVersion {
+		if old := known[row.uid()]; old != nil && old.version() == row.version() {
 			row.gone = old.gone
 		}
-		x.rows[row.UID] = row
+		x.rows[row.uid()] = row
 	}
 	x.synced = true
-	for _, row := range rows {
+	for _, row := range x.rows {
 		x.judgeForLater(row, now)
 	}
 	x.rebuild(time.Time{})
@@ -56,22 +59,22 @@ func (x *Index) Apply(from Listing, row *Row, now time.Time) {
 func (x *Index) Refresh(from Listing, row *Row, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.rows[row.UID]
+	old := x.rows[row.uid()]
 	if x.listing != from.ID || old == nil {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(row.ResourceVersion, old.ResourceVersion); err == nil && order > 0 {
+	if order, err := resourceversion.CompareResourceVersion(row.version(), old.version()); err == nil && order > 0 {
 		x.apply(row, now)
 	}
 }
 
 func (x *Index) apply(row *Row, now time.Time) {
 	x.join(row)
-	if old := x.rows[row.UID]; old != nil {
-		row.gone = old.gone && old.ResourceVersion == row.ResourceVersion
+	if old := x.rows[row.uid()]; old != nil {
+		row.gone = old.gone && old.version() == row.version()
 		x.drop(old)
 	}
-	x.rows[row.UID] = row
+	x.rows[row.uid()] = row
 	x.version++
 	x.judgeForLater(row, now)
 	x.reschedule(row)
@@ -90,21 +93,23 @@ func (x *Index) Forget(from Listing, uid types.UID) {
 	}
 }
 
-// join counts a row in its namespace, and lets both share the name.
+// join counts a row in its namespace, which it shares with others from now on.
 func (x *Index) join(row *Row) {
-	p := x.page(row.Namespace)
-	p.rows++
-	row.Namespace = p.namespace
+	shared := x.spaces[row.space.name]
+	if shared == nil {
+		shared = &space{name: row.space.name, page: x.page(row.space.name)}
+		x.spaces[shared.name] = shared
+	}
+	shared.rows++
+	row.space = shared
 }
 
 // drop removes a row, and what is known of its namespace with the last one.
 func (x *Index) drop(row *Row) {
 	x.unschedule(row)
-	delete(x.rows, row.UID)
-	if p := x.page(row.Namespace); p.rows > 1 {
-		p.rows--
-	} else {
-		delete(x.pages, row.Namespace)
+	delete(x.rows, row.uid())
+	if row.space.rows--; row.space.rows == 0 {
+		delete(x.spaces, row.space.name)
 	}
 }
 

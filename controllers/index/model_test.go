@@ -18,7 +18,7 @@ import (
 
 // model is what an Index promises, in the plainest way: all rows, judged one by one whenever somebody asks.
 type model struct {
-	rows    map[types.UID]index.Row
+	rows    map[types.UID]draft
 	gone    map[types.UID]string // the version that was removed
 	book    *policy.Book
 	listing index.Listing
@@ -76,15 +76,15 @@ var keys = []string{"a", "b", "c"}
 func newPlayer(seed int64) *player {
 	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}}
 	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
-	p.model = &model{rows: map[types.UID]index.Row{}, gone: map[types.UID]string{}, book: &policy.Book{}}
+	p.model = &model{rows: map[types.UID]draft{}, gone: map[types.UID]string{}, book: &policy.Book{}}
 	return p
 }
 
 func (p *player) uid() types.UID { return types.UID(fmt.Sprint("u", p.Intn(12))) }
 
 // row is a random subject with facts for each column.
-func (p *player) row(uid types.UID, version string, columns int) index.Row {
-	r := index.Row{Subject: policy.Subject{UID: uid, Name: string(uid), ResourceVersion: version, Created: now.Add(-time.Hour)}}
+func (p *player) row(uid types.UID, version string, columns int) draft {
+	r := draft{Subject: policy.Subject{UID: uid, Name: string(uid), ResourceVersion: version, Created: now.Add(-time.Hour)}}
 	r.Namespace = []string{"team-a", "team-b", "unborn", "kube-system", ""}[p.Intn(5)]
 	if p.Intn(8) == 0 {
 		r.Flags = policy.IsHeld
@@ -106,7 +106,7 @@ func (p *player) replace() {
 	columns := slices.Clone(keys)
 	p.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 	listing := index.Listing{ID: p.model.listing.ID + 1, Kind: jobs, Columns: columns[:1+p.Intn(len(columns))]}
-	fresh := map[types.UID]index.Row{}
+	fresh := map[types.UID]draft{}
 	var rows []*index.Row
 	for range p.Intn(14) {
 		uid := p.uid()
@@ -119,7 +119,7 @@ func (p *player) replace() {
 		}
 		r := p.row(uid, version, len(listing.Columns))
 		fresh[uid] = r
-		rows = append(rows, &r)
+		rows = append(rows, index.NewRow(r.Subject, r.Facts...))
 	}
 	p.world.Replace(listing, rows, p.now)
 	p.model.listing, p.model.rows, p.model.synced = listing, fresh, true
@@ -132,8 +132,7 @@ func (p *player) replace() {
 
 func (p *player) apply() {
 	r := p.row(p.uid(), p.version(), len(p.model.listing.Columns))
-	handed := r
-	p.world.Apply(p.model.listing, &handed, p.now)
+	p.world.Apply(p.model.listing, index.NewRow(r.Subject, r.Facts...), p.now)
 	if p.model.listing.ID > 0 {
 		p.model.rows[r.UID] = r
 		p.model.keep()
@@ -142,7 +141,7 @@ func (p *player) apply() {
 
 func (p *player) applyStale() {
 	r := p.row(p.uid(), p.version(), 1)
-	p.world.Apply(index.Listing{ID: 1 << 40, Kind: jobs}, &r, p.now)
+	p.world.Apply(index.Listing{ID: 1 << 40, Kind: jobs}, index.NewRow(r.Subject, r.Facts...), p.now)
 	p.world.Forget(index.Listing{ID: 1 << 40, Kind: jobs}, p.uid())
 	p.world.Distrust(index.Listing{ID: 1 << 40, Kind: jobs})
 }

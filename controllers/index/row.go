@@ -3,25 +3,118 @@ package index
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Row is one subject with the facts about it. Facts has one entry for each column of the listing the row belongs to.
-// A Row is handed over to the index: nobody changes it afterwards.
+// Row is one subject with the facts about it, packed: there are as many as objects in the cluster. Make it with NewRow.
+// A Row is handed over to the index, which alone may touch it from then on.
 type Row struct {
-	policy.Subject
-	Facts []policy.Facts
+	space   *space // its namespace, which it shares with the other rows there
+	text    string // name, UID and resourceVersion
+	facts   []fact // one for each column of the listing the row belongs to
+	created seconds
+	due     seconds // when to look again; zero when nothing but a change can make it due
+	// Nanoseconds of the times above.
+	createdNanos, dueNanos int32
 
-	due  time.Time // when to look again; zero when nothing but a change can make it due
-	slot int32     // 1 + place in the schedule; 0 when it is not there
-	gone bool      // a DELETE of this version succeeded; only a newer version counts
+	slot     int32  // 1 + place in the schedule; 0 when it is not there
+	nameEnds uint32 // in text
+	uidEnds  uint32
+	flags    policy.Flags
+	gone     bool // a DELETE of this version succeeded; only a newer version counts
 }
+
+// fact is policy.Facts, packed.
+type fact struct {
+	start              seconds
+	ttl                time.Duration
+	err                *error // nil for none
+	startNanos         int32
+	selected, eligible bool
+}
+
+// NewRow packs a subject with its facts, one for each column of the listing it is for.
+func NewRow(s policy.Subject, facts ...policy.Facts) *Row {
+	r := &Row{
+		space:    &space{name: s.Namespace}, // until it joins an index
+		text:     s.Name + string(s.UID) + s.ResourceVersion,
+		facts:    make([]fact, len(facts)),
+		nameEnds: uint32(len(s.Name)),
+		uidEnds:  uint32(len(s.Name) + len(s.UID)),
+		flags:    s.Flags,
+	}
+	r.created, r.createdNanos = pack(s.Created)
+	for i := range facts {
+		r.facts[i] = packFacts(&facts[i])
+	}
+	return r
+}
+
+func packFacts(f *policy.Facts) fact {
+	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible}
+	packed.start, packed.startNanos = pack(f.Start)
+	if f.Err != nil {
+		err := f.Err // the rest of f is not to be kept
+		packed.err = &err
+	}
+	return packed
+}
+
+// Subject is the version of the subject that the row is about.
+func (r *Row) Subject() policy.Subject {
+	return policy.Subject{
+		Namespace: r.space.name, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
+		Created: unpack(r.created, r.createdNanos), Flags: r.flags,
+	}
+}
+
+func (r *Row) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
+func (r *Row) version() string { return r.text[r.uidEnds:] }
+
+// Facts are those of each column.
+func (r *Row) Facts() []policy.Facts {
+	facts := make([]policy.Facts, len(r.facts))
+	for i := range facts {
+		facts[i] = r.facts[i].unpack()
+	}
+	return facts
+}
+
+func (f *fact) unpack() policy.Facts {
+	facts := policy.Facts{Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl}
+	if f.err != nil {
+		facts.Err = *f.err
+	}
+	return facts
+}
+
+func (r *Row) setDue(t time.Time) { r.due, r.dueNanos = pack(t) }
+func (r *Row) dueTime() time.Time { return unpack(r.due, r.dueNanos) }
+func (r *Row) isScheduled() bool  { return r.due != 0 || r.dueNanos != 0 }
+
+// seconds of a time since the zero time, without its nanoseconds.
+type seconds int64
+
+var zero = time.Time{}.Unix()
+
+func pack(t time.Time) (seconds, int32) { return seconds(t.Unix() - zero), int32(t.Nanosecond()) }
+
+func unpack(s seconds, nanos int32) time.Time { return time.Unix(int64(s)+zero, int64(nanos)).UTC() }
 
 // schedule is a heap of rows, the soonest due first. It implements heap.Interface.
 type schedule []*Row
 
-func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
+func (s schedule) Len() int { return len(s) }
+
+func (s schedule) Less(i, j int) bool {
+	if s[i].due != s[j].due {
+		return s[i].due < s[j].due
+	}
+	return s[i].dueNanos < s[j].dueNanos
+}
+
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
 	s[i].slot, s[j].slot = int32(i+1), int32(j+1)

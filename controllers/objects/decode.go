@@ -2,6 +2,7 @@ package objects
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -31,21 +32,21 @@ func (o *observation) GetNamespace() string {
 	if o.row == nil {
 		return ""
 	}
-	return o.row.Namespace
+	return o.row.Subject().Namespace
 }
 
 func (o *observation) GetName() string {
 	if o.row == nil {
 		return ""
 	}
-	return o.row.Name
+	return o.row.Subject().Name
 }
 
 func (o *observation) GetResourceVersion() string {
 	if o.bookmark != nil {
 		return o.bookmark.ResourceVersion
 	}
-	return o.row.ResourceVersion
+	return o.row.Subject().ResourceVersion
 }
 
 func (o *observation) GetAnnotations() map[string]string {
@@ -60,47 +61,63 @@ type decoder struct {
 	kind  schema.GroupVersionKind
 	rules []*engine.Rule
 
-	mu        sync.Mutex // an ending watch and the next listing may overlap
+	mu        sync.Mutex // an ending watch, the next listing and the end of the source may overlap
+	closed    bool
 	evaluator *engine.Evaluator
 	json      *engine.Decoder
 	identity  *engine.Decoder // reads what tells subjects apart
 }
 
+// newDecoder makes a decoder, which owns the evaluator from now on.
 func newDecoder(kind schema.GroupVersionKind, rules []*engine.Rule, e *engine.Evaluator) *decoder {
 	return &decoder{kind: kind, rules: rules, evaluator: e, json: engine.NewDecoder(rules...), identity: engine.NewDecoder()}
 }
 
-// event gives the object of an event. Of what was deleted there are no facts.
-func (d *decoder) event(kind watch.EventType, data []byte) (runtime.Object, error) {
-	if kind != watch.Deleted {
-		return d.decode(data)
-	}
+// close gives the evaluator back. Whoever is still reading gets an error.
+func (d *decoder) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	object, err := d.identity.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("decode deleted %s: %w", d.kind.Kind, err)
+	if !d.closed {
+		d.closed = true
+		d.evaluator.Close()
 	}
-	return d.observe(object, nil)
 }
 
-// decode observes an object, or reads what a watch says instead: a bookmark or a Status.
-func (d *decoder) decode(data []byte) (runtime.Object, error) {
+var errClosed = errors.New("the source has ended")
+
+// object observes an object.
+func (d *decoder) object(data []byte) (*observation, error) { return d.observed(data, d.json, d.rules) }
+
+// deleted observes an object that is gone: who it was, without facts.
+func (d *decoder) deleted(data []byte) (*observation, error) { return d.observed(data, d.identity, nil) }
+
+func (d *decoder) observed(data []byte, with *engine.Decoder, rules []*engine.Rule) (*observation, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	object, err := d.json.Decode(data)
+	if d.closed {
+		return nil, errClosed
+	}
+	object, err := with.Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	meta, _ := object["metadata"].(map[string]any)
-	switch {
-	case object["kind"] == "Status" && object["apiVersion"] == "v1":
+	return d.observe(object, rules)
+}
+
+// event gives what an event of a watch is about: an observation, or a Status for an error.
+func (d *decoder) event(of watch.EventType, data []byte) (runtime.Object, error) {
+	switch of {
+	case watch.Added, watch.Modified:
+		return d.object(data)
+	case watch.Deleted:
+		return d.deleted(data)
+	case watch.Bookmark:
+		return bookmarkOf(data)
+	case watch.Error:
 		status := &metav1.Status{}
 		return status, json.Unmarshal(data, status)
-	case text(meta, "uid") == "":
-		return bookmarkOf(data)
 	}
-	return d.observe(object, d.rules)
+	return nil, fmt.Errorf("an event of unknown type %q", of)
 }
 
 // observe gives what the rules say about an object.
@@ -115,11 +132,14 @@ func (d *decoder) observe(object map[string]any, rules []*engine.Rule) (*observa
 	if err != nil {
 		return nil, err
 	}
-	row := &index.Row{Subject: subject, Facts: make([]policy.Facts, len(rules))}
-	for i, rule := range rules {
-		row.Facts[i] = d.evaluator.Facts(rule, object)
+	if subject.UID == "" {
+		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
-	return &observation{row: row}, nil
+	facts := make([]policy.Facts, len(rules))
+	for i, rule := range rules {
+		facts[i] = d.evaluator.Facts(rule, object)
+	}
+	return &observation{row: index.NewRow(subject, facts...)}, nil
 }
 
 // bookmarkOf reads what a watch needs of an event without an object.

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
@@ -35,14 +33,14 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 
 func TestDecodeAnObject(t *testing.T) {
 	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
-	row, _, err := d.Object(job)
+	row, err := d.Object(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject)
-	expect(t, "facts", 2, len(row.Facts))
-	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts[0])
-	if err := row.Facts[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
+	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
+	expect(t, "facts", 2, len(row.Facts()))
+	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
+	if err := row.Facts()[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
 		t.Errorf("error of the second rule: %v", err)
 	}
 }
@@ -67,11 +65,11 @@ func TestDecodeFlags(t *testing.T) {
 				if as != "as a Pod" {
 					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
 				}
-				row, _, err := decoder(t, pods, "true").Object(text)
+				row, err := decoder(t, pods, "true").Object(text)
 				if err != nil {
 					t.Fatal(err)
 				}
-				expect(t, "flags", test.want, row.Flags)
+				expect(t, "flags", test.want, row.Subject().Flags)
 			})
 		}
 	}
@@ -79,11 +77,11 @@ func TestDecodeFlags(t *testing.T) {
 
 func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
 	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
-	row, _, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
+	row, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "eligible", true, row.Facts[0].Eligible)
+	expect(t, "eligible", true, row.Facts()[0].Eligible)
 }
 
 func TestBallastIsDropped(t *testing.T) {
@@ -106,53 +104,33 @@ func TestBallastIsDropped(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			row, _, err := decoder(t, jobs, test.expression).Object(text)
+			row, err := decoder(t, jobs, test.expression).Object(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			expect(t, "found", test.want, row.Facts[0].Eligible)
+			expect(t, "found", test.want, row.Facts()[0].Eligible)
 		})
 	}
 }
 
-func TestDecodeWhatIsNoSubject(t *testing.T) {
+func TestAMirrorPodIsNoSubject(t *testing.T) {
 	tests := map[string]struct {
-		kind     schema.GroupVersionKind
-		text     string
-		isRow    bool
-		version  string
-		bookmark bool // the end of the initial events
+		kind  schema.GroupVersionKind
+		text  string
+		isRow bool
 	}{
-		"a bookmark": {jobs, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"42","creationTimestamp":null}}`, false, "42", false},
-		"the end of the initial events": {jobs,
-			`{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"43","annotations":{"k8s.io/initial-events-end":"true"}}}`, false, "43", true},
-		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false, "17", false},
-		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true, "17", false},
+		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
+		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			row, rest, err := decoder(t, test.kind, "true").Object(test.text)
+			row, err := decoder(t, test.kind, "true").Object(test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "is a row", test.isRow, row != nil)
-			accessor, err := meta.Accessor(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "version", test.version, accessor.GetResourceVersion())
-			expect(t, "ends the initial events", test.bookmark, accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true")
 		})
 	}
-}
-
-func TestDecodeAStatus(t *testing.T) {
-	_, rest, err := decoder(t, jobs).Object(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-	status, ok := rest.(*metav1.Status)
-	if err != nil || !ok {
-		t.Fatalf("%T, error %v", rest, err)
-	}
-	expect(t, "code", 410, status.Code)
 }
 
 func TestDecodeFails(t *testing.T) {
@@ -160,29 +138,15 @@ func TestDecodeFails(t *testing.T) {
 		"not JSON":              `{`,
 		"not an object":         `[]`,
 		"no name":               `{"metadata":{"uid":"x"}}`,
+		"no UID":                strings.Replace(job, `"uid":"uid-1",`, "", 1),
+		"a Status":              `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410}`,
 		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if row, _, err := decoder(t, jobs, "true").Object(text); err == nil {
+			if row, err := decoder(t, jobs, "true").Object(text); err == nil {
 				t.Errorf("decoded %v", row)
 			}
 		})
-	}
-}
-
-func TestDecodeAPage(t *testing.T) {
-	d := decoder(t, pods, "true")
-	names, next, err := d.Page(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"more"},"items":[` +
-		pod("") + `,` + pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`) + `,` + strings.Replace(pod(""), "web-0", "web-1", 1) + `]}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "names", []string{"web-0", "web-1"}, names)
-	expect(t, "next", "more", next)
-	for name, page := range map[string]string{"not JSON": `{`, "an item that cannot be read": `{"items":[{"metadata":{"uid":"x"}}]}`} {
-		if _, _, err := d.Page(page); err == nil {
-			t.Errorf("%s: no error", name)
-		}
 	}
 }
 
@@ -198,13 +162,13 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 	d := decoder(t, jobs, "object.status.failed == 1")
 	var rows []*index.Row
 	for range 2 {
-		row, _, err := d.Object(job)
+		row, err := d.Object(job)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, row)
 	}
-	if rows[0].Facts[0].Err != rows[1].Facts[0].Err {
+	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
 		t.Error("two errors that say the same")
 	}
 }

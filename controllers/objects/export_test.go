@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -32,14 +33,23 @@ func NewDecoder(kind schema.GroupVersionKind, e *engine.Evaluator, rules ...*eng
 // Rules are those it evaluates.
 func (d Decoder) Rules() []*engine.Rule { return d.rules }
 
-// Object decodes one object: its row, nil for none, and the rest of what a watch needs.
-func (d Decoder) Object(data string) (row *index.Row, rest runtime.Object, err error) {
-	o, err := d.decode([]byte(data))
-	if seen, ok := o.(*observation); ok && seen != nil {
-		return seen.row, o, err
+// Object decodes one object.
+func (d Decoder) Object(data string) (*index.Row, error) {
+	o, err := d.object([]byte(data))
+	if err != nil {
+		return nil, err
 	}
-	return nil, o, err
+	return o.row, nil
 }
+
+// Events reads a watch.
+func (d Decoder) Events(body io.ReadCloser) watch.Decoder { return newStream(body, d.decoder) }
+
+// Close ends the decoder.
+func (d Decoder) Close() { d.close() }
+
+// RowOf is the row of an observed object; nil for none.
+func RowOf(o runtime.Object) *index.Row { return o.(*observation).row }
 
 // Page decodes a page: the names of its rows, and where it goes on.
 func (d Decoder) Page(data string) (names []string, next string, err error) {
@@ -49,7 +59,7 @@ func (d Decoder) Page(data string) (names []string, next string, err error) {
 	}
 	for _, o := range list.Items {
 		if row := o.(*observation).row; row != nil {
-			names = append(names, row.Name)
+			names = append(names, row.Subject().Name)
 		}
 	}
 	return names, list.Continue, nil

@@ -2,14 +2,18 @@ package objects
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -35,12 +39,24 @@ func (lw *listWatch) get(ctx context.Context, options metav1.ListOptions, metada
 	if lw.metadataOnly {
 		accept = metadata
 	}
-	body, err := lw.client.Get().AbsPath(lw.path...).SetHeader("Accept", accept).
-		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
+	var body io.ReadCloser
+	err := retry.OnError(reconnects, isBroken, func() (err error) {
+		body, err = lw.client.Get().AbsPath(lw.path...).SetHeader("Accept", accept).
+			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return newStream(body, lw.decoder), nil
+}
+
+// reconnects spaces the attempts to ask when the connection breaks before the answer begins: for a second in all.
+var reconnects = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 5}
+
+// isBroken reports whether the connection is to blame, which another attempt replaces.
+func isBroken(err error) bool {
+	return net.IsProbableEOF(err) || net.IsConnectionReset(err) || net.IsHTTP2ConnectionLost(err) || net.IsTimeout(err)
 }
 
 func (lw *listWatch) getPage(ctx context.Context, options metav1.ListOptions) (*observations, error) {
@@ -76,10 +92,7 @@ func (lw *listWatch) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	answer, err := lw.get(ctx, options, acceptMetadata)
-	switch {
-	case net.IsProbableEOF(err), net.IsTimeout(err):
-		return watch.NewEmptyWatch(), nil // a connection that broke: try again from where we are
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	unreadable := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
@@ -96,5 +109,5 @@ func (lw *listWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 	return lw.WatchWithContext(context.Background(), options)
 }
 
-// pageSize bounds how many objects are decoded at a time where the server cannot stream a listing.
+// pageSize bounds how many objects are asked for at a time where the server cannot stream a listing.
 const pageSize = 500

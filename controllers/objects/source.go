@@ -32,8 +32,8 @@ type source struct {
 	rules   []*engine.Rule
 }
 
-func (s *source) decoder(e *engine.Evaluator) *decoder {
-	return newDecoder(s.kind, s.rules, e)
+func (s *source) decoder(ctx context.Context) *decoder {
+	return newDecoder(s.kind, s.rules, s.cluster.compiler.NewEvaluator(ctx))
 }
 
 // Run implements retention.Source.
@@ -55,10 +55,10 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
 func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
-	evaluator := s.cluster.compiler.NewEvaluator(ctx)
-	defer evaluator.Close()
+	decoder := s.decoder(ctx)
+	defer decoder.close()
 	lw := &listWatch{
-		client: s.cluster.rest, path: collection(mapping), metadataOnly: s.metadataOnly(), decoder: s.decoder(evaluator),
+		client: s.cluster.rest, path: collection(mapping), metadataOnly: s.metadataOnly(), decoder: decoder,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	rights := make(chan struct{})
@@ -141,14 +141,13 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
 	}
-	evaluator := s.cluster.compiler.NewEvaluator(ctx)
-	defer evaluator.Close()
-	object, err := s.decoder(evaluator).decode(data)
+	decoder := s.decoder(ctx)
+	defer decoder.close()
+	o, err := decoder.object(data)
 	if err != nil {
 		return nil, err
 	}
-	o, ok := object.(*observation)
-	if !ok || o.row == nil || o.row.UID != subject.UID {
+	if o.row == nil || o.row.Subject().UID != subject.UID {
 		return nil, nil
 	}
 	return o.row, nil
@@ -175,7 +174,7 @@ func (s store) Update(obj any) error { return s.Add(obj) }
 
 func (s store) Delete(obj any) error {
 	if row := obj.(*observation).row; row != nil {
-		s.sink.Forget(row.UID)
+		s.sink.Forget(row.Subject().UID)
 	}
 	return nil
 }

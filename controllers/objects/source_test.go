@@ -181,11 +181,11 @@ func (s *sink) Replace(rows []*index.Row) {
 	}
 	var names []string
 	for _, r := range rows {
-		names = append(names, r.Name)
+		names = append(names, r.Subject().Name)
 	}
 	s.tell("replace %v", names)
 }
-func (s *sink) Apply(row *index.Row) { s.tell("apply %s@%s", row.Name, row.ResourceVersion) }
+func (s *sink) Apply(row *index.Row) { s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion) }
 func (s *sink) Forget(uid types.UID) { s.tell("forget %s", uid) }
 func (s *sink) Lost(why *retention.Trouble) {
 	if why == nil {
@@ -465,7 +465,7 @@ func TestRead(t *testing.T) {
 			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""
 			if row != nil {
-				version = row.ResourceVersion
+				version = row.Subject().ResourceVersion
 			}
 			expect(t, "version", test.version, version)
 		})

@@ -132,8 +132,9 @@ func TestNumbers(t *testing.T) {
 	other := policy.Facts{}
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b", func(r *policy.Rule) { r.TTL = 2 * time.Hour }))
 	e := editionOf(p)
-	held := row("held", now, yes(now.Add(-9*time.Hour)), other)
-	held.Flags = policy.IsHeld
+	heldSubject := row("held", now).Subject()
+	heldSubject.Flags = policy.IsHeld
+	held := index.NewRow(heldSubject, yes(now.Add(-9*time.Hour)), other)
 	kind := kindOf(e, now,
 		row("due", now.Add(-9*time.Hour), yes(now.Add(-9*time.Hour)), other),
 		row("in-an-hour", now, yes(now), other),

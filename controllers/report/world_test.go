@@ -62,10 +62,8 @@ func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 	if facts == nil {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
 	}
-	return &index.Row{
-		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
-		Facts:   facts,
-	}
+	subject := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start}
+	return index.NewRow(subject, facts...)
 }
 
 // kindOf is a listed kind.

@@ -220,14 +220,15 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.R
 		"metadata":   map[string]any{"name": name},
 		"spec":       map[string]any{"takenAt": b.takenAt, "keepFor": b.keepFor},
 	}
-	row := &index.Row{Subject: policy.Subject{Name: name, UID: uidOf(name), ResourceVersion: strconv.Itoa(b.version)}}
+	subject := policy.Subject{Name: name, UID: uidOf(name), ResourceVersion: strconv.Itoa(b.version)}
 	if b.held {
-		row.Flags |= policy.IsHeld
+		subject.Flags |= policy.IsHeld
 	}
-	for _, rule := range s.rules {
-		row.Facts = append(row.Facts, evaluator.Facts(rule, object))
+	facts := make([]policy.Facts, len(s.rules))
+	for i, rule := range s.rules {
+		facts[i] = evaluator.Facts(rule, object)
 	}
-	return row
+	return index.NewRow(subject, facts...)
 }
 
 // uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.

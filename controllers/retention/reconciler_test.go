@@ -202,17 +202,16 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 
 func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 	tests := map[string]struct {
-		brought *index.Row // by the watch
+		brought func(*draft) // by the watch
 		want    []string
 	}{
-		"still due": {row("x", time.Time{}, version(2)), []string{"x@1", "x@2"}},
-		"kept":      {row("x", time.Time{}, version(2), func(r *index.Row) { r.Facts[0].Eligible = false }), []string{"x@1"}},
-		"held":      {row("x", time.Time{}, version(2), func(r *index.Row) { r.Flags = policy.IsHeld }), []string{"x@1"}},
+		"still due": {func(*draft) {}, []string{"x@1", "x@2"}},
+		"kept":      {func(r *draft) { r.Facts[0].Eligible = false }, []string{"x@1"}},
+		"held":      {func(r *draft) { r.Flags = policy.IsHeld }, []string{"x@1"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				test.brought.Facts[0].Start = w.began
 				var current atomic.Int32
 				current.Store(1)
 				w.set(func() {
@@ -228,7 +227,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 				w.after(time.Hour - time.Second)
 				current.Store(2)
 				w.after(time.Second + 50*time.Millisecond)
-				w.source(0).sink.Apply(test.brought)
+				w.source(0).sink.Apply(row("x", w.began, version(2), test.brought))
 				w.after(time.Hour)
 				expect(t, "attempts", test.want, w.attempted())
 			})
@@ -268,7 +267,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 		"the same version": {func(start time.Time) (*index.Row, error) { return row("x", start), nil }, true},
 		"an older version": {func(start time.Time) (*index.Row, error) { return row("x", start, version(0)), nil }, true},
 		"one that is kept": {func(start time.Time) (*index.Row, error) {
-			return row("x", start, version(9), func(r *index.Row) { r.Facts[0].Eligible = false }), nil
+			return row("x", start, version(9), func(r *draft) { r.Facts[0].Eligible = false }), nil
 		}, true},
 	}
 	for name, test := range tests {
@@ -307,7 +306,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 		w.use(rule("a"))
 		s := w.source(0)
 		s.read = func(policy.Subject) (*index.Row, error) {
-			read := row("x", w.began, version(8), func(r *index.Row) { r.Facts[0].Eligible = false })
+			read := row("x", w.began, version(8), func(r *draft) { r.Facts[0].Eligible = false })
 			s.sink.Apply(row("x", w.began, version(9))) // the watch is quicker than the answer
 			return read, nil
 		}
@@ -402,7 +401,7 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 		"seen once more":   {func(w *world) { w.source(0).sink.Apply(row("x", w.began)) }, []string{"x@1"}},
 		"listed once more": {func(w *world) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
 		"terminating": {func(w *world) {
-			w.source(0).sink.Apply(row("x", w.began, version(2), func(r *index.Row) { r.Flags = policy.IsTerminating }))
+			w.source(0).sink.Apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
 		}, []string{"x@1"}},
 		"back from the dead": {func(w *world) { w.source(0).sink.Apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}

@@ -47,28 +47,34 @@ func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.
 func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
 func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
 
+// draft is a row to be.
+type draft struct {
+	policy.Subject
+	Facts []policy.Facts
+}
+
 // row is a subject of team-a at version 1 whose TTL starts at a time, for a listing with so many columns.
-func row(name string, start time.Time, options ...func(*index.Row)) *index.Row {
-	r := &index.Row{
+func row(name string, start time.Time, options ...func(*draft)) *index.Row {
+	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
 		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: start}},
 	}
 	for _, o := range options {
 		o(r)
 	}
-	return r
+	return index.NewRow(r.Subject, r.Facts...)
 }
 
-func in(namespace string) func(*index.Row) { return func(r *index.Row) { r.Namespace = namespace } }
-func version(v int) func(*index.Row) {
-	return func(r *index.Row) { r.ResourceVersion = fmt.Sprint(v) }
+func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
+func version(v int) func(*draft) {
+	return func(r *draft) { r.ResourceVersion = fmt.Sprint(v) }
 }
-func columns(n int) func(*index.Row) {
-	return func(r *index.Row) { r.Facts = slices.Repeat(r.Facts[:1], n) }
+func columns(n int) func(*draft) {
+	return func(r *draft) { r.Facts = slices.Repeat(r.Facts[:1], n) }
 }
 
 // rows are many subjects that are due at the same time.
-func rows(prefix string, n int, start time.Time, options ...func(*index.Row)) []*index.Row {
+func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*index.Row {
 	var all []*index.Row
 	for i := range n {
 		all = append(all, row(fmt.Sprintf("%s%05d", prefix, i), start, options...))

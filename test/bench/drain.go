@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -48,16 +49,18 @@ func (l *lab) drains(ctx context.Context) error {
 		return err
 	}
 	var bare, seen, sunset []drainRun
-	for range l.size.rounds {
-		for _, round := range []struct {
-			runs  *[]drainRun
-			drain func(context.Context) (drainRun, error)
-		}{{&bare, l.drainBare}, {&seen, l.drainSeen}, {&sunset, l.drainWithSunset}} {
-			run, err := round.drain(ctx)
+	ways := []struct {
+		runs  *[]drainRun
+		drain func(context.Context) (drainRun, error)
+	}{{&bare, l.drainBare}, {&seen, l.drainSeen}, {&sunset, l.drainWithSunset}}
+	for round := range l.size.rounds {
+		for i := range ways {
+			way := ways[(round+i)%len(ways)] // each is first in a round once
+			run, err := way.drain(ctx)
 			if err != nil {
 				return err
 			}
-			*round.runs = append(*round.runs, run)
+			*way.runs = append(*way.runs, run)
 		}
 	}
 	l.addDrains(quiet, bare, seen, sunset)
@@ -148,22 +151,33 @@ func (l *lab) drainSeen(ctx context.Context) (drainRun, error) {
 	if err != nil {
 		return drainRun{}, err
 	}
-	told := make(chan int)
-	go func() {
-		events := 0
-		for lines := bufio.NewReader(watch); ; events++ {
-			if _, err := lines.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-				break
-			}
-		}
-		told <- events
-	}()
+	defer func() { _ = watch.Close() }()
+	told := make(chan error, 1)
+	go func() { told <- skipLines(watch, l.size.drain) }()
 	run, err := l.drain(ctx, "seen", func(ctx context.Context) error { return l.deleteAll(ctx, list.Items) })
-	_ = watch.Close()
-	if n := <-told; err == nil && n < l.size.drain {
-		err = fmt.Errorf("the API server cut the watch off after %d of %d events", n, l.size.drain)
+	if err != nil {
+		return drainRun{}, err
 	}
-	return run, err
+	select {
+	case err := <-told:
+		return run, err
+	case <-time.After(time.Minute):
+		return drainRun{}, errors.New("the watch has not told of every deletion")
+	}
+}
+
+// skipLines reads n lines, each an event of a watch.
+func skipLines(from io.Reader, n int) error {
+	lines := bufio.NewReader(from)
+	for seen := 0; seen < n; {
+		switch _, err := lines.ReadSlice('\n'); {
+		case err == nil:
+			seen++
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("the API server cut the watch off after %d of %d events: %w", seen, n, err)
+		}
+	}
+	return nil
 }
 
 func (l *lab) listBacklog(ctx context.Context, namespace string) (*batchv1.JobList, error) {

@@ -57,7 +57,7 @@ func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
 	first := time.Now().Add(10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob)
 	due := make(map[string]time.Time, l.size.lateness)
 	b := batch{namespace: "lateness", prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
-	finished := time.Now().Truncate(time.Second).Add(time.Second)
+	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
 		at := first.Add(time.Duration(i) * dueEvery)

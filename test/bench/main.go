@@ -62,6 +62,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		return nil, err
 	}
 	defer lab.close()
+	measured := false
 	for _, s := range []struct {
 		name string
 		run  func(context.Context) error
@@ -75,10 +76,14 @@ func measure(ctx context.Context, o options) (*table, error) {
 		if o.only != "" && o.only != s.name {
 			continue
 		}
+		measured = true
 		fmt.Fprintf(os.Stderr, "%s %s ...\n", time.Now().Format(time.TimeOnly), s.name)
 		if err := s.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
+	}
+	if !measured {
+		return nil, fmt.Errorf("there is no scenario %q", o.only)
 	}
 	return &lab.table, nil
 }

@@ -49,6 +49,7 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a missing parenthesis":                {"finished(object", []string{"1:16: cannot be read: missing ')' at the end"}},
 		"a time as text in a sum":              {"'x' + timestamp('2026-01-01T00:00:00Z') == 1", []string{"1:5: + does not take (string, timestamp) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
 		"text and number":                      {"'a' == 1", []string{"1:5: == does not take (string, int) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"what may be missing in a comparison":  {"object.status.?failed == 1", []string{"1:23: == does not take (optional(dyn), int) (what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0)"}},
 		"in something that is no list":         {"object.x in 3", []string{"1:10: in does not take (dyn, int) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
 		"a list of several types":              {"object.x in [1, 'a']", []string{"1:17: string beside int: the elements of a list or map have one type (dyn(...) around each makes it one)"}},
 		"three loops inside each other":        {"object.x.all(a, a.all(b, b.all(c, c)))", []string{"1:28: too many loops inside each other: at most two of all, exists, map, filter and the like"}},

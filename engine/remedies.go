@@ -98,6 +98,8 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	switch {
 	case symbol == "in":
 		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
+	case isOperator && strings.Contains(c.caught[2], "optional_type("):
+		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: "what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0"}
 	case isOperator && symbol != "":
 		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args)}
 		if strings.Contains(args, "string") && (strings.Contains(args, "timestamp") || strings.Contains(args, "duration")) {

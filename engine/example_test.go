@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -75,7 +74,7 @@ func Example() {
 	}
 	p := document.Load(policy.DefaultProtection())
 	programs := compiler.Load(p) // adds to p.Problems what is wrong with the expressions
-	namespaces := map[string]labels.Set{"team-a": {}}
+	namespaces := map[string]policy.Namespace{"team-a": {}}
 	book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
 
 	job := map[string]any{

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -228,7 +227,7 @@ func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*eng
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]labels.Set{subject.Namespace: {}}
+	known := map[string]policy.Namespace{subject.Namespace: {}}
 	book := policy.NewBook(policies, known, policy.DefaultProtection())
 	var rulings []policy.Ruling
 	for _, p := range policies {

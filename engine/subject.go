@@ -44,7 +44,7 @@ func flagsOf(object, metadata map[string]any) policy.Flags {
 	if metadata["deletionTimestamp"] != nil {
 		flags |= policy.IsTerminating
 	}
-	if value, held := mapOf(metadata, "annotations")[v1alpha1.HoldAnnotation]; held && value != "false" {
+	if value, held := mapOf(metadata, "annotations")[v1alpha1.HoldAnnotation]; held && v1alpha1.IsHold(value) {
 		flags |= policy.IsHeld
 	}
 	if isPod(object) && hasFinalizer(metadata, jobTrackingFinalizer) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -14,7 +13,7 @@ import (
 // concurrent use. The zero value knows no policy.
 type Book struct {
 	policies   []*Policy
-	namespaces map[string]labels.Set
+	namespaces map[string]Namespace
 	protection Protection
 	kinds      map[schema.GroupKind][]rulePolicy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
@@ -36,15 +35,24 @@ type scope struct {
 // Page is the rules that apply to one kind in one namespace, ordered by policy and rule name.
 type Page struct {
 	Rules []*Rule
+	Held  bool // everything in the namespace is held
+}
+
+// See gives a subject as it is in the page's namespace: held if that is.
+func (p *Page) See(s Subject) Subject {
+	if p.Held {
+		s.Flags |= IsHeld
+	}
+	return s
 }
 
 // SameSettings reports whether both pages give the same verdicts on the same facts.
 func (p *Page) SameSettings(o *Page) bool {
-	return slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
+	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
 }
 
-// NewBook binds policies and the labels of all namespaces. It keeps its arguments: they must not change any more.
-func NewBook(policies []*Policy, namespaces map[string]labels.Set, protection Protection) *Book {
+// NewBook binds policies and all namespaces. It keeps its arguments: they must not change any more.
+func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Book {
 	b := &Book{
 		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
 		namespaces: namespaces,
@@ -177,7 +185,7 @@ func (b *Book) Page(kind schema.GroupKind, namespace string) *Page {
 }
 
 func (b *Book) page(s scope) *Page {
-	page := &Page{}
+	page := &Page{Held: b.namespaces[s.namespace].Held}
 	if b.protection.Namespace(s.namespace) {
 		return page
 	}
@@ -198,8 +206,8 @@ func (b *Book) applies(p *Policy, namespace string) bool {
 	if p.Excluded.Has(namespace) {
 		return false
 	}
-	set, known := b.namespaces[namespace]
-	return !known || p.Namespaces.Matches(set)
+	n, known := b.namespaces[namespace]
+	return !known || p.Namespaces.Matches(n.Labels)
 }
 
 // Knows reports whether the labels of the namespace are known; without them nothing may be deleted there. Cluster-scoped

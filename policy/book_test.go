@@ -37,11 +37,11 @@ func names(page *policy.Page) []string {
 	return ids
 }
 
-var namespaces = map[string]labels.Set{
-	"team-a":      {"tier": "ci"},
-	"team-b":      {"tier": "prod"},
-	"bare":        nil,
-	"kube-system": {"tier": "ci"},
+var namespaces = map[string]policy.Namespace{
+	"team-a":      {Labels: labels.Set{"tier": "ci"}},
+	"team-b":      {Labels: labels.Set{"tier": "prod"}},
+	"bare":        {},
+	"kube-system": {Labels: labels.Set{"tier": "ci"}},
 }
 
 func TestPage(t *testing.T) {

@@ -33,10 +33,10 @@ func manyRows() []*index.Row {
 	return rows
 }
 
-func manyNamespaces() map[string]labels.Set {
-	known := map[string]labels.Set{}
+func manyNamespaces() map[string]policy.Namespace {
+	known := map[string]policy.Namespace{}
 	for i := range 100 {
-		known[fmt.Sprintf("team-%02d", i)] = labels.Set{"tier": "ci"}
+		known[fmt.Sprintf("team-%02d", i)] = policy.Namespace{Labels: labels.Set{"tier": "ci"}}
 	}
 	return known
 }

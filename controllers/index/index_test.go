@@ -22,7 +22,7 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 // namespaces are those that are known unless a test says otherwise.
-var namespaces = map[string]labels.Set{"team-a": {"tier": "ci"}, "team-b": {"tier": "prod"}}
+var namespaces = map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": "prod"}}}
 
 // rule is an enforced rule about Jobs with a TTL of an hour. Its facts are under its name.
 func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
@@ -471,9 +471,9 @@ func TestSetBook(t *testing.T) {
 
 // tiered has a policy about namespaces of a tier, empty for all, and team-a of another, empty for unknown.
 func tiered(selects, teamA string) *policy.Book {
-	known := map[string]labels.Set{"team-b": nil}
+	known := map[string]policy.Namespace{"team-b": {}}
 	if teamA != "" {
-		known["team-a"] = labels.Set{"tier": teamA}
+		known["team-a"] = policy.Namespace{Labels: labels.Set{"tier": teamA}}
 	}
 	return policy.NewBook([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
 }
@@ -485,6 +485,22 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 	expect(t, "due while the namespace is unknown", never, w.take(due))
 	w.SetBook(tiered("", "ci"), due)
 	expect(t, "due when it is back", []string{"x"}, w.take(due))
+}
+
+func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
+	hold := func(held bool) *policy.Book {
+		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
+		return policy.NewBook([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
+	}
+	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
+	due := now.Add(time.Hour)
+	w.SetBook(hold(true), now)
+	expect(t, "due elsewhere", []string{"y"}, w.take(due))
+	flags := map[string]policy.Flags{}
+	w.Scan(func(s policy.Subject, _ []policy.Ruling) { flags[s.Name] = s.Flags })
+	expect(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
+	w.SetBook(hold(false), due)
+	expect(t, "due when the hold is lifted", []string{"x"}, w.take(due))
 }
 
 func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {

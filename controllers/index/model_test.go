@@ -28,14 +28,15 @@ type model struct {
 func (m *model) decide(uid types.UID, now time.Time) policy.Verdict {
 	row := m.rows[uid]
 	var rulings []policy.Ruling
-	for _, r := range m.book.Page(jobs.GroupKind(), row.Namespace).Rules {
+	page := m.book.Page(jobs.GroupKind(), row.Namespace)
+	for _, r := range page.Rules {
 		ruling := policy.Ruling{Rule: r}
 		if c := slices.Index(m.listing.Columns, r.Key); c >= 0 && m.synced && m.book.Knows(row.Namespace) {
 			ruling.Facts, ruling.Known = row.Facts[c], true
 		}
 		rulings = append(rulings, ruling)
 	}
-	verdict, _ := policy.Decide(row.Subject, rulings, now)
+	verdict, _ := policy.Decide(page.See(row.Subject), rulings, now)
 	return verdict
 }
 
@@ -163,10 +164,10 @@ func (p *player) setBook() {
 	if p.Intn(2) == 0 {
 		p.policies = p.anyPolicies()
 	}
-	known := map[string]labels.Set{}
+	known := map[string]policy.Namespace{}
 	for _, namespace := range []string{"team-a", "team-b", "unborn"} {
 		if p.Intn(4) > 0 {
-			known[namespace] = labels.Set{"tier": []string{"ci", "prod"}[p.Intn(2)]}
+			known[namespace] = policy.Namespace{Labels: labels.Set{"tier": []string{"ci", "prod"}[p.Intn(2)]}, Held: p.Intn(4) == 0}
 		}
 	}
 	p.model.book = policy.NewBook(p.policies, known, policy.DefaultProtection())

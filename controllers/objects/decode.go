@@ -89,7 +89,9 @@ var errClosed = errors.New("the source has ended")
 func (d *decoder) object(data []byte) (*observation, error) { return d.observed(data, d.json, d.rules) }
 
 // deleted observes an object that is gone: who it was, without facts.
-func (d *decoder) deleted(data []byte) (*observation, error) { return d.observed(data, d.identity, nil) }
+func (d *decoder) deleted(data []byte) (*observation, error) {
+	return d.observed(data, d.identity, nil)
+}
 
 func (d *decoder) observed(data []byte, with *engine.Decoder, rules []*engine.Rule) (*observation, error) {
 	d.mu.Lock()

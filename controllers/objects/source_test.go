@@ -185,7 +185,9 @@ func (s *sink) Replace(rows []*index.Row) {
 	}
 	s.tell("replace %v", names)
 }
-func (s *sink) Apply(row *index.Row) { s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion) }
+func (s *sink) Apply(row *index.Row) {
+	s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion)
+}
 func (s *sink) Forget(uid types.UID) { s.tell("forget %s", uid) }
 func (s *sink) Lost(why *retention.Trouble) {
 	if why == nil {

@@ -128,6 +128,27 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 	}
 }
 
+func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
+	for _, way := range []string{"one by one", "in one list"} {
+		t.Run(way, func(t *testing.T) {
+			l := oneEnforced(t)
+			if way == "in one list" {
+				l.fillOneByOne()
+			}
+			for _, step := range []struct {
+				value string
+				want  bool
+			}{{"true", true}, {"false", false}, {"please", true}, {"", false}} {
+				l.hold("team-a", step.value)
+				l.later(time.Second + 1)
+				l.allowed("team-a")
+				held := l.editions[len(l.editions)-1].Book.Page(jobs, "team-a").Held
+				expect(t, "held by "+step.value, step.want, held)
+			}
+		})
+	}
+}
+
 // fillOneByOne reads so many namespaces that the next one brings all.
 func (l *loop) fillOneByOne() {
 	for i := range policies.ManyNamespaces {

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -50,7 +49,7 @@ type Loop struct {
 	mu         sync.Mutex
 	complete   bool // the caches have been read once
 	policies   known[*entry]
-	namespaces known[labels.Set]
+	namespaces known[policy.Namespace]
 
 	live freshness
 }
@@ -75,7 +74,7 @@ func (l *Loop) Setup(mgr ctrl.Manager) error {
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named("policies").
 		Watches(newPolicy(), everything, builder.WithPredicates(respecified)).
-		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(l)
 }
@@ -160,8 +159,9 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 	if !l.namespaces.accept(object) {
 		return false
 	}
-	l.namespaces.put(object, object.GetLabels())
-	return !ok || !maps.Equal(known, labels.Set(object.GetLabels()))
+	namespace := policy.NamespaceOf(object.GetLabels(), object.GetAnnotations())
+	l.namespaces.put(object, namespace)
+	return !ok || !known.Equal(namespace)
 }
 
 // compile reads one policy as it is written.
@@ -191,7 +191,7 @@ func (l *Loop) publish() {
 		policies = append(policies, e.value.policy)
 		maps.Copy(programs, e.value.programs)
 	}
-	namespaces := make(map[string]labels.Set, len(l.namespaces.all))
+	namespaces := make(map[string]policy.Namespace, len(l.namespaces.all))
 	for name, n := range l.namespaces.all {
 		namespaces[name] = n.value
 	}

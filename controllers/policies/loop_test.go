@@ -102,6 +102,10 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 	l.sync()
 	l.reconcile()
 	expect(t, "editions after a namespace got a label", 3, len(l.editions))
+	l.hold("team-a", "true")
+	l.sync()
+	l.reconcile()
+	expect(t, "editions after a namespace got a hold", 4, len(l.editions))
 }
 
 func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {

@@ -92,7 +92,7 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// takeLiveNamespaces puts other labels in force; complete is the list when the items are all there are.
+// takeLiveNamespaces puts other labels and holds in force; complete is the list when the items are all there are.
 func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // now is when every test begins.
@@ -117,6 +118,19 @@ func (s *server) namespace(name string, labels map[string]string) {
 		n.Name, n.UID = name, types.UID("uid-"+s.next())
 	}
 	n.Labels, n.ResourceVersion = labels, s.next()
+	s.live.namespaces[name] = n
+}
+
+// hold annotates a namespace; the empty value removes the annotation.
+func (s *server) hold(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	n.Annotations = nil
+	if value != "" {
+		n.Annotations = map[string]string{v1alpha1.HoldAnnotation: value}
+	}
+	n.ResourceVersion = s.next()
 	s.live.namespaces[name] = n
 }
 

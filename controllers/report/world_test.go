@@ -53,7 +53,7 @@ func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 }
 
 func editionOf(p ...*policy.Policy) policies.Edition {
-	known := map[string]labels.Set{"team-a": nil}
+	known := map[string]policy.Namespace{"team-a": {}}
 	return policies.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
 }
 

@@ -240,7 +240,7 @@ func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
 		policies = append(policies, &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: labels.Everything(), Rules: []*policy.Rule{r}})
 		programs[r.Key] = nil
 	}
-	known := map[string]labels.Set{"team-a": nil, "team-b": nil, "team-c": nil}
+	known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}}
 	return policy.NewBook(policies, known, policy.DefaultProtection()), programs
 }
 

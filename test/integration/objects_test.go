@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -235,6 +236,32 @@ func TestHoldKeepsUntilItIsLifted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.gone(held)
+}
+
+func TestAHoldOnANamespaceKeepsWhatIsInside(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	hold := func(value any) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.HoldAnnotation, value)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+		if err := w.Patch(t.Context(), namespace, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(`"true"`)
+	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "inside", Labels: preview}}
+	w.create(inside)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Held != 1 || s.Due.Now != 0 {
+			return errors.New("not held")
+		}
+		return nil
+	})
+	w.stays(time.Second, inside)
+	hold("null")
+	w.gone(inside)
 }
 
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -79,9 +79,9 @@ func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Namespaces are the labels of all namespaces, or of one alone.
-func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]labels.Set, error) {
-	found := map[string]labels.Set{}
+// Namespaces are all namespaces, or one alone.
+func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]policy.Namespace, error) {
+	found := map[string]policy.Namespace{}
 	options := metav1.ListOptions{}
 	if only != "" {
 		options.FieldSelector = "metadata.name=" + only
@@ -92,7 +92,7 @@ func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]label
 			return "", err
 		}
 		for _, item := range list.Items {
-			found[item.Name] = maps.Clone(labels.Set(item.Labels))
+			found[item.Name] = policy.NamespaceOf(maps.Clone(item.Labels), item.Annotations)
 		}
 		return list.GetContinue(), nil
 	})

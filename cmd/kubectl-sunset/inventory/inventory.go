@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
@@ -11,8 +13,8 @@ import (
 // Inventory is what files hold.
 type Inventory struct {
 	Policies   []Policy
-	Namespaces map[string]labels.Set // the labels of the Namespace objects
-	Others     int                   // objects that are no policies
+	Namespaces map[string]policy.Namespace // the Namespace objects
+	Others     int                         // objects that are no policies
 }
 
 // Read goes through the files once and decodes everything, so that whatever cannot be read is found.
@@ -29,7 +31,7 @@ func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
 }
 
 func read(files *manifest.Files, loader *Loader, worthIt func(manifest.Item) bool) (*Inventory, error) {
-	in := &Inventory{Namespaces: map[string]labels.Set{}}
+	in := &Inventory{Namespaces: map[string]policy.Namespace{}}
 	err := files.Each(func(item manifest.Item) error {
 		if !worthIt(item) {
 			in.Others++
@@ -70,21 +72,28 @@ func (in *Inventory) Apart(anyFile bool) {
 	}
 }
 
-// note keeps the labels of a namespace.
+// note keeps what matters of a namespace.
 func (in *Inventory) note(object map[string]any) {
 	if object["apiVersion"] != "v1" || object["kind"] != "Namespace" {
 		return
 	}
 	name := nameOf(object)
-	set := NameLabel(name)
 	meta, _ := object["metadata"].(map[string]any)
-	written, _ := meta["labels"].(map[string]any)
-	for key, value := range written {
+	set := NameLabel(name)
+	maps.Copy(set, textsOf(meta["labels"]))
+	in.Namespaces[name] = policy.NamespaceOf(set, textsOf(meta["annotations"]))
+}
+
+// textsOf is what is text of a map as written.
+func textsOf(written any) map[string]string {
+	texts := map[string]string{}
+	fields, _ := written.(map[string]any)
+	for key, value := range fields {
 		if text, ok := value.(string); ok {
-			set[key] = text
+			texts[key] = text
 		}
 	}
-	in.Namespaces[name] = set
+	return texts
 }
 
 // NameLabel is the label that the API server gives every namespace.

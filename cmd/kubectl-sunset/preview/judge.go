@@ -16,7 +16,7 @@ type Input struct {
 	Compiler   *engine.Compiler
 	Policies   []*policy.Policy // each in the mode in which it is to act
 	Programs   map[string]*engine.Rule
-	Namespaces map[string]labels.Set // one that is missing carries only its name as a label
+	Namespaces map[string]policy.Namespace // one that is missing carries only its name as a label
 	Protection policy.Protection
 	At         time.Time
 
@@ -77,7 +77,8 @@ func (b *bench) judge(object map[string]any) {
 	if b.Namespace != "" && namespace != b.Namespace || !b.about(policy.StoredAs(kind)) {
 		return
 	}
-	rules := b.places.page(policy.StoredAs(kind), namespace).Rules
+	page := b.places.page(policy.StoredAs(kind), namespace)
+	rules := page.Rules
 	if len(rules) == 0 || engine.IsMirror(object) || !b.selected(meta) {
 		return
 	}
@@ -87,6 +88,7 @@ func (b *bench) judge(object map[string]any) {
 		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
 		return
 	}
+	subject = page.See(subject)
 	subject.Namespace = b.sheet.intern(subject.Namespace)
 	if agreed := b.places.book.Version(policy.StoredAs(kind)); !agreed.Empty() && agreed != kind {
 		b.sheet.fail(rules[0].ID, subject, otherVersion(kind, agreed))

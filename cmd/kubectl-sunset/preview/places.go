@@ -35,7 +35,7 @@ func (p *places) page(kind schema.GroupKind, namespace string) *policy.Page {
 	defer p.mu.Unlock()
 	book := p.strange[namespace]
 	if book == nil {
-		only := map[string]labels.Set{namespace: {"kubernetes.io/metadata.name": namespace}}
+		only := map[string]policy.Namespace{namespace: {Labels: labels.Set{"kubernetes.io/metadata.name": namespace}}}
 		book = policy.NewBook(p.in.Policies, only, p.in.Protection)
 		p.strange[namespace] = book
 	}

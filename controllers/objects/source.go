@@ -3,6 +3,7 @@ package objects
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -187,7 +188,14 @@ func (s store) Replace(list []any, _ string) error {
 		}
 	}
 	s.sink.Replace(rows)
+	if len(rows) >= manyRows {
+		debug.FreeOSMemory()
+	}
 	return nil
 }
 
 func (s store) Resync() error { return nil }
+
+// manyRows is from which size on the garbage of a listing is worth collecting at once: nothing much is allocated
+// afterwards, so that it would stay for minutes.
+const manyRows = 10_000

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,7 @@ type server struct {
 	objects    []string       // JSON
 	failList   []int          // status of the next lists; 0 for success
 	failPage   int            // status of the next page that is not the first
+	resets     int            // how many of the next requests for objects find the connection broken
 	watch      *io.PipeWriter // the latest watch; nil before there is one
 	requests   []*http.Request
 }
@@ -74,6 +76,10 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.requests = append(s.requests, r)
 	query := r.URL.Query()
+	if s.resets > 0 && strings.HasSuffix(r.URL.Path, "/jobs") {
+		s.resets--
+		return nil, syscall.ECONNRESET
+	}
 	switch {
 	case strings.Contains(r.URL.Path, "apiservices"):
 		return answer(200, map[bool]string{false: `{"spec":{}}`, true: `{"spec":{"service":{"name":"x"}}}`}[s.aggregated]), nil
@@ -267,6 +273,20 @@ func TestASourceListsAndWatches(t *testing.T) {
 				s.event("BOOKMARK", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"103"}}`)
 				s.event("DELETED", jobAt("b", "104"))
 				expect(t, "told", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
+			})
+		})
+	}
+}
+
+// TestAConnectionThatBreaksIsReplaced: it is no reason to distrust what is known.
+func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				expect(t, "told", []string{"replace [a]"}, k.take())
 			})
 		})
 	}

@@ -108,7 +108,7 @@ func NewManager(c Config) (manager.Manager, error) {
 func (c *Config) complete() {
 	c.Rest = rest.CopyConfig(c.Rest)
 	c.Rest.QPS = -1 // the API server's priority and fairness is the limit
-	// As kube-controller-manager does: compressing every event costs the API server more than the network saves.
+	// As kube-controller-manager does: within a cluster, compressing costs more than it saves.
 	c.Rest.DisableCompression = true
 	if c.Namespace == "" {
 		c.Namespace = defaultNamespace

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // BenchmarkFacts is the hot path: one rule asked about one finished Job.
@@ -23,21 +24,27 @@ func BenchmarkFacts(b *testing.B) {
 	for name, expressions := range rules {
 		r := rule()
 		r.Eligible, r.StartTime = expressions.eligible, expressions.startTime
-		compiled := mustCompile(b, c, r)
-		b.Run(name, func(b *testing.B) {
-			e := c.NewEvaluator(b.Context())
-			defer e.Close()
-			b.ReportAllocs()
-			for b.Loop() {
-				e.Facts(compiled, job)
-			}
-		})
+		benchmarkFacts(b, name, c, r, job)
 	}
 	b.Run("one-off", func(b *testing.B) {
 		compiled := mustCompile(b, c, rule())
 		b.ReportAllocs()
 		for b.Loop() {
 			compiled.Facts(b.Context(), job)
+		}
+	})
+}
+
+// benchmarkFacts asks one rule about one object.
+func benchmarkFacts(b *testing.B, name string, c *engine.Compiler, r v1alpha1.Rule, object map[string]any) {
+	b.Helper()
+	compiled := mustCompile(b, c, r)
+	b.Run(name, func(b *testing.B) {
+		e := c.NewEvaluator(b.Context())
+		defer e.Close()
+		b.ReportAllocs()
+		for b.Loop() {
+			e.Facts(compiled, object)
 		}
 	})
 }
@@ -96,14 +103,6 @@ func BenchmarkGuarded(b *testing.B) {
 	} {
 		r := rule()
 		r.Eligible = text + " && false"
-		compiled := mustCompile(b, c, r)
-		b.Run(name, func(b *testing.B) {
-			e := c.NewEvaluator(b.Context())
-			defer e.Close()
-			b.ReportAllocs()
-			for b.Loop() {
-				e.Facts(compiled, job)
-			}
-		})
+		benchmarkFacts(b, name, c, r, job)
 	}
 }

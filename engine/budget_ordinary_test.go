@@ -42,18 +42,25 @@ func TestGuardedFunctionsWorkAsEver(t *testing.T) {
 	input := decode(t, `{s: abc, "n": 2, l: [3, 1, 2], m: {a: [1, 2]}, t: "2026-03-01T00:00:00Z", x: [[]]}`)
 	for name, text := range ordinary {
 		t.Run(name, func(t *testing.T) {
-			e, ok := c.Expression(text)
-			if !ok {
-				t.Fatal("does not compile")
-			}
-			if v, err := e.Value(input); err != nil || v != types.True {
-				t.Errorf("%s gives %v, %v", text, v, err)
-			}
+			e := mustHold(t, c, text, input)
 			if v, err := e.CommonValue(input); err != nil || v != types.True {
 				t.Errorf("in cel-go alone %s gives %v, %v", text, v, err)
 			}
 		})
 	}
+}
+
+// mustHold compiles an expression that is true of an object.
+func mustHold(t *testing.T, c *engine.Compiler, text string, object map[string]any) *engine.Expression {
+	t.Helper()
+	e, ok := c.Expression(text)
+	if !ok {
+		t.Fatal("does not compile")
+	}
+	if v, err := e.Value(object); err != nil || v != types.True {
+		t.Errorf("%s gives %v, %v", text, v, err)
+	}
+	return e
 }
 
 // TestTheBudgetIsOfOneRuleAndOneObject holds the expressions of a rule together, and objects apart.

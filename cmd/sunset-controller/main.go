@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers"
 )
 
-// gcPercent trades some processor time for memory: what is kept of 100,000 objects is small, and the heap above it is
-// mostly waste. GOGC overrides it.
+// gcPercent trades processor time, of which little is used, for memory: the heap grows by a fifth of what is kept before
+// garbage is collected. GOGC overrides it.
 const gcPercent = 20
 
 func main() {

@@ -170,7 +170,7 @@ func (x *Index) visit(rows []*Row, visit func(policy.Subject, []policy.Ruling)) 
 	defer x.mu.Unlock()
 	for _, row := range rows {
 		if !row.gone && x.rows[row.uid()] == row {
-			visit(row.space.page.See(row.Subject()), x.rule(row))
+			visit(row.seen(), x.rule(row))
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 }
 
 func (x *Index) judge(row *Row, now time.Time) (policy.Verdict, policy.Warrant) {
-	return policy.Decide(row.space.page.See(row.Subject()), x.rule(row), now)
+	return policy.Decide(row.seen(), x.rule(row), now)
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.

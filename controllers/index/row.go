@@ -70,6 +70,9 @@ func (r *Row) Subject() policy.Subject {
 	}
 }
 
+// seen is the subject as its namespace lets it be seen. The row must have joined an index.
+func (r *Row) seen() policy.Subject { return r.space.page.See(r.Subject()) }
+
 func (r *Row) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
 func (r *Row) version() string { return r.text[r.uidEnds:] }
 

@@ -2,6 +2,7 @@ package objects_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -175,9 +176,31 @@ func TestAPageThatIsNotWhole(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
 func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
-	d := decoder(t, jobs, "true")
+	d := decoder(t, jobs, "object.status.succeeded == 1")
+	began, done := make(chan struct{}), make(chan error)
+	go func() {
+		for n := 0; ; n++ {
+			row, err := d.Object(job)
+			if err != nil {
+				done <- err
+				return
+			}
+			if !row.Facts()[0].Eligible {
+				done <- fmt.Errorf("facts %+v", row.Facts()[0])
+				return
+			}
+			if n == 10 {
+				close(began)
+			}
+		}
+	}()
+	<-began
 	d.Close()
+	if err := <-done; !strings.Contains(err.Error(), "ended") {
+		t.Error(err)
+	}
 	if row, err := d.Object(job); err == nil {
 		t.Errorf("read %v", row.Subject())
 	}

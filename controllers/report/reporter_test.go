@@ -168,23 +168,20 @@ func TestDeletedCountsGoOn(t *testing.T) {
 }
 
 func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(4 * time.Second)
-		w.removed(3, rule("a"))
-		w.stop()
-		expect(t, "deleted", 3, w.status().Deleted)
-	})
-}
-
-func TestWhatIsDeletedAfterTheEndHasBegunIsWritten(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(4 * time.Second)
-		w.cancel()
-		w.after(2 * time.Second)
-		w.removed(3, rule("a"))
-		w.stop()
-		expect(t, "deleted", 3, w.status().Deleted)
-	})
+	for name, before := range map[string]func(*world){
+		"deleted before the end":          func(*world) {},
+		"deleted after the end has begun": func(w *world) { w.cancel(); w.after(2 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, listed(), func(t *testing.T, w *world) {
+				w.after(4 * time.Second)
+				before(w)
+				w.removed(3, rule("a"))
+				w.stop()
+				expect(t, "deleted", 3, w.status().Deleted)
+			})
+		})
+	}
 }
 
 func TestTheEndDoesNotWaitForEver(t *testing.T) {

@@ -218,50 +218,39 @@ rules:
 }
 
 func TestHoldKeepsUntilItIsLifted(t *testing.T) {
-	w := newWorld(t)
-	w.sunset()
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: w.namespace, Name: "held", Labels: preview, Annotations: map[string]string{v1alpha1.HoldAnnotation: "true"}}}
-	w.create(held)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Held != 1 || s.Due.Now != 0 {
-			return errors.New("not held")
-		}
-		return nil
-	})
-	w.stays(time.Second, held)
-	held.Annotations = nil
-	if err := w.Update(t.Context(), held); err != nil {
-		t.Fatal(err)
+	places := map[string]func(w *world, inside *corev1.ConfigMap) client.Object{
+		"on the object": func(_ *world, inside *corev1.ConfigMap) client.Object { return inside },
+		"on its namespace": func(w *world, _ *corev1.ConfigMap) client.Object {
+			return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+		},
 	}
-	w.gone(held)
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.sunset()
+			inside := w.configMap("inside", preview)
+			w.annotate(place(w, inside), `"true"`)
+			p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+				if s.Held != 1 || s.Due.Now != 0 {
+					return errors.New("not held")
+				}
+				return nil
+			})
+			w.stays(time.Second, inside)
+			w.annotate(place(w, inside), "null")
+			w.gone(inside)
+		})
+	}
 }
 
-func TestAHoldOnANamespaceKeepsWhatIsInside(t *testing.T) {
-	w := newWorld(t)
-	w.sunset()
-	hold := func(value any) {
-		t.Helper()
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.HoldAnnotation, value)
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-		if err := w.Patch(t.Context(), namespace, client.RawPatch(types.MergePatchType, patch)); err != nil {
-			t.Fatal(err)
-		}
+// annotate sets the hold of an object to a JSON value.
+func (w *world) annotate(object client.Object, hold string) {
+	w.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.HoldAnnotation, hold)
+	if err := w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		w.Fatal(err)
 	}
-	hold(`"true"`)
-	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "inside", Labels: preview}}
-	w.create(inside)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Held != 1 || s.Due.Now != 0 {
-			return errors.New("not held")
-		}
-		return nil
-	})
-	w.stays(time.Second, inside)
-	hold("null")
-	w.gone(inside)
 }
 
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {

@@ -74,6 +74,26 @@ type ClusterRetentionPolicySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Rules []Rule `json:"rules"`
+
+	// approval says how large a backlog the policy may delete that no dry run has shown before.
+	// +optional
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// Approval bounds what may be deleted by rules nobody has previewed. Where rules in force, new or changed, or other
+// namespaces for them, meet more than this, the policy waits with condition ApprovalRequired.
+type Approval struct {
+	// backlogPercent is how large a part of what the rules select may be due at once, where at least 10 objects are.
+	// +optional
+	// +kubebuilder:default=25
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	BacklogPercent *int32 `json:"backlogPercent,omitempty"`
+	// backlogCount is how many objects may be due at once.
+	// +optional
+	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=0
+	BacklogCount *int32 `json:"backlogCount,omitempty"`
 }
 
 // Mode says what a policy does with objects that are due. The zero value means DryRun.
@@ -88,109 +108,4 @@ const (
 	Enforce Mode = "Enforce"
 	// Suspended deletes nothing and keeps what its rules find eligible.
 	Suspended Mode = "Suspended"
-)
-
-// Variable is a named CEL expression.
-type Variable struct {
-	// name is how rules refer to it: variables.NAME.
-	// +required
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
-	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
-	// expression is CEL over object and the variables before it. It may have any type.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=10240
-	Expression string `json:"expression"`
-}
-
-// Rule says which objects of one kind may go and when: start time plus time to live.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.ttl) != has(self.ttlExpression)",message="exactly one of ttl and ttlExpression must be set"
-type Rule struct {
-	// name identifies the rule within its policy, in status, events, metrics and logs.
-	// +required
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
-
-	// target is the kind of object the rule is about.
-	// +required
-	Target Target `json:"target"`
-
-	// eligible is CEL -> bool: may this object go once its time has come? It is asked first; if it is false nothing
-	// else of the rule is asked. An error keeps the object.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=10240
-	Eligible string `json:"eligible"`
-
-	// startTime is CEL -> timestamp or optional(timestamp): when does the time to live start? None means that the rule
-	// says nothing about the object. A start before the object's creationTimestamp counts as the creationTimestamp.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=10240
-	StartTime string `json:"startTime"`
-
-	// ttl is the time to live after the start, in Go units plus d (24h) and w (7d): "90m", "1d12h", "2w". "0s" means at once.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	TTL string `json:"ttl,omitempty"`
-
-	// ttlExpression is CEL -> duration or optional(duration), in place of ttl. None means never, and keeps the object
-	// from every other policy too.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=10240
-	TTLExpression string `json:"ttlExpression,omitempty"`
-
-	// delete says how the object is deleted.
-	// +optional
-	Delete *Delete `json:"delete,omitempty"`
-
-	// events says how deletions are told: Aggregate, the default, sums them up in Events on the policy; PerObject
-	// also writes one Event for each object.
-	// +optional
-	// +kubebuilder:default=Aggregate
-	Events EventMode `json:"events,omitempty"`
-}
-
-// Target is a kind of object, with an optional label selector.
-type Target struct {
-	// apiVersion of the kind, such as batch/v1 or v1.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=317
-	APIVersion string `json:"apiVersion"`
-	// kind in CamelCase, such as Job.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	Kind string `json:"kind"`
-	// selector limits the rule to objects with these labels. Absent and {} mean all.
-	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-}
-
-// Delete says how a rule deletes.
-type Delete struct {
-	// propagationPolicy says what becomes of dependents: Background (the default) and Foreground delete them, Orphan
-	// leaves them.
-	// +optional
-	// +kubebuilder:default=Background
-	// +kubebuilder:validation:Enum=Background;Foreground;Orphan
-	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
-}
-
-// EventMode says how deletions are told. The zero value means Aggregate.
-//
-// +kubebuilder:validation:Enum=Aggregate;PerObject
-type EventMode string
-
-const (
-	// EventsAggregate sums deletions up in Events on the policy.
-	EventsAggregate EventMode = "Aggregate"
-	// EventsPerObject also writes one Event for each deleted object.
-	EventsPerObject EventMode = "PerObject"
 )

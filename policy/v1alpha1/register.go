@@ -12,9 +12,12 @@ var GroupVersion = schema.GroupVersion{Group: "sunset.x-k8s.io", Version: "v1alp
 // ClusterRetentionPolicyKind is the kind of a ClusterRetentionPolicy.
 var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 
+// RetentionPolicyKind is the kind of a RetentionPolicy.
+var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
+
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{})
+	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -15,6 +15,11 @@ const (
 	ConditionWatching = "Watching"
 	// ConditionEnforcing is True while the policy deletes what is due. Its reason says why not.
 	ConditionEnforcing = "Enforcing"
+	// ConditionApprovalRequired is True while rules in force have met more than approval allows and nobody has seen it
+	// before; the message has the count, and the hash to approve.
+	ConditionApprovalRequired = "ApprovalRequired"
+	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a right that its rules need.
+	ConditionPermitted = "Permitted"
 )
 
 // RetentionPolicyStatus is what Sunset sees and has done. Its size does not depend on the number of objects.
@@ -54,11 +59,67 @@ type RetentionPolicyStatus struct {
 	// +listMapKey=name
 	Rules []RuleStatus `json:"rules,omitempty"`
 
-	// conditions: Ready, Valid, Watching, Enforcing.
+	// overrides has one entry for each rule of a ClusterRetentionPolicy that applies in the namespace of a
+	// RetentionPolicy: what is in force there, and what it finds. Absent on a ClusterRetentionPolicy.
+	// +optional
+	// +listType=atomic
+	Overrides []OverrideStatus `json:"overrides,omitempty"`
+
+	// previews are the forms of the spec whose effect has been counted completely: what they delete needs no approval.
+	// The newest is the last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Previews []Preview `json:"previews,omitempty"`
+
+	// conditions: Ready, Valid, Watching, Enforcing, ApprovalRequired.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Preview is a form of the spec whose effect has been counted.
+type Preview struct {
+	// hash of the spec but for mode, approval and the rules' events.
+	Hash string `json:"hash"`
+	// time when it was first counted completely.
+	Time metav1.Time `json:"time"`
+}
+
+// OverrideStatus is how one rule of a ClusterRetentionPolicy stands in one namespace.
+type OverrideStatus struct {
+	// policy and rule name it.
+	Policy string `json:"policy"`
+	// rule of that policy.
+	Rule string `json:"rule"`
+	// mode of the rule here: Suspended where an override suspends it.
+	Mode Mode `json:"mode"`
+	// ttl in force here; empty where it differs from object to object, or there is none.
+	// +optional
+	TTL string `json:"ttl,omitempty"`
+	// keepNewest in force here.
+	// +optional
+	KeepNewest int32 `json:"keepNewest,omitempty"`
+	// matched is how many objects of the namespace the rule selects.
+	Matched int64 `json:"matched"`
+	// eligible is how many of them the rule finds eligible.
+	Eligible int64 `json:"eligible"`
+	// held is how many of the eligible are kept by a hold.
+	// +optional
+	Held int64 `json:"held,omitempty"`
+	// errors is how many of them the rule's expressions fail on.
+	// +optional
+	Errors int64 `json:"errors,omitempty"`
+	// due is how many objects the rule says may go and nothing else keeps, and by when.
+	Due DueCounts `json:"due"`
+	// nextDueTime is when the next of them goes or would go.
+	// +optional
+	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
+	// messages say what of an override does not count, or not as written, and why.
+	// +optional
+	// +listType=atomic
+	Messages []string `json:"messages,omitempty"`
 }
 
 // DueCounts says how many objects go, or in a dry run would go, and by when. Each count includes the ones before it.
@@ -103,6 +164,9 @@ type RuleStatus struct {
 	// +optional
 	// +listType=atomic
 	Soonest []DueSample `json:"soonest,omitempty"`
+	// excess is how many eligible objects there are beyond the rule's capacity.
+	// +optional
+	Excess int64 `json:"excess,omitempty"`
 	// deleted is how many objects have been deleted on this rule's word.
 	// +optional
 	Deleted int64 `json:"deleted"`

@@ -36,7 +36,7 @@ var identity = []string{
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.finalizers.*",
 }
 
-var readAnnotations = []string{v1alpha1.HoldAnnotation, v1alpha1.MirrorPodAnnotation}
+var readAnnotations = []string{v1alpha1.HoldAnnotation, v1alpha1.TTLAnnotation, v1alpha1.MirrorPodAnnotation}
 
 // NewDecoder makes a Decoder for what the rules read.
 func NewDecoder(rules ...*Rule) *Decoder {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,9 @@ type Evaluator struct {
 	deadline time.Duration
 	input    input
 	frame    *interpreter.ExecutionFrame
-	watch    *watch // nil until an expression with a loop comes along
-	last     error  // many objects fail alike: they share the error
+	watch    *watch            // nil until an expression with a loop comes along
+	last     error             // many objects fail alike: they share the error
+	groups   map[string]string // the texts of groups, which many objects share
 }
 
 // watch interrupts a frame. Its timer runs only while an expression with a loop does.
@@ -33,6 +35,9 @@ type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 }
+
+// groupsKept bounds the texts of groups that are remembered: beyond, texts that differ each time gain nothing.
+const groupsKept = 10_000
 
 // NewEvaluator gives an Evaluator whose evaluations end when ctx does. Close it after use.
 func (c *Compiler) NewEvaluator(ctx context.Context) *Evaluator {
@@ -53,22 +58,27 @@ func (e *Evaluator) Close() {
 }
 
 // Facts says what the rule says about the object, which is not changed and not held on to. It never fails: what goes
-// wrong is Facts.Err. The order is selector, eligible, startTime, ttlExpression, and a no ends it.
+// wrong is Facts.Err. The order is selector, eligible, startTime or the object's mark, annotation sunset.x-k8s.io/ttl,
+// ttlExpression, groupBy, and a no ends it.
 func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
+	marked := policy.Facts{}
+	if r.mark != "" {
+		marked = policy.Facts{Marked: true, Start: markOf(object, r.mark)}
+	}
 	if !r.selects(object) {
-		return policy.Facts{}
+		return marked
 	}
 	e.input.object, e.input.built = object, 0
-	facts, err := e.judge(r)
+	facts, err := e.judge(r, object, marked)
 	e.input.object = nil
 	if err != nil {
-		return policy.Facts{Selected: true, Err: e.shared(err)}
+		return policy.Facts{Selected: true, Err: e.shared(err), Marked: marked.Marked, Start: marked.Start}
 	}
 	return facts
 }
 
-func (e *Evaluator) judge(r *Rule) (policy.Facts, error) {
-	facts := policy.Facts{Selected: true}
+func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (policy.Facts, error) {
+	facts.Selected = true
 	if err := e.begin(r.loops); err != nil {
 		return facts, err
 	}
@@ -79,11 +89,38 @@ func (e *Evaluator) judge(r *Rule) (policy.Facts, error) {
 	if facts.Eligible, err = ask(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
 		return facts, err
 	}
-	if facts.Start, err = ask(e, r.startTime, start, toTime); err != nil || r.ttlExpression == nil {
+	if r.startTime != nil {
+		if facts.Start, err = ask(e, r.startTime, start, toTime); err != nil {
+			return facts, err
+		}
+	}
+	if _, err = ownTTL(object); err != nil {
 		return facts, err
 	}
-	facts.TTL, err = ask(e, r.ttlExpression, lifetime, toTTL)
+	if r.ttlExpression != nil {
+		if facts.TTL, err = ask(e, r.ttlExpression, lifetime, toTTL); err != nil {
+			return facts, err
+		}
+	}
+	if r.groupBy != nil {
+		facts.Group, err = ask(e, r.groupBy, grouping, toGroup)
+		facts.Group = e.group(facts.Group)
+	}
 	return facts, err
+}
+
+// group gives one copy of equal texts that holds on to nothing of the object.
+func (e *Evaluator) group(text string) string {
+	known, ok := e.groups[text]
+	if ok || len(e.groups) >= groupsKept {
+		return cmp.Or(known, text)
+	}
+	if e.groups == nil {
+		e.groups = map[string]string{}
+	}
+	known = strings.Clone(text)
+	e.groups[known] = known
+	return known
 }
 
 // ask runs one expression and reads what it gives.

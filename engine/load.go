@@ -24,6 +24,10 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 		if program == nil || r.Invalid() {
 			program = c.selection(r.Spec.Target)
 		}
+		if program != nil && r.Spec.StartTime == "" && !r.Invalid() {
+			r.Mark = digest(string(p.UID), r.ID.Rule, program.Key())[:markLength]
+			program = program.marked(r.Mark)
+		}
 		if program != nil {
 			r.Key = program.Key()
 			programs[r.Key] = program
@@ -33,8 +37,11 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 	return programs
 }
 
+// markLength is enough to tell the rules that mark one object apart.
+const markLength = 16
+
 func (c *Compiler) compileRule(r *policy.Rule, variables []v1alpha1.Variable) (*Rule, []policy.Problem) {
-	if r.Spec.Eligible == "" || r.Spec.StartTime == "" {
+	if r.Spec.Eligible == "" {
 		return nil, nil // said already
 	}
 	return c.Rule(r.Spec, variables, fmt.Sprintf("spec.rules[%d]", r.Index))

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 )
@@ -22,44 +21,6 @@ func namesOf(env *cel.Env) names {
 	}
 	maps.DeleteFunc(known, func(name string, _ bool) bool { return !isNameRune(rune(name[0])) || name[0] == '_' })
 	return slices.Sorted(maps.Keys(known))
-}
-
-// closest is the known name that was probably meant, or "". Sunset's own names win a tie.
-func closest(name string, known []string) string {
-	best, distance := "", utf8.RuneCountInString(name)/3+1
-	for _, k := range known {
-		if strings.EqualFold(k, name) {
-			return k
-		}
-		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
-}
-
-// editDistance is how many letters to insert, delete, replace or swap with their neighbour.
-func editDistance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }
 
 // signatureOf is how to call a function: of our own the signature, of others the name.

@@ -37,14 +37,14 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return d.unknownFunction(name)
 	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
 		return d.unknownVariable(after)
-	case slices.Contains(otherRoots, name), closest(name, []string{objectVariable}) != "":
+	case slices.Contains(otherRoots, name), policy.Closest(name, []string{objectVariable}) != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean object?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
 	case strings.HasSuffix(d.before(c), "/"):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue('')"}
 	}
-	if meant := closest(name, objectFields); meant != "" {
+	if meant := policy.Closest(name, objectFields); meant != "" {
 		name = meant
 	}
 	return finding{message: fmt.Sprintf("unknown name %q", c.caught[1]), hint: fmt.Sprintf("did you mean object.%s?", name)}
@@ -62,9 +62,9 @@ func startsUpper(name string) bool {
 
 func (d *diagnosis) unknownFunction(name string) finding {
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
-	meant := closest(name, ourNames())
+	meant := policy.Closest(name, ourNames())
 	if meant == "" {
-		meant = closest(name, d.names)
+		meant = policy.Closest(name, d.names)
 	}
 	if meant != "" {
 		f.hint = fmt.Sprintf("did you mean %s?", signatureOf(meant))
@@ -85,7 +85,7 @@ func (d *diagnosis) unknownVariable(after string) finding {
 		return finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declare it in spec.variables; a variable may use those before it"}
 	}
 	f := finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declared before this are: " + strings.Join(declared, ", ")}
-	if meant := closest(match[1], declared); meant != "" {
+	if meant := policy.Closest(match[1], declared); meant != "" {
 		f.hint = fmt.Sprintf("did you mean variables.%s?", meant)
 	}
 	return f

@@ -21,16 +21,17 @@ const (
 	eligibility               // bool
 	start                     // timestamp, or text in RFC 3339; optional
 	lifetime                  // duration, or text as in ttl; optional
+	grouping                  // string
 )
 
 // field is the name of the rule's field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy"}[r]
 }
 
 // wants says what the expression has to give.
 func (r result) wants() string {
-	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)"}[r]
+	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string"}[r]
 }
 
 // example is what to write.
@@ -40,6 +41,7 @@ func (r result) example() string {
 		"write a condition, such as finished(object) or object.status.phase == 'Succeeded'",
 		"write a time, such as finishedAt(object) or object.metadata.creationTimestamp",
 		"write a span of time, such as days(7) or duration('90m')",
+		"write a text that objects of a group share, such as object.metadata.?labels[?'app'].orValue('')",
 	}[r]
 }
 
@@ -77,6 +79,14 @@ func toBool(v ref.Val) (bool, error) {
 		return bool(b), nil
 	}
 	return false, unexpected(eligibility, v)
+}
+
+// toGroup reads what groupBy gave.
+func toGroup(v ref.Val) (string, error) {
+	if s, ok := v.(types.String); ok {
+		return string(s), nil
+	}
+	return "", unexpected(grouping, v)
 }
 
 // toTime reads what startTime gave; none is the zero time.

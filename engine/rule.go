@@ -19,8 +19,10 @@ type Rule struct {
 	selector labels.Selector // nil selects everything
 
 	eligible      *program
-	startTime     *program
+	startTime     *program // nil in mark mode: the start is a mark on the object
 	ttlExpression *program // nil when the rule has a fixed ttl
+	groupBy       *program // nil without groups
+	mark          string   // names the rule's entry among an object's marks
 
 	loops    bool // some expression runs under the deadline
 	fields   *fields
@@ -45,9 +47,14 @@ func (e expression) path(rule string) string { return rule + "." + e.wants.field
 
 // expressions are those of the rule, in the order in which they are asked.
 func (s *source) expressions() []expression {
-	all := []expression{{eligibility, s.rule.Eligible}, {start, s.rule.StartTime}}
-	if s.rule.TTLExpression != "" {
-		all = append(all, expression{lifetime, s.rule.TTLExpression})
+	all := []expression{{eligibility, s.rule.Eligible}}
+	for _, e := range []expression{{start, s.rule.StartTime}, {lifetime, s.rule.TTLExpression}} {
+		if e.text != "" {
+			all = append(all, e)
+		}
+	}
+	if k := s.rule.KeepNewest; k != nil && k.GroupBy != "" {
+		all = append(all, expression{grouping, k.GroupBy})
 	}
 	return all
 }
@@ -80,6 +87,16 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 	return r, nil
 }
 
+// marked is the rule for one policy's mark: its facts are its own, since nobody else's mark counts.
+func (r *Rule) marked(mark string) *Rule {
+	own := *r
+	own.mark, own.key = mark, digest(r.key, mark)
+	own.fields = &fields{}
+	own.fields.add(r.fields)
+	own.fields.path("metadata.annotations").at(v1alpha1.EligibleSinceAnnotation).whole = true
+	return &own
+}
+
 // problems are those of the variables themselves.
 func (s *scope) problems() []policy.Problem {
 	var problems []policy.Problem
@@ -109,6 +126,8 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 		r.startTime = c.program
 	case lifetime:
 		r.ttlExpression = c.program
+	case grouping:
+		r.groupBy = c.program
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)

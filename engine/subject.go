@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,35 @@ func SubjectOf(object map[string]any) (policy.Subject, error) {
 		return policy.Subject{}, fmt.Errorf("metadata.creationTimestamp: %w", err)
 	}
 	s.Created = created
+	if ttl, err := ownTTL(object); err == nil && ttl >= 0 {
+		s.OwnTTL = ttl
+		s.Flags |= policy.HasTTL
+	}
 	return s, nil
+}
+
+// ownTTL is what annotation sunset.x-k8s.io/ttl says; NeverTTL without one. One that cannot be read is an error of every
+// rule that finds the object eligible: who wrote it meant something.
+func ownTTL(object map[string]any) (time.Duration, error) {
+	written, ok := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.TTLAnnotation]
+	if !ok {
+		return policy.NeverTTL, nil
+	}
+	text, _ := written.(string)
+	ttl, err := policy.ParseTTL(text)
+	if err != nil {
+		return policy.NeverTTL, shorten("annotation " + v1alpha1.TTLAnnotation + ": " + err.Error())
+	}
+	return ttl, nil
+}
+
+// markOf is since when the object is marked eligible by a rule; zero without a mark.
+func markOf(object map[string]any, mark string) time.Time {
+	text, _ := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.EligibleSinceAnnotation].(string)
+	if text == "" {
+		return time.Time{}
+	}
+	return policy.ParseMarks(text)[mark]
 }
 
 func flagsOf(object, metadata map[string]any) policy.Flags {

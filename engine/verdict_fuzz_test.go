@@ -51,8 +51,8 @@ func enforced(t testing.TB, data []byte) *policy.Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if document.Policy.Spec.Mode == v1alpha1.DryRun {
-		document.Policy.Spec.Mode = v1alpha1.Enforce
+	if document.Spec.Mode == v1alpha1.DryRun {
+		document.Spec.Mode = v1alpha1.Enforce
 	}
 	return document.Load(policy.DefaultProtection())
 }

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -17,6 +16,7 @@ type Book struct {
 	protection Protection
 	kinds      map[schema.GroupKind][]rulePolicy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
+	overrides  map[string][]*Override // by namespace
 
 	mu    sync.RWMutex
 	cache map[scope]*Page
@@ -59,9 +59,11 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 		protection: protection,
 		kinds:      map[schema.GroupKind][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
+		overrides:  map[string][]*Override{},
 		cache:      map[scope]*Page{},
 	}
 	b.agreeOnVersions()
+	b.takeOverrides()
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
 			if r.Kind.Kind != "" {
@@ -73,59 +75,6 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 		slices.SortFunc(rules, func(x, y rulePolicy) int { return x.rule.ID.Compare(y.rule.ID) })
 	}
 	return b
-}
-
-// agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
-// Rules in force come before dry runs, then policy and rule name decide; a rule that wants another version is invalid.
-func (b *Book) agreeOnVersions() {
-	claims := map[schema.GroupKind]*Rule{}
-	for _, p := range b.policies {
-		for _, r := range p.Rules {
-			if first := claims[StoredAs(r.Kind)]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
-				claims[StoredAs(r.Kind)] = r
-			}
-		}
-	}
-	for kind, r := range claims {
-		b.versions[kind] = r.Kind
-	}
-	for i, p := range b.policies {
-		b.policies[i] = p.readAt(claims)
-	}
-}
-
-func (r *Rule) claimsBefore(o *Rule) bool {
-	if inForce, other := !r.dryRun(), !o.dryRun(); inForce != other {
-		return inForce
-	}
-	return r.ID.Compare(o.ID) < 0
-}
-
-// readAt gives the policy with the rules invalid that want another version than the one settled on. The policy itself
-// is not changed.
-func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
-	agreed := p
-	for i, r := range p.Rules {
-		claim := claims[StoredAs(r.Kind)]
-		if claim == nil || claim.Kind == r.Kind {
-			continue
-		}
-		if agreed == p {
-			agreed = &Policy{}
-			*agreed = *p
-			agreed.Rules = slices.Clone(p.Rules)
-		}
-		problem := Problem{
-			Path:    fmt.Sprintf("spec.rules[%d].target.apiVersion", i),
-			Message: fmt.Sprintf("rule %s reads %s at %s, and a kind is read at one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
-			Hint:    "use the same apiVersion in every rule about the kind",
-		}
-		other := *r
-		other.Problems = append(slices.Clone(r.Problems), problem)
-		agreed.Rules[i] = &other
-		agreed.Problems = append(slices.Clone(agreed.Problems), problem)
-	}
-	return agreed
 }
 
 // StoredAs is the kind under which the API server stores what it serves under several: rules about any of them are
@@ -191,17 +140,34 @@ func (b *Book) page(s scope) *Page {
 	}
 	for _, rp := range b.kinds[s.kind] {
 		if b.applies(rp.policy, s.namespace) {
-			page.Rules = append(page.Rules, rp.rule)
+			page.Rules = append(page.Rules, b.settle(rp.rule, s.namespace))
 		}
 	}
 	return page
 }
 
+// settle gives a rule with its settings in a namespace.
+func (b *Book) settle(r *Rule, namespace string) *Rule {
+	if r.Namespace == "" {
+		r = r.under(b.overrides[namespace])
+	}
+	if !r.Capacity.ByQuota {
+		return r
+	}
+	bounded := *r
+	bounded.Capacity = Capacity{}
+	if quota, ok := b.namespaces[namespace].quota(r.Kind); ok {
+		bounded.Capacity = r.Capacity
+		bounded.Capacity.Max = int(quota * int64(r.Capacity.Percent) / 100)
+	}
+	return &bounded
+}
+
 // applies reports whether a policy is about a namespace. A namespace that is not known yet may have any label, so it
 // counts as selected: Knows tells the caller that nothing may be deleted there.
 func (b *Book) applies(p *Policy, namespace string) bool {
-	if namespace == "" {
-		return true
+	if p.Namespace != "" || namespace == "" {
+		return p.Namespace == namespace
 	}
 	if p.Excluded.Has(namespace) {
 		return false
@@ -218,6 +184,36 @@ func (b *Book) Knows(namespace string) bool {
 	}
 	_, ok := b.namespaces[namespace]
 	return ok
+}
+
+// ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy
+// and rule name.
+func (b *Book) ClusterRules(namespace string) []*Rule {
+	var rules []*Rule
+	for kind := range b.kinds {
+		for _, r := range b.Page(kind, namespace).Rules {
+			if r.Namespace == "" {
+				rules = append(rules, r)
+			}
+		}
+	}
+	slices.SortFunc(rules, func(x, y *Rule) int { return x.ID.Compare(y.ID) })
+	return rules
+}
+
+// Rule is a rule as its policy has it, without what namespaces change; nil when there is none.
+func (b *Book) Rule(id RuleID) *Rule {
+	for _, p := range b.policies {
+		if p.Name != id.Policy {
+			continue
+		}
+		for _, r := range p.Rules {
+			if r.ID == id {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // Namespaces is the number of namespaces known.

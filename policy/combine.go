@@ -7,9 +7,10 @@ import (
 
 // Ruling is one rule with what it says about one subject.
 type Ruling struct {
-	Rule  *Rule
-	Facts Facts
-	Known bool // false while the rule's facts have not been gathered: the rule then keeps the subject
+	Rule     *Rule
+	Facts    Facts
+	Standing Standing // the subject's place among the others, for a rule that ranks
+	Known    bool     // false while the rule's facts have not been gathered: the rule then keeps the subject
 }
 
 // Decide says what happens to a subject under the rules in force. Dry-run rules have no say. The Warrant permits
@@ -18,19 +19,41 @@ type Ruling struct {
 // A subject goes if at least one rule says due, none says keep, the latest due time has come, and it is neither
 // terminating, held nor uncounted. The order of the rulings never matters.
 func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
-	c := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() })
+	c := combine(s, rulings, now, inForce)
 	v := c.verdict(s, now)
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due}
+	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason}
 }
 
-// Forecast says what would happen to a subject if the named policy, a dry run, were enforced beside the rules in force.
-// Other dry runs have no say. There is no Warrant: what is forecast cannot be deleted.
+// Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were
+// enforced beside the rules in force. Other dry runs have no say. There is no Warrant: what is forecast cannot be deleted.
 func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Verdict {
-	c := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() || r.ID.Policy == policyName })
+	c := combine(s, rulings, now, func(r *Rule) part {
+		if r.ID.Policy == policyName {
+			return supposed
+		}
+		return inForce(r)
+	})
 	return c.verdict(s, now)
+}
+
+// part is what part a rule has in a decision.
+type part int
+
+const (
+	silent   part = iota // none
+	acting               // its say
+	supposed             // the say it would have if it were enforced and approved
+)
+
+// inForce gives each rule the part it has in fact.
+func inForce(r *Rule) part {
+	if r.dryRun() {
+		return silent
+	}
+	return acting
 }
 
 // voices is what the rules say about one subject, the deciding voice of each sort kept.
@@ -46,16 +69,17 @@ type voice struct {
 	start  time.Time
 	ttl    time.Duration
 	due    time.Time
+	excess bool // due for want of room
 }
 
 // isDue reports whether the rule gives a due time. One that does not has a reason.
 func (v voice) isDue() bool { return v.rule != nil && v.reason == "" }
 
-func combine(s Subject, rulings []Ruling, hasSay func(*Rule) bool) voices {
+func combine(s Subject, rulings []Ruling, now time.Time, partOf func(*Rule) part) voices {
 	var all voices
 	for i := range rulings {
-		if r := &rulings[i]; hasSay(r.Rule) {
-			all.add(r.say(s))
+		if as := partOf(rulings[i].Rule); as != silent {
+			all.add(rulings[i].say(&s, now, as))
 		}
 	}
 	return all
@@ -74,7 +98,7 @@ func (all *voices) add(v voice) {
 }
 
 // say is what one rule says. A voice without a rule means that the rule does not select the subject.
-func (r *Ruling) say(s Subject) voice {
+func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 	f := &r.Facts
 	v := voice{rule: r.Rule}
 	switch {
@@ -90,19 +114,38 @@ func (r *Ruling) say(s Subject) voice {
 		v.reason = NotEligible
 	case r.Rule.suspended():
 		v.reason = IsSuspended
+	case r.Rule.Unapproved && as == acting:
+		v.reason = IsUnapproved
 	case f.Start.IsZero():
 		v.reason = NoStartTime
-	case r.Rule.ttl(f) < 0:
-		v.reason = NeverDue
+	case r.Standing.Newest:
+		v.reason = KeptNewest
+	case f.Estimated && as == acting:
+		v.reason = Unmarked
 	default:
-		v.start = f.Start
-		if v.start.Before(s.Created) {
-			v.start = s.Created
-		}
-		v.ttl = r.Rule.ttl(f)
-		v.due = v.start.Add(v.ttl)
+		r.time(s, now, &v)
 	}
 	return v
+}
+
+// time says when a subject is due that nothing of the rule keeps.
+func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
+	v.start = r.Facts.Start
+	if v.start.Before(s.Created) {
+		v.start = s.Created
+	}
+	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
+	if v.ttl >= 0 {
+		v.due = v.start.Add(v.ttl)
+	}
+	switch {
+	case r.Standing.Excess && (v.ttl < 0 || v.due.After(now)):
+		v.due, v.excess = now, true
+	case !r.Rule.hasTTL():
+		v.reason = WithinCapacity
+	case v.ttl < 0:
+		v.reason = NeverDue
+	}
 }
 
 func (all *voices) verdict(s Subject, now time.Time) Verdict {
@@ -121,17 +164,24 @@ func (all *voices) unflagged(now time.Time) Verdict {
 	case all.keep.rule != nil:
 		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}
 	case all.due.rule != nil:
-		d := &all.due
-		v := Verdict{Action: Delete, Reason: Expired, Rule: d.rule.ID, Start: d.start, TTL: d.ttl, Due: d.due}
-		if now.Before(d.due) {
-			v.Action, v.Reason = Wait, Waiting
-		}
-		return v
+		return all.due.verdict(now)
 	case all.nothing.rule != nil:
 		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}
 	default:
 		return Verdict{Reason: NotSelected}
 	}
+}
+
+// verdict is that of the latest due.
+func (v *voice) verdict(now time.Time) Verdict {
+	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due}
+	switch {
+	case v.excess:
+		due.Reason = OverCapacity
+	case now.Before(v.due):
+		due.Action, due.Reason = Wait, Waiting
+	}
+	return due
 }
 
 func flagged(f Flags) Reason {

@@ -14,9 +14,10 @@ type Subject struct {
 	ResourceVersion string    // the version that was judged
 	Created         time.Time // start times are floored here
 	Flags           Flags
+	OwnTTL          time.Duration // what annotation sunset.x-k8s.io/ttl says; meaningful with HasTTL
 }
 
-// Flags are properties of a subject that keep it whatever the rules say.
+// Flags are properties of a subject. All but HasTTL keep it whatever the rules say.
 type Flags uint8
 
 const (
@@ -26,6 +27,8 @@ const (
 	IsHeld
 	// IsUncounted: a Pod with finalizer batch.kubernetes.io/job-tracking, which its Job has not counted yet.
 	IsUncounted
+	// HasTTL: annotation sunset.x-k8s.io/ttl sets a time to live of its own, OwnTTL.
+	HasTTL
 )
 
 // Has reports whether all of the given flags are set.
@@ -38,8 +41,15 @@ type Facts struct {
 	Eligible bool          // what eligible gave
 	Start    time.Time     // what startTime gave; zero when it gave none
 	TTL      time.Duration // what ttlExpression gave, rounded up never down; NeverTTL when it gave none; 0 without one
+	Group    string        // what keepNewest.groupBy gave; empty without one
 	Err      error         // the expression that failed, or the deadline that passed; nothing else is set then but Selected
+
+	// Marked: the rule has no startTime. Start is then since when the object is marked eligible on the object itself,
+	// also when it no longer is; zero without a mark.
+	Marked bool
+	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
+	Estimated bool
 }
 
-// NeverTTL is the TTL of a subject whose ttlExpression gave none: the rule keeps it.
+// NeverTTL is the TTL of a subject whose ttlExpression gave none, which the rule keeps, and of a rule that has no TTL.
 const NeverTTL time.Duration = -1

@@ -29,8 +29,8 @@ func read(t *testing.T, data []byte) {
 	if len(d.Problems) > 0 && len(p.Problems) < len(d.Problems) {
 		t.Errorf("problems were lost: %v, then %v", d.Problems, p.Problems)
 	}
-	if len(p.Rules) != len(d.Policy.Spec.Rules) {
-		t.Fatalf("%d rules became %d", len(d.Policy.Spec.Rules), len(p.Rules))
+	if len(p.Rules) != len(d.Spec.Rules) {
+		t.Fatalf("%d rules became %d", len(d.Spec.Rules), len(p.Rules))
 	}
 	for _, r := range p.Rules {
 		if !r.Invalid() {

@@ -14,29 +14,54 @@ import (
 )
 
 // Load checks a document and gives it its defaults. It always gives a Policy: what is wrong is in its Problems and
-// makes the rules concerned invalid. Expressions are not looked at here; package engine compiles them.
+// makes the rules and overrides concerned invalid. Expressions are not looked at here; package engine compiles them.
 func (d *Document) Load(protection Protection) *Policy {
-	spec := &d.Policy.Spec
+	spec := &d.Spec
 	p := &Policy{
-		Name:       d.Policy.Name,
-		UID:        d.Policy.UID,
-		Generation: d.Policy.Generation,
-		Mode:       spec.Mode,
-		Excluded:   sets.New(spec.ExcludeNamespaces...),
-		Variables:  spec.Variables,
-		Problems:   slices.Clone(d.Problems),
+		Name:           d.Metadata.Name,
+		UID:            d.Metadata.UID,
+		Generation:     d.Metadata.Generation,
+		Mode:           spec.Mode,
+		Excluded:       sets.New(spec.ExcludeNamespaces...),
+		Variables:      spec.Variables,
+		Problems:       slices.Clone(d.Problems),
+		ServiceAccount: spec.ServiceAccountName,
+		Hash:           spec.hash(),
+		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
+	}
+	if d.Namespaced() {
+		p.Namespace = d.Metadata.Namespace
+		p.Name = strings.TrimPrefix(d.Metadata.Namespace+"/", "/") + d.Metadata.Name
 	}
 	p.loadMode()
 	p.loadNamespaces(spec.NamespaceSelector)
-	if len(spec.Rules) == 0 && len(p.Problems) == 0 {
-		p.problem("spec.rules", "a policy needs at least one rule", "")
-	}
+	p.loadApproval(spec.Approval)
+	p.loadNeeds(d)
 	seen := sets.New[string]()
 	for i := range spec.Rules {
 		p.Rules = append(p.Rules, p.loadRule(i, spec.Rules[i], seen, protection))
 	}
+	for i := range spec.Overrides {
+		p.Overrides = append(p.Overrides, p.loadOverride(i, spec.Overrides[i]))
+	}
+	if d.Namespaced() {
+		p.doubt()
+	}
 	p.blame()
 	return p
+}
+
+// loadNeeds checks that the policy says anything, and that its rules have rights to act with.
+func (p *Policy) loadNeeds(d *Document) {
+	spec := &d.Spec
+	switch {
+	case d.Namespaced() && len(spec.Rules)+len(spec.Overrides) == 0 && len(p.Problems) == 0:
+		p.problem("spec", "neither overrides nor rules", "a RetentionPolicy changes rules of ClusterRetentionPolicies, or has rules of its own")
+	case d.Namespaced() && len(spec.Rules) > 0 && spec.ServiceAccountName == "":
+		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace that may list and delete what the rules target: they act with its rights")
+	case !d.Namespaced() && len(spec.Rules) == 0 && len(p.Problems) == 0:
+		p.problem("spec.rules", "a policy needs at least one rule", "")
+	}
 }
 
 func (p *Policy) loadMode() {
@@ -68,6 +93,8 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	r := &Rule{
 		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
 		PolicyUID:        p.UID,
+		Namespace:        p.Namespace,
+		ServiceAccount:   p.ServiceAccount,
 		Index:            i,
 		Mode:             p.Mode,
 		Events:           spec.Events,
@@ -87,6 +114,8 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	seen.Insert(spec.Name)
 	r.loadTarget(at, protection)
 	r.loadTTL(at)
+	r.loadRanking(at)
+	r.loadBounds(at)
 	r.loadRest(at)
 	return r
 }
@@ -117,6 +146,8 @@ func (r *Rule) loadTTL(at report) {
 	case r.Spec.TTL != "" && r.HasTTLExpression:
 		at("ttlExpression", "set beside ttl", "a rule has either ttl or ttlExpression")
 	case r.HasTTLExpression:
+	case r.Spec.TTL == "" && r.Spec.Capacity != nil:
+		r.TTL = NeverTTL
 	case r.Spec.TTL == "":
 		at("ttl", "missing", `write how long to keep after startTime, such as 7d, or "0s" for at once`)
 	default:
@@ -131,9 +162,6 @@ func (r *Rule) loadTTL(at report) {
 func (r *Rule) loadRest(at report) {
 	if r.Spec.Eligible == "" {
 		at("eligible", "missing", "write CEL that says which objects may go, such as finished(object)")
-	}
-	if r.Spec.StartTime == "" {
-		at("startTime", "missing", "write CEL that says when the TTL starts, such as finishedAt(object) or object.metadata.creationTimestamp")
 	}
 	switch r.Events {
 	case "":
@@ -167,23 +195,44 @@ func (p *Policy) AddProblems(problems ...Problem) {
 	p.blame()
 }
 
-// blame gives each rule the problems that concern it: those of its own, and those that concern the whole policy.
+// blame gives each rule and override the problems that concern it: those of its own, and those that concern all.
 func (p *Policy) blame() {
 	for _, r := range p.Rules {
 		r.Problems = nil
 		for _, problem := range p.Problems {
-			if owner, ok := ruleIndex(problem.Path); !ok || owner == r.Index {
+			if concerns(problem.Path, "spec.rules[", r.Index) && !strings.HasPrefix(problem.Path, "spec.overrides") {
 				r.Problems = append(r.Problems, problem)
 			}
 		}
 	}
+	for i, o := range p.Overrides {
+		o.Invalid = o.Invalid || slices.ContainsFunc(p.Problems, func(problem Problem) bool {
+			return concerns(problem.Path, "spec.overrides[", i) && strings.HasPrefix(problem.Path, "spec.overrides[")
+		})
+	}
 }
 
-// ruleIndex is i for a path at or below spec.rules[i].
-func ruleIndex(path string) (int, bool) {
-	var i int
-	if _, err := fmt.Sscanf(path, "spec.rules[%d]", &i); err != nil {
-		return 0, false
+// concerns reports whether a problem is one of the element of a list, or of none of its elements.
+func concerns(path, list string, element int) bool {
+	below, found := strings.CutPrefix(path, list)
+	if !found {
+		return true
 	}
-	return i, true
+	var i int
+	_, err := fmt.Sscanf(below, "%d]", &i)
+	return err != nil || i == element
+}
+
+// readElsewhere are the fields of a RetentionPolicy that say nothing about rules of ClusterRetentionPolicies.
+var readElsewhere = []string{"spec.rules", "spec.overrides", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "metadata", "status"}
+
+// doubt makes a problem that may hide an override suspend every rule in the namespace.
+func (p *Policy) doubt() {
+	for _, problem := range p.Problems {
+		understood := slices.ContainsFunc(readElsewhere, func(field string) bool { return strings.HasPrefix(problem.Path, field) })
+		if !understood {
+			p.Overrides = append(p.Overrides, &Override{From: p.Name, Path: problem.Path, Invalid: true})
+			return
+		}
+	}
 }

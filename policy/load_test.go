@@ -15,10 +15,10 @@ import (
 
 // fine is a document without a problem; each test spoils a copy.
 func fine() *policy.Document {
-	return &policy.Document{Policy: v1alpha1.ClusterRetentionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
-		Spec:       v1alpha1.ClusterRetentionPolicySpec{Rules: []v1alpha1.Rule{fineRule("jobs"), fineRule("more")}},
-	}}
+	return &policy.Document{
+		Metadata: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
+		Spec:     policy.Spec{Rules: []v1alpha1.Rule{fineRule("jobs"), fineRule("more")}},
+	}
 }
 
 func fineRule(name string) v1alpha1.Rule {
@@ -47,8 +47,8 @@ func TestLoadGivesDefaults(t *testing.T) {
 
 func TestLoadTakesWhatIsWritten(t *testing.T) {
 	d := fine()
-	d.Policy.Spec.Mode = v1alpha1.Enforce
-	r := &d.Policy.Spec.Rules[0]
+	d.Spec.Mode = v1alpha1.Enforce
+	r := &d.Spec.Rules[0]
 	r.TTL, r.TTLExpression = "", "days(1)"
 	r.Events = v1alpha1.EventsPerObject
 	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground}
@@ -65,17 +65,17 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 // TestLoadFindsProblems spoils the first of two rules, or the whole policy.
 func TestLoadFindsProblems(t *testing.T) {
 	tests := map[string]struct {
-		spoil func(*v1alpha1.ClusterRetentionPolicySpec, *v1alpha1.Rule)
+		spoil func(*policy.Spec, *v1alpha1.Rule)
 		path  string
 		all   bool // the problem concerns every rule
 	}{
 		"a mode nobody knows": {
-			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.Mode = "enforce" }, "spec.mode", true},
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Mode = "enforce" }, "spec.mode", true},
 		"a namespace selector that cannot be read": {
-			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
 			"spec.namespaceSelector", true},
 		"no rule": {
-			func(s *v1alpha1.ClusterRetentionPolicySpec, _ *v1alpha1.Rule) { s.Rules = nil }, "spec.rules", true},
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Rules = nil }, "spec.rules", true},
 		"no name":                   {spoil(func(r *v1alpha1.Rule) { r.Name = "" }), "spec.rules[0].name", false},
 		"no apiVersion":             {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "" }), "spec.rules[0].target.apiVersion", false},
 		"an apiVersion of three":    {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "a/b/c" }), "spec.rules[0].target.apiVersion", false},
@@ -88,7 +88,6 @@ func TestLoadFindsProblems(t *testing.T) {
 		"a negative ttl":            {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
 		"ttl and ttlExpression":     {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
 		"no eligible":               {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
-		"no startTime":              {spoil(func(r *v1alpha1.Rule) { r.StartTime = "" }), "spec.rules[0].startTime", false},
 		"events nobody knows":       {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
 		"a propagation nobody knows": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
 			"spec.rules[0].delete.propagationPolicy", false},
@@ -96,7 +95,7 @@ func TestLoadFindsProblems(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := fine()
-			test.spoil(&d.Policy.Spec, &d.Policy.Spec.Rules[0])
+			test.spoil(&d.Spec, &d.Spec.Rules[0])
 			p := d.Load(policy.DefaultProtection())
 			if len(p.Problems) != 1 || p.Problems[0].Path != test.path {
 				t.Fatalf("problems %v, want one at %s", p.Problems, test.path)
@@ -112,13 +111,13 @@ func TestLoadFindsProblems(t *testing.T) {
 
 var badSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
 
-func spoil(rule func(*v1alpha1.Rule)) func(*v1alpha1.ClusterRetentionPolicySpec, *v1alpha1.Rule) {
-	return func(_ *v1alpha1.ClusterRetentionPolicySpec, r *v1alpha1.Rule) { rule(r) }
+func spoil(rule func(*v1alpha1.Rule)) func(*policy.Spec, *v1alpha1.Rule) {
+	return func(_ *policy.Spec, r *v1alpha1.Rule) { rule(r) }
 }
 
 func TestLoadMakesTheSecondOfTwoNamesakesInvalid(t *testing.T) {
 	d := fine()
-	d.Policy.Spec.Rules[1].Name = "jobs"
+	d.Spec.Rules[1].Name = "jobs"
 	p := d.Load(policy.DefaultProtection())
 	if p.Rules[0].Invalid() || !p.Rules[1].Invalid() {
 		t.Errorf("problems %v", p.Problems)
@@ -128,7 +127,7 @@ func TestLoadMakesTheSecondOfTwoNamesakesInvalid(t *testing.T) {
 func TestLoadKeepsRatherThanGuesses(t *testing.T) {
 	t.Run("a mode nobody knows suspends", func(t *testing.T) {
 		d := fine()
-		d.Policy.Spec.Mode = "enforce"
+		d.Spec.Mode = "enforce"
 		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspended || p.Rules[0].Mode != v1alpha1.Suspended {
 			t.Errorf("mode is %s", p.Mode)
 		}
@@ -141,7 +140,7 @@ func TestLoadKeepsRatherThanGuesses(t *testing.T) {
 	})
 	t.Run("a namespace selector that cannot be read selects all", func(t *testing.T) {
 		d := fine()
-		d.Policy.Spec.NamespaceSelector = badSelector
+		d.Spec.NamespaceSelector = badSelector
 		if p := d.Load(policy.DefaultProtection()); !p.Namespaces.Empty() {
 			t.Errorf("namespaces are %s", p.Namespaces)
 		}
@@ -168,7 +167,7 @@ func TestLoadTellsEachFieldOnce(t *testing.T) {
 
 func TestLoadAllowsAProtectedKindThatIsLifted(t *testing.T) {
 	d := fine()
-	d.Policy.Spec.Rules[0].Target = v1alpha1.Target{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+	d.Spec.Rules[0].Target = v1alpha1.Target{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
 	lifted := policy.Protection{AllowKinds: []schema.GroupKind{{Kind: "PersistentVolumeClaim"}}}
 	if p := d.Load(lifted); len(p.Problems) > 0 {
 		t.Errorf("problems %v, want none", p.Problems)

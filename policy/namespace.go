@@ -3,7 +3,9 @@ package policy
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -12,6 +14,9 @@ import (
 type Namespace struct {
 	Labels labels.Set
 	Held   bool // annotation sunset.x-k8s.io/hold: everything inside is kept
+	// Quotas is how many objects its ResourceQuotas allow, by resource as in "jobs.batch": the least of each. Nil while
+	// they are not known.
+	Quotas map[string]int64
 }
 
 // NamespaceOf reads it from an object's metadata. It keeps the labels: they must not change any more.
@@ -21,4 +26,13 @@ func NamespaceOf(labels, annotations map[string]string) Namespace {
 }
 
 // Equal reports whether both mean the same.
-func (n Namespace) Equal(o Namespace) bool { return n.Held == o.Held && maps.Equal(n.Labels, o.Labels) }
+func (n Namespace) Equal(o Namespace) bool {
+	return n.Held == o.Held && maps.Equal(n.Labels, o.Labels) && maps.Equal(n.Quotas, o.Quotas)
+}
+
+// quota is how many objects of a kind may be in the namespace; ok is false when nothing says so.
+func (n Namespace) quota(kind schema.GroupVersionKind) (objects int64, ok bool) {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	objects, ok = n.Quotas[resource.GroupResource().String()]
+	return objects, ok
+}

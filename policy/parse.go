@@ -10,62 +10,115 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Document is a ClusterRetentionPolicy as written, read strictly: what is not understood is a problem, never ignored.
+// Document is a ClusterRetentionPolicy or a RetentionPolicy as written, read strictly: what is not understood is a
+// problem, never ignored.
 type Document struct {
-	Policy v1alpha1.ClusterRetentionPolicy // all that could be read
-	// Problems of the document. One that lies below spec.rules[i] concerns that rule, any other every rule.
+	metav1.TypeMeta
+	Metadata metav1.ObjectMeta
+	Spec     Spec // all that could be read
+	// Problems of the document. One that lies below spec.rules[i] concerns that rule, below spec.overrides[i] that
+	// override, any other everything.
 	Problems []Problem
 }
+
+// Spec has the fields of both kinds of policy. Those that the kind does not have are zero.
+type Spec struct {
+	Mode               v1alpha1.Mode
+	NamespaceSelector  *metav1.LabelSelector
+	ExcludeNamespaces  []string
+	Overrides          []v1alpha1.RuleOverride
+	Variables          []v1alpha1.Variable
+	Rules              []v1alpha1.Rule
+	ServiceAccountName string
+	Approval           *v1alpha1.Approval
+}
+
+// Namespaced reports whether the document is a RetentionPolicy.
+func (d *Document) Namespaced() bool { return d.Kind == v1alpha1.RetentionPolicyKind.Kind }
 
 // envelope is a policy with its fields left raw, so that one that cannot be read does not hide the others. Metadata is
 // the API server's to check: a newer one may have fields that we do not know.
 type envelope struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        json.RawMessage `json:"metadata"`
-	Spec            *spec           `json:"spec"`
+	Spec            json.RawMessage `json:"spec"`
 	Status          json.RawMessage `json:"status"`
 }
 
-type spec struct {
-	Mode              json.RawMessage   `json:"mode"`
-	NamespaceSelector json.RawMessage   `json:"namespaceSelector"`
-	ExcludeNamespaces json.RawMessage   `json:"excludeNamespaces"`
-	Variables         json.RawMessage   `json:"variables"`
-	Rules             []json.RawMessage `json:"rules"`
+// both are the fields that both kinds of policy have.
+type both struct {
+	Mode      json.RawMessage   `json:"mode"`
+	Variables json.RawMessage   `json:"variables"`
+	Rules     []json.RawMessage `json:"rules"`
+	Approval  json.RawMessage   `json:"approval"`
 }
 
-// Parse reads the JSON of a ClusterRetentionPolicy. The error says that it could not be read at all; everything else
-// that is wrong is a Problem of the Document.
+type clusterSpec struct {
+	both              `json:",inline"`
+	NamespaceSelector json.RawMessage `json:"namespaceSelector"`
+	ExcludeNamespaces json.RawMessage `json:"excludeNamespaces"`
+}
+
+type namespacedSpec struct {
+	both               `json:",inline"`
+	Overrides          []json.RawMessage `json:"overrides"`
+	ServiceAccountName json.RawMessage   `json:"serviceAccountName"`
+}
+
+// Parse reads the JSON of a policy: a RetentionPolicy if its kind says so, otherwise a ClusterRetentionPolicy. The error
+// says that it could not be read at all; everything else that is wrong is a Problem of the Document.
 func Parse(data []byte) (*Document, error) {
 	var e envelope
 	strict, err := sigsjson.UnmarshalStrict(data, &e)
 	if err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
-	d := &Document{}
-	d.Policy.TypeMeta = e.TypeMeta
+	d := &Document{TypeMeta: e.TypeMeta}
 	if e.Metadata != nil {
-		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(e.Metadata, &d.Policy.ObjectMeta); err != nil {
+		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(e.Metadata, &d.Metadata); err != nil {
 			return nil, fmt.Errorf("read metadata: %w", err)
 		}
 	}
 	d.addStrict("", strict)
-	if e.Spec == nil {
+	switch {
+	case e.Spec == nil || string(e.Spec) == "null":
 		d.Problems = append(d.Problems, Problem{Path: "spec", Message: "missing", Hint: "a policy needs spec.rules"})
-		return d, nil
+	case d.Namespaced():
+		d.parseNamespaced(e.Spec)
+	default:
+		d.parseCluster(e.Spec)
 	}
-	d.parseSpec(e.Spec)
 	return d, nil
 }
 
-func (d *Document) parseSpec(raw *spec) {
-	s := &d.Policy.Spec
+func (d *Document) parseCluster(raw json.RawMessage) {
+	var s clusterSpec
+	d.read("spec", raw, &s)
+	d.parseBoth(&s.both)
+	d.read("spec.namespaceSelector", s.NamespaceSelector, &d.Spec.NamespaceSelector)
+	d.read("spec.excludeNamespaces", s.ExcludeNamespaces, &d.Spec.ExcludeNamespaces)
+}
+
+func (d *Document) parseNamespaced(raw json.RawMessage) {
+	var s namespacedSpec
+	d.read("spec", raw, &s)
+	d.parseBoth(&s.both)
+	d.read("spec.serviceAccountName", s.ServiceAccountName, &d.Spec.ServiceAccountName)
+	d.Spec.Overrides = make([]v1alpha1.RuleOverride, len(s.Overrides))
+	for i, override := range s.Overrides {
+		d.read(overridePath(i), override, &d.Spec.Overrides[i])
+	}
+}
+
+func overridePath(i int) string { return fmt.Sprintf("spec.overrides[%d]", i) }
+
+func (d *Document) parseBoth(raw *both) {
+	s := &d.Spec
 	if !d.read("spec.mode", raw.Mode, &s.Mode) {
 		s.Mode = v1alpha1.Mode(raw.Mode) // no mode either, and so not taken for the default
 	}
-	d.read("spec.namespaceSelector", raw.NamespaceSelector, &s.NamespaceSelector)
-	d.read("spec.excludeNamespaces", raw.ExcludeNamespaces, &s.ExcludeNamespaces)
 	d.read("spec.variables", raw.Variables, &s.Variables)
+	d.read("spec.approval", raw.Approval, &s.Approval)
 	s.Rules = make([]v1alpha1.Rule, len(raw.Rules))
 	for i, rule := range raw.Rules {
 		d.parseRule(fmt.Sprintf("spec.rules[%d]", i), rule, &s.Rules[i])

@@ -14,26 +14,40 @@ import (
 
 // Policy is a policy as it applies: checked, with its defaults. It is not changed once it is in a Book.
 type Policy struct {
-	Name       string
+	Name       string // of a RetentionPolicy NAMESPACE/NAME, so that no two policies share one
+	Namespace  string // where it applies; empty for a ClusterRetentionPolicy
 	UID        types.UID
 	Generation int64
 	Mode       v1alpha1.Mode
 
-	Namespaces labels.Selector  // which namespaces, by label
+	Namespaces labels.Selector  // which namespaces, by label; not asked of a RetentionPolicy
 	Excluded   sets.Set[string] // which not, by name
 	Variables  []v1alpha1.Variable
 	Rules      []*Rule
+	Overrides  []*Override
 	Problems   []Problem // of the policy and all its rules
+
+	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
+	ServiceAccount string
+
+	Approval   Approval
+	Hash       string // of the spec but for mode, approval and the rules' events
+	Approved   string // the hash that annotation sunset.x-k8s.io/approved approves
+	Unapproved bool   // its rules wait for approval: they keep what they find eligible
 }
 
 // Rule is one rule with its settings. What its expressions say is in Facts, under Key.
 type Rule struct {
 	ID          RuleID
 	PolicyUID   types.UID
-	Index       int // in spec.rules
+	Namespace   string // of its RetentionPolicy; empty for a rule of a ClusterRetentionPolicy
+	Index       int    // in spec.rules
 	Kind        schema.GroupVersionKind
 	Mode        v1alpha1.Mode
-	TTL         time.Duration // unused when HasTTLExpression
+	TTL         time.Duration // NeverTTL without one; unused when HasTTLExpression
+	Keep        int           // how many of the newest of each group stay; 0 for none
+	Capacity    Capacity
+	Bounds      Bounds
 	Propagation metav1.DeletionPropagation
 	Events      v1alpha1.EventMode
 	Spec        v1alpha1.Rule // as written
@@ -41,9 +55,37 @@ type Rule struct {
 
 	HasTTLExpression bool
 
+	// ServiceAccount, of Namespace, has the rights with which the rule acts; empty for a ClusterRetentionPolicy.
+	ServiceAccount string
+
+	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override
+	// says so.
+	Unapproved, Suspended bool
+	// Overrides are those that set another TTL in a namespace, or suspend the rule there.
+	Overrides []*Override
+	// Trial is the rule as it would be if the namespace's RetentionPolicies that are dry runs were enforced; nil where
+	// that is the same.
+	Trial *Rule
+
 	// Key names the facts the rule needs: two rules with the same Key ask the same questions. Set when the rule's
-	// expressions are compiled.
-	Key string
+	// expressions are compiled, as is Mark, which names the rule's entry among an object's marks; empty without any.
+	Key  string
+	Mark string
+}
+
+// Capacity is how many eligible subjects may stay. The zero value has no bound.
+type Capacity struct {
+	Bounded bool
+	Max     int
+	Percent int // of the namespace's quota, where ByQuota
+	ByQuota bool
+	Fair    bool // Max counts all namespaces together
+}
+
+// Approval is how much may be deleted at once that nobody has previewed.
+type Approval struct {
+	Percent int64 // of what the rules select, where at least 10 are due
+	Count   int64
 }
 
 // Invalid reports whether the rule cannot be understood. It then deletes nothing, and keeps what it may be about.
@@ -53,19 +95,18 @@ func (r *Rule) Invalid() bool { return len(r.Problems) > 0 }
 func (r *Rule) dryRun() bool { return r.Mode == v1alpha1.DryRun || r.Mode == "" }
 
 // suspended reports whether the rule keeps what it finds eligible. A mode nobody knows does.
-func (r *Rule) suspended() bool { return !r.dryRun() && r.Mode != v1alpha1.Enforce }
+func (r *Rule) suspended() bool { return r.Suspended || !r.dryRun() && r.Mode != v1alpha1.Enforce }
 
-// ttl is the time to live of a subject with these facts; negative when it never ends.
-func (r *Rule) ttl(f *Facts) time.Duration {
-	if r.HasTTLExpression {
-		return f.TTL
-	}
-	return r.TTL
-}
+// Ranks reports whether what the rule says about one subject depends on the others.
+func (r *Rule) Ranks() bool { return r.Keep > 0 || r.Capacity.Bounded }
+
+// hasTTL reports whether something but the capacity can make a subject due.
+func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }
 
 // sameSettings reports whether both rules give the same verdict on the same facts, and delete the same way.
 func (r *Rule) sameSettings(o *Rule) bool {
-	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mode == o.Mode && r.TTL == o.TTL &&
-		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() &&
-		r.Propagation == o.Propagation && r.Events == o.Events && r.Kind == o.Kind
+	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
+		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
+		r.Propagation == o.Propagation && r.Events == o.Events && r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount &&
+		r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 type Tallies struct {
 	Policies map[string]*Tally // by policy name
 	Reasons  map[Reason]int64  // subjects by the verdict of the rules in force
+	Teams    map[string]*Team  // by namespace; only those are counted that are there before the first Add
 
 	now  time.Time
 	next time.Time
@@ -38,8 +40,11 @@ type Count struct {
 	Eligible int64
 	Held     int64 // eligible, and kept by a hold
 	Errors   int64 // an expression failed
-	Due      v1alpha1.DueCounts
-	NextDue  time.Time // zero when nothing will be due
+	Excess   int64 // eligible, and beyond the capacity
+	// Estimated counts what is due, and whose time to live Sunset counts without a mark on the object.
+	Estimated int64
+	Due       v1alpha1.DueCounts
+	NextDue   time.Time // zero when nothing will be due
 }
 
 const (
@@ -58,72 +63,98 @@ func (t *Tallies) Changes() time.Time { return t.next }
 
 // Add counts one subject. The rulings are those of one Page, in its order.
 //
-// A policy in force counts as due what goes by the rules in force; a dry run counts what would go if it were in force
-// beside them.
+// A policy in force counts as due what goes by the rules in force; a dry run, or one that waits for approval, counts what
+// would go if it were in force beside them.
 func (t *Tallies) Add(s Subject, rulings []Ruling) {
-	base := combine(s, rulings, func(r *Rule) bool { return !r.dryRun() })
+	base := combine(s, rulings, t.now, inForce)
 	verdict := base.verdict(s, t.now)
 	if verdict.Reason != NotSelected {
 		t.Reasons[verdict.Reason]++
 	}
-	for len(rulings) > 0 {
-		name := rulings[0].Rule.ID.Policy
-		n := 1
-		for n < len(rulings) && rulings[n].Rule.ID.Policy == name {
-			n++
-		}
-		t.addPolicy(name, s, rulings[:n], base)
-		rulings = rulings[n:]
+	team := t.Teams[s.Namespace]
+	if team != nil {
+		t.addTeam(team, s, rulings)
+	}
+	for policy := range byPolicy(rulings) {
+		t.addPolicy(s, rulings, policy, base)
 	}
 }
 
-// addPolicy counts a subject for one policy, whose rulings these are.
-func (t *Tallies) addPolicy(name string, s Subject, rulings []Ruling, all voices) {
-	dryRun := rulings[0].Rule.dryRun()
-	var own Count
-	for i := range rulings {
-		r := &rulings[i]
-		own.note(s, r)
-		if dryRun {
-			all.add(r.say(s))
+// byPolicy gives the rulings of one policy after the other.
+func byPolicy(rulings []Ruling) iter.Seq[[]Ruling] {
+	return func(yield func([]Ruling) bool) {
+		for len(rulings) > 0 {
+			n := 1
+			for n < len(rulings) && rulings[n].Rule.ID.Policy == rulings[0].Rule.ID.Policy {
+				n++
+			}
+			if !yield(rulings[:n]) {
+				return
+			}
+			rulings = rulings[n:]
 		}
+	}
+}
+
+// supposing gives the verdict on a subject as if the policy with these rulings, among all, were in force; base is what
+// the rules in force say.
+func supposing(s Subject, all, policy []Ruling, base voices, now time.Time) Verdict {
+	first := policy[0].Rule
+	switch {
+	case first.Unapproved:
+		return Forecast(s, all, first.ID.Policy, now)
+	case first.dryRun():
+		for i := range policy {
+			base.add(policy[i].say(&s, now, supposed))
+		}
+	}
+	return base.verdict(s, now)
+}
+
+// addPolicy counts a subject for one policy.
+func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
+	var own Count
+	for i := range policy {
+		own.note(s, &policy[i])
 	}
 	if own.Matched == 0 {
 		return
 	}
-	tally := t.policy(name)
-	verdict := all.verdict(s, t.now)
-	for i := range rulings {
-		if r := &rulings[i]; r.Facts.Selected {
-			t.addRule(tally, s, r, verdict)
+	verdict := supposing(s, all, policy, base, t.now)
+	tally := t.policy(policy[0].Rule.ID.Policy)
+	due := false
+	for i := range policy {
+		if r := &policy[i]; r.Facts.Selected {
+			due = t.addRule(tally.rule(r.Rule.ID.Rule), s, r, verdict) || due
 		}
 	}
 	own.flatten()
-	if verdict.Action != Keep && slices.ContainsFunc(rulings, func(r Ruling) bool { return r.say(s).isDue() }) {
+	if due {
 		t.due(&own, verdict.Due)
 	}
 	tally.merge(own)
 }
 
-func (t *Tallies) addRule(tally *Tally, s Subject, r *Ruling, verdict Verdict) {
-	rule := tally.Rules[r.Rule.ID.Rule]
-	if rule == nil {
-		rule = &RuleTally{}
-		tally.Rules[r.Rule.ID.Rule] = rule
-	}
+// addRule counts a subject for one rule that selects it, and reports whether the rule is one that makes it go.
+func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict) (due bool) {
 	var c Count
 	c.note(s, r)
 	if r.Facts.Err != nil {
 		rule.Failing = keepFirst(rule.Failing, failingKept, compareErrors,
 			v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: cut(r.Facts.Err.Error())})
 	}
-	if verdict.Action != Keep && r.say(s).isDue() {
+	due = verdict.Action != Keep && r.say(&s, t.now, supposed).isDue()
+	if due {
 		t.due(&c, verdict.Due)
+		if r.Facts.Estimated {
+			c.Estimated++
+		}
 		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name}
 		sample.DueTime.Time = verdict.Due
 		rule.Soonest = keepFirst(rule.Soonest, soonestKept, compareDue, sample)
 	}
 	rule.merge(c)
+	return due
 }
 
 func (t *Tallies) policy(name string) *Tally {
@@ -133,6 +164,16 @@ func (t *Tallies) policy(name string) *Tally {
 		t.Policies[name] = tally
 	}
 	return tally
+}
+
+// rule is the tally of one rule.
+func (t *Tally) rule(name string) *RuleTally {
+	r := t.Rules[name]
+	if r == nil {
+		r = &RuleTally{}
+		t.Rules[name] = r
+	}
+	return r
 }
 
 // due counts one subject that is due at a time, and notes when that will count elsewhere.
@@ -162,6 +203,9 @@ func (c *Count) note(s Subject, r *Ruling) {
 	}
 	if r.Facts.Eligible {
 		c.Eligible++
+		if r.Standing.Excess {
+			c.Excess++
+		}
 		if s.Flags.Has(IsHeld) {
 			c.Held++
 		}
@@ -178,6 +222,8 @@ func (c *Count) merge(o Count) {
 	c.Eligible += o.Eligible
 	c.Held += o.Held
 	c.Errors += o.Errors
+	c.Excess += o.Excess
+	c.Estimated += o.Estimated
 	c.Due.Now += o.Due.Now
 	c.Due.Hour += o.Due.Hour
 	c.Due.Day += o.Due.Day

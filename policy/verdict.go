@@ -32,9 +32,14 @@ const (
 	RuleInvalid      Reason = "RuleInvalid"      // a rule that cannot be understood may have meant to keep it
 	Stale            Reason = "Stale"            // facts for a rule, or about the cluster, are missing or too old
 	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
+	IsUnapproved     Reason = "ApprovalRequired" // more would go at once than anybody has previewed
+	KeptNewest       Reason = "KeptNewest"       // among the newest of its group
 	NeverDue         Reason = "NeverDue"         // ttlExpression gave none
+	Unmarked         Reason = "Unmarked"         // its time to live starts once the object is marked eligible
 	Waiting          Reason = "Waiting"          // due later
 	Expired          Reason = "Expired"          // due now
+	OverCapacity     Reason = "OverCapacity"     // due now, because there are too many
+	WithinCapacity   Reason = "WithinCapacity"   // the rule has no ttl, and there are not too many
 	NoStartTime      Reason = "NoStartTime"      // eligible, but startTime gave none
 	NotEligible      Reason = "NotEligible"      // eligible gave false
 	NotSelected      Reason = "NotSelected"      // no rule selects it
@@ -45,8 +50,8 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, Stale, IsSuspended, NeverDue, Waiting, Expired,
-	NoStartTime, NotEligible, NotSelected, IsDryRun,
+	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, Stale, IsSuspended, IsUnapproved, KeptNewest, NeverDue,
+	Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsDryRun,
 }
 
 // Reasons are all reasons, in the order in which the first that applies is reported.
@@ -80,6 +85,6 @@ type Verdict struct {
 	Reason Reason
 	Rule   RuleID        // the rule that decided; zero when none selects the subject
 	Start  time.Time     // when the TTL started, floored at creation; zero when no rule gives one
-	TTL    time.Duration // meaningful only with a Due
-	Due    time.Time     // Start + TTL; zero when no rule gives one
+	TTL    time.Duration // meaningful only with a Due and Reason Waiting or Expired
+	Due    time.Time     // Start + TTL; now when OverCapacity; zero when no rule gives one
 }

@@ -9,6 +9,7 @@ type Warrant struct {
 	subject Subject
 	rule    *Rule
 	due     time.Time
+	reason  Reason
 }
 
 // Valid reports whether the warrant permits anything.
@@ -22,3 +23,6 @@ func (w Warrant) Rule() *Rule { return w.rule }
 
 // Due is when the subject became due.
 func (w Warrant) Due() time.Time { return w.due }
+
+// Reason is why it is due: Expired or OverCapacity.
+func (w Warrant) Reason() Reason { return w.reason }

@@ -174,7 +174,8 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 	}
 	if err != nil {
 		document = &policy.Document{Problems: []policy.Problem{{Path: "spec", Message: err.Error()}}}
-		document.Policy.ObjectMeta = metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID(), Generation: e.generation}
+		document.Metadata = metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Generation: e.generation}
+		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
 	e.programs = l.Compiler.Load(e.policy)

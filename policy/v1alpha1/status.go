@@ -59,11 +59,11 @@ type RetentionPolicyStatus struct {
 	// +listMapKey=name
 	Rules []RuleStatus `json:"rules,omitempty"`
 
-	// overrides has one entry for each rule of a ClusterRetentionPolicy that applies in the namespace of a
-	// RetentionPolicy: what is in force there, and what it finds. Absent on a ClusterRetentionPolicy.
+	// clusterRules are the rules of ClusterRetentionPolicies that apply in the namespace of a RetentionPolicy, at most
+	// 100: what is in force there, and what they find. Absent on a ClusterRetentionPolicy.
 	// +optional
 	// +listType=atomic
-	Overrides []OverrideStatus `json:"overrides,omitempty"`
+	ClusterRules []ClusterRuleStatus `json:"clusterRules,omitempty"`
 
 	// previews are the forms of the spec whose effect has been counted completely: what they delete needs no approval.
 	// The newest is the last.
@@ -87,8 +87,8 @@ type Preview struct {
 	Time metav1.Time `json:"time"`
 }
 
-// OverrideStatus is how one rule of a ClusterRetentionPolicy stands in one namespace.
-type OverrideStatus struct {
+// ClusterRuleStatus is how one rule of a ClusterRetentionPolicy stands in one namespace.
+type ClusterRuleStatus struct {
 	// policy and rule name it.
 	Policy string `json:"policy"`
 	// rule of that policy.
@@ -164,6 +164,10 @@ type RuleStatus struct {
 	// +optional
 	// +listType=atomic
 	Soonest []DueSample `json:"soonest,omitempty"`
+	// estimated is how many of the due are counted from when Sunset first saw them eligible, as nothing on the objects says
+	// since when they are: enforced, their time to live starts anew.
+	// +optional
+	Estimated int64 `json:"estimated,omitempty"`
 	// excess is how many eligible objects there are beyond the rule's capacity.
 	// +optional
 	Excess int64 `json:"excess,omitempty"`

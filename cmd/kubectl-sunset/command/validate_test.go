@@ -86,12 +86,12 @@ func TestValidate(t *testing.T) {
 			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not known here", "hint: this version reads sunset.x-k8s.io/v1alpha1 ClusterRetentionPolicy"},
 		},
 		"a kind that is not known": {
-			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 RetentionPolicy is not known here"},
+			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 QuotaPolicy is not known here"},
 		},
 		"a spec that is no spec": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin: document 1: a: document: read policy: "},
+			wants: []string{"stdin: document 1: a: spec: array given, object expected"},
 		},
 		"a protected kind": {
 			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,

@@ -61,18 +61,21 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
 	}
 	p := document.Load(l.Protection)
-	if p.Name == "" && document.Policy.GenerateName == "" {
+	if name == "" && document.Metadata.GenerateName == "" {
 		p.AddProblems(policy.Problem{Path: "metadata.name", Message: "missing", Hint: "name the policy; status, events and metrics use the name"})
+	}
+	if document.Namespaced() && p.Namespace == "" {
+		p.AddProblems(policy.Problem{Path: "metadata.namespace", Message: "missing", Hint: "a RetentionPolicy is about its own namespace"})
 	}
 	maps.Copy(l.Programs, l.Compiler.Load(p))
 	return p
 }
 
 func wrongKind(object map[string]any) *policy.Problem {
-	want := v1alpha1.ClusterRetentionPolicyKind
+	cluster, namespaced := v1alpha1.ClusterRetentionPolicyKind.Kind, v1alpha1.RetentionPolicyKind.Kind
 	path := "apiVersion"
-	if object["apiVersion"] == want.GroupVersion().String() {
-		if object["kind"] == want.Kind {
+	if object["apiVersion"] == v1alpha1.GroupVersion.String() {
+		if object["kind"] == cluster || object["kind"] == namespaced {
 			return nil
 		}
 		path = "kind"
@@ -80,7 +83,7 @@ func wrongKind(object map[string]any) *policy.Problem {
 	return &policy.Problem{
 		Path:    path,
 		Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], object["kind"]),
-		Hint:    fmt.Sprintf("this version reads %s %s", want.GroupVersion(), want.Kind),
+		Hint:    fmt.Sprintf("this version reads %s %s and %s", v1alpha1.GroupVersion, cluster, namespaced),
 	}
 }
 

@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
+// Rules in force come before dry runs, then policy and rule name decide; a rule that wants another version is invalid.
+func (b *Book) agreeOnVersions() {
+	claims := map[schema.GroupKind]*Rule{}
+	for _, p := range b.policies {
+		for _, r := range p.Rules {
+			if first := claims[StoredAs(r.Kind)]; !r.Invalid() && (first == nil || r.claimsBefore(first)) {
+				claims[StoredAs(r.Kind)] = r
+			}
+		}
+	}
+	for kind, r := range claims {
+		b.versions[kind] = r.Kind
+	}
+	for i, p := range b.policies {
+		b.policies[i] = p.readAt(claims)
+	}
+}
+
+// claimsBefore: a namespace cannot make the cluster's rules invalid.
+func (r *Rule) claimsBefore(o *Rule) bool {
+	if own, other := r.Namespace != "", o.Namespace != ""; own != other {
+		return other
+	}
+	if inForce, other := !r.dryRun(), !o.dryRun(); inForce != other {
+		return inForce
+	}
+	return r.ID.Compare(o.ID) < 0
+}
+
+// readAt gives the policy with the rules invalid that want another version than the one settled on. The policy itself
+// is not changed.
+func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
+	agreed := p
+	for i, r := range p.Rules {
+		claim := claims[StoredAs(r.Kind)]
+		if claim == nil || claim.Kind == r.Kind {
+			continue
+		}
+		if agreed == p {
+			agreed = &Policy{}
+			*agreed = *p
+			agreed.Rules = slices.Clone(p.Rules)
+		}
+		problem := Problem{
+			Path:    fmt.Sprintf("spec.rules[%d].target.apiVersion", i),
+			Message: fmt.Sprintf("rule %s reads %s at %s, and a kind is read at one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
+			Hint:    "use the same apiVersion in every rule about the kind",
+		}
+		other := *r
+		other.Problems = append(slices.Clone(r.Problems), problem)
+		agreed.Rules[i] = &other
+		agreed.Problems = append(slices.Clone(agreed.Problems), problem)
+	}
+	return agreed
+}
+
+// takeOverrides gathers what RetentionPolicies change, and makes it a problem of theirs to name what does not exist.
+func (b *Book) takeOverrides() {
+	rules := map[string][]string{} // of ClusterRetentionPolicies
+	for _, p := range b.policies {
+		if p.Namespace == "" {
+			rules[p.Name] = namesOf(p.Rules)
+		}
+	}
+	for i, p := range b.policies {
+		if p.Namespace == "" || b.protection.Namespace(p.Namespace) {
+			continue
+		}
+		b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
+		b.policies[i] = p.with(missing(p.Overrides, rules))
+	}
+}
+
+func namesOf(rules []*Rule) []string {
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = r.ID.Rule
+	}
+	return names
+}
+
+// missing finds overrides of policies and rules that are not there.
+func missing(overrides []*Override, rules map[string][]string) []Problem {
+	var problems []Problem
+	for _, o := range overrides {
+		names, known := rules[o.Policy]
+		switch {
+		case o.Policy == "":
+		case !known:
+			problems = append(problems, Problem{
+				Path: o.Path + ".policy", Message: fmt.Sprintf("there is no ClusterRetentionPolicy %q", o.Policy),
+				Hint: DidYouMean(o.Policy, slices.Sorted(maps.Keys(rules))),
+			})
+		case o.Rule != "" && !slices.Contains(names, o.Rule):
+			problems = append(problems, Problem{
+				Path: o.Path + ".rule", Message: fmt.Sprintf("policy %s has no rule %q", o.Policy, o.Rule), Hint: DidYouMean(o.Rule, names),
+			})
+		}
+	}
+	return problems
+}
+
+// with is the policy with more problems, which concern overrides alone. The policy itself is not changed.
+func (p *Policy) with(problems []Problem) *Policy {
+	if len(problems) == 0 {
+		return p
+	}
+	other := *p
+	other.Problems = append(slices.Clone(p.Problems), problems...)
+	return &other
+}
+
+// Waiting is the policy as it is until somebody approves it: its rules keep what they find eligible. The policy itself is
+// not changed.
+func (p *Policy) Waiting() *Policy {
+	other := *p
+	other.Unapproved = true
+	other.Rules = make([]*Rule, len(p.Rules))
+	for i, r := range p.Rules {
+		waiting := *r
+		waiting.Unapproved = true
+		other.Rules[i] = &waiting
+	}
+	return &other
+}

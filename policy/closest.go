@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Closest is the known name that was probably meant, or "" when none is near. The first of equally near ones wins.
+func Closest(name string, known []string) string {
+	best, distance := "", utf8.RuneCountInString(name)/3+1
+	for _, k := range known {
+		if strings.EqualFold(k, name) {
+			return k
+		}
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// editDistance is how many letters to insert, delete, replace or swap with their neighbour.
+func editDistance(a, b string) int {
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// DidYouMean is a hint at the name that was probably meant; empty when none is near.
+func DidYouMean(name string, known []string) string {
+	if meant := Closest(name, known); meant != "" {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return ""
+}

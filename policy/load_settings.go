@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// What needs approval unless a policy says otherwise.
+const (
+	defaultBacklogPercent = 25
+	defaultBacklogCount   = 100
+)
+
+func (p *Policy) loadApproval(written *v1alpha1.Approval) {
+	p.Approval = Approval{Percent: defaultBacklogPercent, Count: defaultBacklogCount}
+	if written == nil {
+		return
+	}
+	for _, field := range []struct {
+		name    string
+		written *int32
+		most    int32
+		into    *int64
+	}{
+		{"backlogPercent", written.BacklogPercent, 100, &p.Approval.Percent},
+		{"backlogCount", written.BacklogCount, 1<<31 - 1, &p.Approval.Count},
+	} {
+		if field.written == nil {
+			continue
+		}
+		if *field.written < 0 || *field.written > field.most {
+			p.problem("spec.approval."+field.name, fmt.Sprintf("%d is out of range", *field.written), fmt.Sprintf("0 to %d", field.most))
+			continue
+		}
+		*field.into = int64(*field.written)
+	}
+}
+
+// hash names what the spec deletes: not whether it does, nor how that is told.
+func (s *Spec) hash() string {
+	c := *s
+	c.Mode, c.Approval = "", nil
+	c.Rules = slices.Clone(s.Rules)
+	for i := range c.Rules {
+		c.Rules[i].Events = ""
+	}
+	// What cannot be written as JSON cannot have been read from it.
+	text, _ := json.Marshal(c)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (r *Rule) loadRanking(at report) {
+	if k := r.Spec.KeepNewest; k != nil {
+		r.Keep = int(k.Count)
+		if k.Count < 1 {
+			at("keepNewest.count", fmt.Sprintf("%d keeps none", k.Count), "1 or more; leave keepNewest out to keep none")
+		}
+	}
+	c := r.Spec.Capacity
+	if c == nil {
+		return
+	}
+	r.Capacity = Capacity{Bounded: true, Fair: c.Share == v1alpha1.ShareFair}
+	switch {
+	case (c.Max == nil) == (c.PercentOfQuota == nil):
+		at("capacity", "needs one of max and percentOfQuota", "")
+	case c.Max != nil && *c.Max < 0:
+		at("capacity.max", fmt.Sprintf("%d is negative", *c.Max), "")
+	case c.Max != nil:
+		r.Capacity.Max = int(*c.Max)
+	case *c.PercentOfQuota < 0 || *c.PercentOfQuota > 100:
+		at("capacity.percentOfQuota", fmt.Sprintf("%d is no percentage", *c.PercentOfQuota), "0 to 100")
+	case r.Capacity.Fair:
+		at("capacity.share", "percentOfQuota counts in each namespace", "leave share out, or write PerNamespace")
+	default:
+		r.Capacity.ByQuota, r.Capacity.Percent = true, int(*c.PercentOfQuota)
+	}
+	switch c.Share {
+	case "", v1alpha1.SharePerNamespace, v1alpha1.ShareFair:
+	default:
+		at("capacity.share", fmt.Sprintf("%q is no way to share", c.Share), "PerNamespace or Fair")
+	}
+}
+
+func (r *Rule) loadBounds(at report) {
+	o := r.Spec.Override
+	if o == nil {
+		return
+	}
+	r.Bounds = Bounds{Annotation: o.Annotation, NoSuspend: o.Suspend != nil && !*o.Suspend}
+	if o.KeepNewest != nil {
+		n := int(*o.KeepNewest)
+		r.Bounds.Keep = &n
+	}
+	if o.TTL == nil {
+		return
+	}
+	r.Bounds.Min = bound(at, "override.ttl.min", o.TTL.Min)
+	r.Bounds.Max = bound(at, "override.ttl.max", o.TTL.Max)
+	if r.Bounds.Min != nil && r.Bounds.Max != nil && *r.Bounds.Min > *r.Bounds.Max {
+		at("override.ttl", fmt.Sprintf("min %s is longer than max %s", o.TTL.Min, o.TTL.Max), "")
+	}
+}
+
+// bound reads one bound of a TTL; nil when it is not there.
+func bound(at report, field, text string) *time.Duration {
+	if text == "" {
+		return nil
+	}
+	ttl, err := ParseTTL(text)
+	if err != nil {
+		at(field, err.Error(), "")
+	}
+	return &ttl
+}

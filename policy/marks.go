@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ParseMarks reads annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. What cannot be read is no mark.
+func ParseMarks(text string) map[string]time.Time {
+	var written map[string]string
+	if json.Unmarshal([]byte(text), &written) != nil {
+		return nil
+	}
+	marks := make(map[string]time.Time, len(written))
+	for mark, at := range written {
+		if t, err := time.Parse(time.RFC3339, at); err == nil {
+			marks[mark] = t.UTC()
+		}
+	}
+	return marks
+}
+
+// Marking permits writing the marks of one version of one subject. Only MarkingOf issues markings, on the word of rules
+// that are enforced, so that a dry run never changes an object. The zero Marking permits nothing.
+type Marking struct {
+	subject Subject
+	marks   map[string]time.Time
+}
+
+// Valid reports whether there is anything to write.
+func (m Marking) Valid() bool { return m.marks != nil }
+
+// Subject is the version that may be written on.
+func (m Marking) Subject() Subject { return m.subject }
+
+// Annotation is the value to write; empty when the annotation is to go.
+func (m Marking) Annotation() string {
+	if len(m.marks) == 0 {
+		return ""
+	}
+	written := make(map[string]string, len(m.marks))
+	for mark, at := range m.marks {
+		written[mark] = at.Format(time.RFC3339)
+	}
+	// A map of strings can always be written; its keys come out sorted.
+	text, _ := json.Marshal(written)
+	return string(text)
+}
+
+// NeedsMarking reports whether the subject is not marked as it should be.
+func NeedsMarking(s Subject, rulings []Ruling) bool {
+	if s.Flags.Has(IsTerminating) {
+		return false
+	}
+	for i := range rulings {
+		if rulings[i].isMismarked() {
+			return true
+		}
+	}
+	return false
+}
+
+// MarkingOf gives all marks that the subject should carry as of now, if it does not: one for each rule without startTime
+// that finds it eligible. A mark that is right stays as it is, and those of rules that are no more are gone.
+func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
+	if !NeedsMarking(s, rulings) {
+		return Marking{}
+	}
+	m := Marking{subject: s, marks: map[string]time.Time{}}
+	for i := range rulings {
+		r := &rulings[i]
+		switch {
+		case !r.marks():
+		case r.isMismarked() && r.isEligible():
+			m.marks[r.Rule.Mark] = roundUp(now)
+		case r.isEligible() && !r.Facts.Estimated:
+			m.marks[r.Rule.Mark] = r.Facts.Start
+		case !r.Known && !r.Facts.Start.IsZero():
+			m.marks[r.Rule.Mark] = r.Facts.Start
+		}
+	}
+	return m
+}
+
+// marks reports whether the rule is one that marks.
+func (r *Ruling) marks() bool { return r.Rule.Mark != "" && !r.Rule.Invalid() }
+
+// isEligible reports whether the rule is sure that the subject is eligible.
+func (r *Ruling) isEligible() bool { return r.Facts.Selected && r.Facts.Eligible && r.Facts.Err == nil }
+
+// isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
+func (r *Ruling) isMismarked() bool {
+	if !r.marks() || !r.Known || r.Rule.Mode != v1alpha1.Enforce || r.Rule.suspended() || r.Rule.Unapproved {
+		return false
+	}
+	if r.isEligible() {
+		return r.Facts.Estimated
+	}
+	return !r.Facts.Start.IsZero()
+}
+
+// roundUp gives the next whole second, so that what is written is never earlier than what it stands for.
+func roundUp(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		return whole.Add(time.Second).UTC()
+	}
+	return t.UTC()
+}

@@ -1,0 +1,60 @@
+package policy
+
+import "slices"
+
+// Team is what the rules of ClusterRetentionPolicies find in one namespace, for those who write RetentionPolicies there.
+type Team struct {
+	Rules map[RuleID]*Count
+}
+
+// NewTeam makes an empty one.
+func NewTeam() *Team { return &Team{Rules: map[RuleID]*Count{}} }
+
+// addTeam counts a subject for each rule of the cluster's policies, as it would be if the namespace's RetentionPolicies
+// were enforced.
+func (t *Tallies) addTeam(team *Team, s Subject, rulings []Ruling) {
+	rulings = tried(rulings)
+	base := combine(s, rulings, t.now, inForce)
+	for policy := range byPolicy(rulings) {
+		if policy[0].Rule.Namespace != "" {
+			continue
+		}
+		verdict := supposing(s, rulings, policy, base, t.now)
+		for i := range policy {
+			r := &policy[i]
+			if !r.Facts.Selected {
+				continue
+			}
+			var c Count
+			c.note(s, r)
+			if verdict.Action != Keep && r.say(&s, t.now, supposed).isDue() {
+				t.due(&c, verdict.Due)
+			}
+			team.count(r.Rule.ID).merge(c)
+		}
+	}
+}
+
+func (t *Team) count(id RuleID) *Count {
+	c := t.Rules[id]
+	if c == nil {
+		c = &Count{}
+		t.Rules[id] = c
+	}
+	return c
+}
+
+// tried gives the rulings with what is only tried out in force: overrides of RetentionPolicies that are
+// dry runs.
+func tried(rulings []Ruling) []Ruling {
+	if !slices.ContainsFunc(rulings, func(r Ruling) bool { return r.Rule.Trial != nil }) {
+		return rulings
+	}
+	trial := slices.Clone(rulings)
+	for i := range trial {
+		if r := trial[i].Rule.Trial; r != nil {
+			trial[i].Rule = r
+		}
+	}
+	return trial
+}

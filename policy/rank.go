@@ -1,4 +1,145 @@
 package policy
 
-// Standing is what ranking makes of a member. The zero value is neither.
-type Standing struct{ Newest, Excess bool }
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Member is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
+type Member struct {
+	Namespace, Group string
+	Start            time.Time
+	UID              types.UID
+	// Unknown means that nobody can say whether it is eligible, when it started or which its group is. It takes no
+	// place, and any group of its namespace may be its own: while there is one, all of them are kept whole.
+	Unknown bool
+}
+
+// compare orders members, the newest first. Of two that started together the one with the lesser UID comes first.
+func (m *Member) compare(o *Member) int {
+	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))
+}
+
+// Standing is what ranking makes of a member. Both can be true: which one wins is not decided here.
+type Standing struct {
+	Newest bool // among those that keepNewest keeps
+	Excess bool // beyond the capacity; never of one that is Unknown
+}
+
+// Limit is how many may stay. The zero value lets all stay.
+type Limit struct {
+	Max     int // below 0 means 0; without meaning where not Bounded
+	Bounded bool
+}
+
+// AtMost lets n stay.
+func AtMost(n int) Limit { return Limit{Max: n, Bounded: true} }
+
+// Places is how many of any number may stay.
+func (l Limit) Places() int {
+	if !l.Bounded {
+		return math.MaxInt
+	}
+	return max(l.Max, 0)
+}
+
+// Room is what a rule leaves to one namespace. The zero value keeps nobody and bounds nothing.
+type Room struct {
+	Keep  int   // keepNewest: how many of each group; 0 and below mean none
+	Limit Limit // capacity with share PerNamespace: how many of all groups together
+}
+
+// Ranking is keepNewest and capacity of one rule, as they are in force.
+type Ranking struct {
+	// Room is what the rule leaves to a namespace; nil leaves the zero Room to each.
+	Room func(namespace string) Room
+	// Fair is a capacity that all namespaces share. Where it is Bounded the limits of the rooms do not count.
+	Fair Limit
+}
+
+// In is the room of a namespace.
+func (r Ranking) In(namespace string) Room {
+	if r.Room == nil {
+		return Room{}
+	}
+	return r.Room(namespace)
+}
+
+// Rank gives the standing of each member, in the order of the members. It looks at all of them: package
+// controllers/index/rank gives the same answers as members come and go.
+func (r Ranking) Rank(members []Member) []Standing {
+	standings := make([]Standing, len(members))
+	order := make([]int, len(members))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return members[i].compare(&members[j]) })
+	r.markNewest(members, order, standings)
+	r.markExcess(members, order, standings)
+	return standings
+}
+
+func (r Ranking) markNewest(members []Member, order []int, standings []Standing) {
+	type group struct{ namespace, name string }
+	unknown := map[string]bool{}
+	for _, m := range members {
+		unknown[m.Namespace] = unknown[m.Namespace] || m.Unknown
+	}
+	before := map[group]int{}
+	for _, i := range order {
+		m := &members[i]
+		g := group{m.Namespace, m.Group}
+		keep := r.In(m.Namespace).Keep
+		standings[i].Newest = before[g] < keep || unknown[m.Namespace] && keep > 0
+		before[g]++
+	}
+}
+
+func (r Ranking) markExcess(members []Member, order []int, standings []Standing) {
+	places := r.places(members)
+	for _, i := range order {
+		if m := &members[i]; !m.Unknown {
+			standings[i].Excess = places[m.Namespace] <= 0
+			places[m.Namespace]--
+		}
+	}
+}
+
+// places is how many members of each namespace may stay.
+func (r Ranking) places(members []Member) map[string]int {
+	count := map[string]int{}
+	for _, m := range members {
+		if !m.Unknown {
+			count[m.Namespace]++
+		}
+	}
+	if r.Fair.Bounded {
+		return deal(r.Fair.Places(), count)
+	}
+	places := map[string]int{}
+	for namespace := range count {
+		places[namespace] = r.In(namespace).Limit.Places()
+	}
+	return places
+}
+
+// deal deals places out in rounds, one to each namespace that has a member without one, in the order of their names:
+// those with most go short first, and the places of the last round are for the first names.
+func deal(places int, count map[string]int) map[string]int {
+	dealt := map[string]int{}
+	waiting := slices.Sorted(maps.Keys(count))
+	for places > 0 && len(waiting) > 0 {
+		round := waiting[:min(places, len(waiting))]
+		for _, namespace := range round {
+			dealt[namespace]++
+		}
+		places -= len(round)
+		waiting = slices.DeleteFunc(waiting, func(namespace string) bool { return dealt[namespace] == count[namespace] })
+	}
+	return dealt
+}

@@ -1,0 +1,213 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// members reads words such as a/x5, for namespace a, group x and minute 5. The UIDs are in the order of the words. A
+// minute that is "?" makes it unknown.
+func members(words string) []policy.Member {
+	var all []policy.Member
+	for i, word := range strings.Fields(words) {
+		namespace, rest, _ := strings.Cut(word, "/")
+		m := policy.Member{Namespace: namespace, Group: rest[:1], UID: types.UID(fmt.Sprint(i))}
+		if rest[1:] == "?" {
+			m.Unknown = true
+		} else {
+			m.Start = now.Add(time.Duration(rest[1]-'0') * time.Minute)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// letters shows standings: N newest, E excess, B both, - neither.
+func letters(standings []policy.Standing) string {
+	var b strings.Builder
+	for _, s := range standings {
+		b.WriteByte(map[policy.Standing]byte{{}: '-', {Newest: true}: 'N', {Excess: true}: 'E', {Newest: true, Excess: true}: 'B'}[s])
+	}
+	return b.String()
+}
+
+// rooms leaves the same to each namespace, but for those that are named.
+func rooms(all policy.Room, others map[string]policy.Room) func(string) policy.Room {
+	return func(namespace string) policy.Room {
+		if other, ok := others[namespace]; ok {
+			return other
+		}
+		return all
+	}
+}
+
+func TestRank(t *testing.T) {
+	keep := func(n int) policy.Ranking { return policy.Ranking{Room: rooms(policy.Room{Keep: n}, nil)} }
+	limit := func(n int) policy.Ranking {
+		return policy.Ranking{Room: rooms(policy.Room{Limit: policy.AtMost(n)}, nil)}
+	}
+	fair := func(n int) policy.Ranking { return policy.Ranking{Fair: policy.AtMost(n)} }
+	tests := map[string]struct {
+		ranking policy.Ranking
+		members string
+		want    string
+	}{
+		"nobody":                                  {keep(1), "", ""},
+		"the zero value":                          {policy.Ranking{}, "a/x1 a/x2 a/x?", "---"},
+		"the newest":                              {keep(1), "a/x1 a/x3 a/x2", "-N-"},
+		"more than there are":                     {keep(5), "a/x1 a/x2", "NN"},
+		"less than none":                          {keep(-1), "a/x1", "-"},
+		"the lesser UID of two of one age":        {keep(1), "a/x1 a/x1", "N-"},
+		"each group by itself":                    {keep(1), "a/x1 a/x2 a/y1", "-NN"},
+		"groups do not cross namespaces":          {keep(1), "a/x1 b/x2", "NN"},
+		"another count in one namespace":          {policy.Ranking{Room: rooms(policy.Room{Keep: 1}, map[string]policy.Room{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
+		"all groups where one is unknown":         {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z?", "NNNN-NN"},
+		"nobody where nobody is kept":             {keep(0), "a/x1 a/x?", "--"},
+		"the oldest beyond a limit":               {limit(2), "a/x1 a/x2 a/x3", "E--"},
+		"the greater UID of two of one age":       {limit(1), "a/x1 a/x1", "-E"},
+		"a limit counts all groups":               {limit(1), "a/x1 a/y2", "E-"},
+		"a limit counts namespaces by themselves": {limit(1), "a/x1 b/x2", "--"},
+		"no room":                                 {limit(0), "a/x1 b/x2", "EE"},
+		"less than no room":                       {limit(-1), "a/x1", "E"},
+		"no limit in one namespace":               {policy.Ranking{Room: rooms(policy.Room{}, map[string]policy.Room{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
+		"an unknown member takes no place":        {limit(1), "a/x1 a/x?", "--"},
+		"newest and excess":                       {policy.Ranking{Room: rooms(policy.Room{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
+		"fair: enough for all":                    {fair(3), "a/x1 a/x2 b/x1", "---"},
+		"fair: the one with most gives":           {fair(3), "a/x7 a/x8 a/x9 b/x1", "E---"},
+		"fair: its oldest first":                  {fair(2), "a/x8 a/x7 a/x9 b/x1", "EE--"},
+		"fair: as many from each":                 {fair(2), "a/x1 a/x2 b/x3 b/x4", "E-E-"},
+		"fair: the odd place goes to the first":   {fair(3), "b/x3 b/x4 a/x1 a/x2", "E---"},
+		"fair: what one does not need is for all": {fair(5), "a/x1 b/x1 b/x2 b/x3 c/x1 c/x2 c/x3", "-E--E--"},
+		"fair: fewer places than namespaces":      {fair(1), "b/x9 a/x1", "E-"},
+		"fair: no place":                          {fair(0), "a/x1 b/x1", "EE"},
+		"fair: less than no place":                {fair(-1), "a/x1", "E"},
+		"fair: an unknown member takes no place":  {fair(1), "a/x? b/x1 b/x?", "---"},
+		"fair: the limits of rooms do not count":  {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Room{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, letters(test.ranking.Rank(members(test.members)))); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func randomMembers(r *rand.Rand) []policy.Member {
+	all := make([]policy.Member, r.Intn(30))
+	for i := range all {
+		all[i] = policy.Member{
+			Namespace: string(rune('a' + r.Intn(4))), Group: string(rune('x' + r.Intn(2))),
+			Start: now.Add(time.Duration(r.Intn(5)) * time.Minute), UID: types.UID(fmt.Sprint(i)), Unknown: r.Intn(40) == 0,
+		}
+	}
+	return all
+}
+
+func randomRanking(r *rand.Rand) policy.Ranking {
+	limit := func(n int) policy.Limit { return policy.Limit{Max: r.Intn(n), Bounded: r.Intn(2) == 0} }
+	others := map[string]policy.Room{"a": {Keep: r.Intn(4), Limit: limit(8)}}
+	return policy.Ranking{Room: rooms(policy.Room{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
+}
+
+// TestRankKeepsWhatItPromises counts: as many newest as there should be, and no more excess than what exceeds.
+func TestRankKeepsWhatItPromises(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	for range rounds {
+		all, ranking := randomMembers(r), randomRanking(r)
+		standings := ranking.Rank(all)
+		size, newest, stay, known := map[[2]string]int{}, map[[2]string]int{}, map[string]int{}, map[string]int{}
+		unknown := map[string]bool{}
+		total, stayInAll := 0, 0
+		for i, m := range all {
+			if m.Unknown {
+				unknown[m.Namespace] = true
+				continue
+			}
+			group := [2]string{m.Namespace, m.Group}
+			size[group]++
+			known[m.Namespace]++
+			total++
+			if standings[i].Newest {
+				newest[group]++
+			}
+			if !standings[i].Excess {
+				stay[m.Namespace]++
+				stayInAll++
+			}
+		}
+		for group, n := range size {
+			want := min(n, ranking.In(group[0]).Keep)
+			if unknown[group[0]] && want > 0 {
+				want = n
+			}
+			if newest[group] != want {
+				t.Fatalf("%v: %d of %d are newest, want %d", group, newest[group], n, want)
+			}
+		}
+		if ranking.Fair.Bounded {
+			if want := min(total, ranking.Fair.Max); stayInAll != want {
+				t.Fatalf("%d of %d stay, want %d", stayInAll, total, want)
+			}
+			checkFair(t, known, stay)
+			continue
+		}
+		for namespace, n := range known {
+			if want := min(n, ranking.In(namespace).Limit.Places()); stay[namespace] != want {
+				t.Fatalf("%s: %d of %d stay, want %d", namespace, stay[namespace], n, want)
+			}
+		}
+	}
+}
+
+// checkFair: who had to give has as many as anybody, but for one odd place that goes to an earlier name.
+func checkFair(t *testing.T, known, stay map[string]int) {
+	t.Helper()
+	for gave := range known {
+		for other := range known {
+			odd := 0
+			if other < gave {
+				odd = 1
+			}
+			if stay[gave] < known[gave] && stay[other] > stay[gave]+odd {
+				t.Fatalf("%s gave and has %d of %d, but %s has %d", gave, stay[gave], known[gave], other, stay[other])
+			}
+		}
+	}
+}
+
+func TestRankDoesNotDependOnTheOrder(t *testing.T) {
+	r := rand.New(rand.NewSource(2))
+	for range rounds / 10 {
+		all, ranking := randomMembers(r), randomRanking(r)
+		want := map[types.UID]policy.Standing{}
+		for i, s := range ranking.Rank(all) {
+			want[all[i].UID] = s
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		got := map[types.UID]policy.Standing{}
+		for i, s := range ranking.Rank(all) {
+			got[all[i].UID] = s
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("shuffled: -want +got\n%s", diff)
+		}
+	}
+}
+
+func TestRankKnowsAllYears(t *testing.T) {
+	keepOne := policy.Ranking{Room: rooms(policy.Room{Keep: 1}, nil)}
+	last := time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
+	got := keepOne.Rank([]policy.Member{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
+	if diff := cmp.Diff("-N-", letters(got)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

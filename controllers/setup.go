@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
@@ -27,6 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/report"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -153,8 +155,14 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	if err != nil {
 		return err
 	}
+	mayDo, err := c.rights(mgr)
+	if err != nil {
+		return err
+	}
+	loop.Rights = mayDo
 	reporter := &report.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sunset"), Clock: c.Clock, Warnings: checker.Warnings,
+		Rights: mayDo.Known, Gates: loop,
 	}
 	checker.Changed = reporter.Changed
 	reconciler, err := c.reconciler(mgr, compiler, loop, reporter)
@@ -167,7 +175,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		reconciler.Use(e.Book, e.Programs)
 		checker.Use(e)
 	}
-	for _, runnable := range []manager.Runnable{reconciler, reporter, checker} {
+	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: reporter.Changed}
+	for _, runnable := range []manager.Runnable{reconciler, reporter, checker, watchRights} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -187,6 +196,14 @@ func (c *Config) reconciler(mgr manager.Manager, compiler *engine.Compiler, fenc
 		Sources: cluster, Remover: cluster, Fence: fence, Clock: c.Clock, Witness: metrics.Witness{Next: told},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 	}), nil
+}
+
+func (c *Config) rights(mgr manager.Manager) (*rights.Checker, error) {
+	reviews, err := authorizationclient.NewForConfigAndClient(c.Rest, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	return rights.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
 }
 
 // liveClient reads past every cache, and lets the loop see the API server's clock.

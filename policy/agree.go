@@ -120,17 +120,3 @@ func (p *Policy) with(problems []Problem) *Policy {
 	other.Problems = append(slices.Clone(p.Problems), problems...)
 	return &other
 }
-
-// Waiting is the policy as it is until somebody approves it: its rules keep what they find eligible. The policy itself is
-// not changed.
-func (p *Policy) Waiting() *Policy {
-	other := *p
-	other.Unapproved = true
-	other.Rules = make([]*Rule, len(p.Rules))
-	for i, r := range p.Rules {
-		waiting := *r
-		waiting.Unapproved = true
-		other.Rules[i] = &waiting
-	}
-	return &other
-}

@@ -140,16 +140,21 @@ func (b *Book) page(s scope) *Page {
 	}
 	for _, rp := range b.kinds[s.kind] {
 		if b.applies(rp.policy, s.namespace) {
-			page.Rules = append(page.Rules, b.settle(rp.rule, s.namespace))
+			page.Rules = append(page.Rules, b.settle(rp.policy, rp.rule, s.namespace))
 		}
 	}
 	return page
 }
 
 // settle gives a rule with its settings in a namespace.
-func (b *Book) settle(r *Rule, namespace string) *Rule {
+func (b *Book) settle(p *Policy, r *Rule, namespace string) *Rule {
 	if r.Namespace == "" {
 		r = r.under(b.overrides[namespace])
+	}
+	if p.Gate.Covers(namespace, r.ID.Rule) {
+		waiting := *r
+		waiting.Unapproved = true
+		r = &waiting
 	}
 	if !r.Capacity.ByQuota {
 		return r
@@ -184,6 +189,46 @@ func (b *Book) Knows(namespace string) bool {
 	}
 	_, ok := b.namespaces[namespace]
 	return ok
+}
+
+// Ranked are the rules about a kind that rank its subjects in some namespace.
+func (b *Book) Ranked(kind schema.GroupKind) []RuleID {
+	var ids []RuleID
+	for _, rp := range b.kinds[kind] {
+		if rp.rule.Ranks() || b.keepsMore(rp.rule) {
+			ids = append(ids, rp.rule.ID)
+		}
+	}
+	return ids
+}
+
+// keepsMore reports whether some namespace sets keepNewest of a rule.
+func (b *Book) keepsMore(r *Rule) bool {
+	for _, overrides := range b.overrides {
+		if r.Namespace == "" && slices.ContainsFunc(overrides, func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ranking is how a rule about a kind ranks, with its settings in each namespace.
+func (b *Book) Ranking(kind schema.GroupKind, id RuleID) Ranking {
+	ranking := Ranking{Room: func(namespace string) Room { return b.Page(kind, namespace).room(id) }}
+	if r := b.Rule(id); r != nil && r.Capacity.Fair {
+		ranking.Fair = AtMost(r.Capacity.Max)
+	}
+	return ranking
+}
+
+// room is what a rule leaves to the namespace of the page.
+func (p *Page) room(id RuleID) Room {
+	for _, r := range p.Rules {
+		if r.ID == id {
+			return Room{Keep: r.Keep, Limit: Limit{Max: r.Capacity.Max, Bounded: r.Capacity.Bounded}}
+		}
+	}
+	return Room{}
 }
 
 // ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy

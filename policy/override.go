@@ -60,7 +60,7 @@ func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 // sameOverrides reports whether both lists set the same.
 func sameOverrides(a, b []*Override) bool {
 	return slices.EqualFunc(a, b, func(x, y *Override) bool {
-		return x.From == y.From && same(x.TTL, y.TTL) && x.suspends() == y.suspends() && x.InForce == y.InForce
+		return x.From == y.From && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) && x.suspends() == y.suspends() && x.InForce == y.InForce
 	})
 }
 
@@ -91,8 +91,8 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 		if o.suspends() && !r.Bounds.NoSuspend {
 			own.Suspended = true
 		}
-		if o.TTL != nil || o.suspends() {
-			own.Overrides = append(own.Overrides, o)
+		if o.TTL != nil || o.Keep != nil || o.suspends() {
+			own.Overrides = append(slices.Clip(own.Overrides), o)
 		}
 		if n, counts := r.keepUnder(o); counts {
 			keep = max(keep, n)

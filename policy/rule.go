@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,10 +31,18 @@ type Policy struct {
 	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
 	ServiceAccount string
 
-	Approval   Approval
-	Hash       string // of the spec but for mode, approval and the rules' events
-	Approved   string // the hash that annotation sunset.x-k8s.io/approved approves
-	Unapproved bool   // its rules wait for approval: they keep what they find eligible
+	Approval Approval
+	Hash     string // of the spec but for mode, approval and the rules' events
+	Approved string // the hash that annotation sunset.x-k8s.io/approved approves
+	Gate     *Gate  // where its rules wait for approval; nil for nowhere
+}
+
+// ObjectName is the name of the object, without its namespace.
+func (p *Policy) ObjectName() string {
+	if p.Namespace == "" {
+		return p.Name
+	}
+	return strings.TrimPrefix(p.Name, p.Namespace+"/")
 }
 
 // Rule is one rule with its settings. What its expressions say is in Facts, under Key.
@@ -61,7 +70,7 @@ type Rule struct {
 	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override
 	// says so.
 	Unapproved, Suspended bool
-	// Overrides are those that set another TTL in a namespace, or suspend the rule there.
+	// Overrides are those that are about the rule in a namespace.
 	Overrides []*Override
 	// Trial is the rule as it would be if the namespace's RetentionPolicies that are dry runs were enforced; nil where
 	// that is the same.

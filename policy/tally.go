@@ -24,7 +24,14 @@ type Tallies struct {
 // Tally is what one policy sees, each subject counted once.
 type Tally struct {
 	Count
-	Rules map[string]*RuleTally
+	Pending Pending
+	Rules   map[string]*RuleTally
+}
+
+// Pending counts the subjects of rules that wait for approval.
+type Pending struct {
+	Selected int64
+	Due      int64 // now, were it approved
 }
 
 // RuleTally is what one rule sees.
@@ -55,7 +62,7 @@ const (
 
 // NewTallies makes empty tallies as of a time.
 func NewTallies(now time.Time) *Tallies {
-	return &Tallies{Policies: map[string]*Tally{}, Reasons: map[Reason]int64{}, now: now}
+	return &Tallies{Policies: map[string]*Tally{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
 }
 
 // Changes is when the counts change next without any subject changing; zero when never.
@@ -101,7 +108,7 @@ func byPolicy(rulings []Ruling) iter.Seq[[]Ruling] {
 func supposing(s Subject, all, policy []Ruling, base voices, now time.Time) Verdict {
 	first := policy[0].Rule
 	switch {
-	case first.Unapproved:
+	case slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved }):
 		return Forecast(s, all, first.ID.Policy, now)
 	case first.dryRun():
 		for i := range policy {
@@ -131,6 +138,10 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 	own.flatten()
 	if due {
 		t.due(&own, verdict.Due)
+	}
+	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && r.Facts.Selected }) {
+		tally.Pending.Selected++
+		tally.Pending.Due += own.Due.Now
 	}
 	tally.merge(own)
 }

@@ -22,8 +22,8 @@ func (x *Index) Next() (due time.Time, ok bool) {
 // takeAtMost bounds how long TakeDue holds the index.
 const takeAtMost = 512
 
-// TakeDue hands over what is due, the soonest first and not necessarily all, and forgets when it was: the taker judges
-// each and, if it is not removed, gives it back with Reconsider.
+// TakeDue hands over what is due or is to be marked, the soonest first and not necessarily all, and forgets when it was:
+// the taker judges each and, if it is not removed, gives it back with Reconsider.
 func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -33,10 +33,13 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		}
 		row := heap.Pop(&x.schedule).(*Row)
 		row.setDue(time.Time{})
-		verdict, _ := x.judge(row, now)
+		if row.gone {
+			continue
+		}
+		subject, rulings := row.seen(), x.rule(row)
+		verdict, _ := policy.Decide(subject, rulings, now)
 		switch {
-		case row.gone:
-		case verdict.Action == policy.Delete:
+		case verdict.Action == policy.Delete, policy.NeedsMarking(subject, rulings):
 			take(row.Subject(), verdict.Rule)
 		case verdict.Action == policy.Wait:
 			row.setDue(verdict.Due)
@@ -55,16 +58,47 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 	return policy.Subject{}, false
 }
 
-// Judge says what happens to a subject now. ok is false when it is not known, or when this version was removed.
-func (x *Index) Judge(uid types.UID, now time.Time) (verdict policy.Verdict, warrant policy.Warrant, ok bool) {
+// Judgement is what is to be done with one version of a subject now.
+type Judgement struct {
+	Verdict policy.Verdict
+	Warrant policy.Warrant // to delete it; not valid unless the verdict says so
+	Marking policy.Marking // what to write on it otherwise; not valid when it is marked as it should be
+}
+
+// Judge says what happens to a subject now. ok is false when it is not known, or when this version was removed. One that
+// is to be deleted takes no place any more among those that stay, until Reconsider or Return.
+func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]
 	if row == nil || row.gone {
-		return policy.Verdict{}, policy.Warrant{}, false
+		return j, false
 	}
-	verdict, warrant = x.judge(row, now)
-	return verdict, warrant, true
+	subject, rulings := row.seen(), x.rule(row)
+	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)
+	if j.Warrant.Valid() {
+		row.leaving = true
+		x.delist(row, now)
+	} else {
+		j.Marking = policy.MarkingOf(subject, rulings, now)
+	}
+	return j, true
+}
+
+// Return gives a subject its place back that was to be deleted, and was not.
+func (x *Index) Return(uid types.UID, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if row := x.rows[uid]; row != nil {
+		x.giveBack(row, now)
+	}
+}
+
+func (x *Index) giveBack(row *Row, now time.Time) {
+	if row.leaving {
+		row.leaving = false
+		x.enlist(row, now)
+	}
 }
 
 // Reconsider puts a subject that was taken back on the schedule, should it still have a due time.
@@ -72,6 +106,7 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
+		x.giveBack(row, now)
 		x.unschedule(row)
 		x.judgeForLater(row, now)
 		x.reschedule(row)
@@ -79,13 +114,14 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 }
 
 // MarkGone records that a DELETE of this version succeeded: it is not judged again unless a newer version turns up.
-func (x *Index) MarkGone(s policy.Subject) {
+func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[s.UID]; row != nil && row.version() == s.ResourceVersion {
 		row.gone = true
 		row.setDue(time.Time{})
 		x.unschedule(row)
+		x.delist(row, now)
 		x.version++
 	}
 }

@@ -21,20 +21,25 @@ type Index struct {
 
 	mu       sync.Mutex
 	book     *policy.Book
-	listing  uint64 // which listing the rows belong to
-	reads    schema.GroupVersionKind
-	columns  map[string]int // facts key -> place in Row.Facts
+	listing  Listing // which the rows belong to
 	synced   bool
 	rows     map[types.UID]*Row
 	schedule schedule
-	spaces   map[string]*space // by name; those that have rows
-	rulings  []policy.Ruling   // scratch
+	spaces   map[place]*space // those that have rows
+	ranks    map[policy.RuleID]*ranks
+	rulings  []policy.Ruling // scratch
 	version  uint64
 }
 
-// space is a namespace with the rules that apply there.
+// place is where rows of one layout are. A namespace has rows of two while own rules of it change.
+type place struct {
+	namespace string
+	layout    *Layout
+}
+
+// space is a place with the rules that apply there.
 type space struct {
-	name string
+	place
 	rows int
 	page page
 }
@@ -44,6 +49,7 @@ type page struct {
 	*policy.Page
 	known   bool // the namespace's labels are known
 	columns []int
+	ranks   []*ranks // of each rule; nil for one that ranks nothing
 }
 
 // same reports whether both pages give the same verdicts on the same rows.
@@ -59,14 +65,22 @@ func New(kind schema.GroupKind, wake func()) *Index {
 		wake:   wake,
 		book:   &policy.Book{},
 		rows:   map[types.UID]*Row{},
-		spaces: map[string]*space{},
+		spaces: map[place]*space{},
+		ranks:  map[policy.RuleID]*ranks{},
 	}
 }
 
 // Kind is what the index is about.
 func (x *Index) Kind() schema.GroupKind { return x.kind }
 
-// SetBook puts other rules and namespaces in force. Only subjects whose rules differ are judged again.
+// Reads is the version of the kind at which the subjects were read; zero while there has been no listing.
+func (x *Index) Reads() schema.GroupVersionKind {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.listing.Kind
+}
+
+// SetBook puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
 func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,18 +88,29 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	x.version++
 	changed := map[*space]bool{}
 	for _, s := range x.spaces {
-		next := x.page(s.name)
+		next := x.page(s.place)
 		if !next.same(&s.page) {
 			changed[s] = true
 		}
 		s.page = next
 	}
-	if len(changed) == 0 {
+	standing := x.followRankings()
+	if len(changed) == 0 && len(standing) == 0 {
 		return
 	}
 	soonest := x.soonest()
 	for _, row := range x.rows {
 		if changed[row.space] {
+			x.rankElsewhere(row, func(uids []types.UID) { standing = append(standing, uids...) })
+		}
+	}
+	for _, row := range x.rows {
+		if changed[row.space] {
+			x.judgeForLater(row, now)
+		}
+	}
+	for _, uid := range standing {
+		if row := x.rows[uid]; row != nil && !changed[row.space] {
 			x.judgeForLater(row, now)
 		}
 	}
@@ -124,21 +149,20 @@ func (x *Index) Len() (subjects int, synced bool) {
 	return len(x.rows), x.synced
 }
 
-// Has reports whether the rows carry facts under the key, read at the version that the rules want.
-func (x *Index) Has(key string) bool {
+// Has reports whether the rows carry facts about a rule, read at the version that the rules want.
+func (x *Index) Has(r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.synced && x.column(key) >= 0
+	return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0
 }
 
-// column is the place of the facts of a rule in each row; -1 when there are none. Facts from another version of the kind
-// than the rules agree on are none.
-func (x *Index) column(key string) int {
-	column, ok := x.columns[key]
-	if !ok || x.reads != x.book.Version(x.kind) {
+// column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version
+// of the kind than the rules agree on are none.
+func (x *Index) column(l *Layout, key string) int {
+	if x.listing.Kind != x.book.Version(x.kind) {
 		return -1
 	}
-	return column
+	return l.column(key)
 }
 
 // Version changes whenever what Scan would show has changed.
@@ -178,13 +202,17 @@ func (x *Index) visit(rows []*Row, visit func(policy.Subject, []policy.Ruling)) 
 // judgeForLater sets when to look at the row again.
 func (x *Index) judgeForLater(row *Row, now time.Time) {
 	row.setDue(time.Time{})
-	if verdict, _ := x.judge(row, now); verdict.Action != policy.Keep && !row.gone {
+	if row.gone {
+		return
+	}
+	subject, rulings := row.seen(), x.rule(row)
+	verdict, _ := policy.Decide(subject, rulings, now)
+	switch {
+	case policy.NeedsMarking(subject, rulings):
+		row.setDue(now)
+	case verdict.Action != policy.Keep:
 		row.setDue(verdict.Due)
 	}
-}
-
-func (x *Index) judge(row *Row, now time.Time) (policy.Verdict, policy.Warrant) {
-	return policy.Decide(row.seen(), x.rule(row), now)
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
@@ -194,18 +222,22 @@ func (x *Index) rule(row *Row) []policy.Ruling {
 	x.rulings = x.rulings[:0]
 	for i, r := range p.Rules {
 		ruling := policy.Ruling{Rule: r}
-		if c := p.columns[i]; c >= 0 && c < len(row.facts) {
+		if c := p.columns[i]; c >= 0 {
 			ruling.Facts, ruling.Known = row.facts[c].unpack(), trusted
+		}
+		if p.ranks[i] != nil {
+			ruling.Standing = p.ranks[i].set.Standing(row.uid())
 		}
 		x.rulings = append(x.rulings, ruling)
 	}
 	return x.rulings
 }
 
-func (x *Index) page(namespace string) page {
-	p := page{Page: x.book.Page(x.kind, namespace), known: x.book.Knows(namespace)}
+func (x *Index) page(at place) page {
+	p := page{Page: x.book.Page(x.kind, at.namespace), known: x.book.Knows(at.namespace)}
 	for _, r := range p.Rules {
-		p.columns = append(p.columns, x.column(r.Key))
+		p.columns = append(p.columns, x.column(at.layout, r.Key))
+		p.ranks = append(p.ranks, nil)
 	}
 	return p
 }

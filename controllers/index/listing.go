@@ -8,116 +8,155 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Listing is a source of rows whose facts are all about the same rules. Its ID is never 0 and never used again.
+// Listing is a source of rows. Its ID is never 0 and never used again.
 type Listing struct {
 	ID      uint64
 	Kind    schema.GroupVersionKind // at which version the subjects were read
-	Columns []string                // the facts keys of each Row's facts, in order
+	Layout  *Layout                 // of the rows
+	Layouts map[string]*Layout      // of the rows in namespaces that have rules of their own; never changed
+}
+
+var noColumns = &Layout{}
+
+// layoutIn is that of the rows in a namespace.
+func (l *Listing) layoutIn(namespace string) *Layout {
+	if own := l.Layouts[namespace]; own != nil {
+		return own
+	}
+	if l.Layout == nil {
+		return noColumns
+	}
+	return l.Layout
 }
 
 // Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
 func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.rows
-	columns := from.Columns
-	x.listing, x.version = from.ID, x.version+1
-	x.reads = from.Kind
-	x.columns = make(map[string]int, len(columns))
-	for i, key := range columns {
-		x.columns[key] = i
-	}
+	known, gap := x.rows, !x.synced
+	x.listing, x.version = from, x.version+1
 	x.rows = make(map[types.UID]*Row, len(rows))
-	x.spaces = map[string]*space{}
+	x.spaces = map[place]*space{}
 	for _, row := range rows {
 		if twin := x.rows[row.uid()]; twin != nil {
 			x.drop(twin) // listed twice: pages of a list may overlap
 		}
 		x.join(row)
-		if old := known[row.uid()]; old != nil && old.version() == row.version() {
-			row.gone = old.gone
-		}
+		row.succeed(known[row.uid()], gap, now)
 		x.rows[row.uid()] = row
 	}
 	x.synced = true
+	x.rankAll()
 	for _, row := range x.rows {
 		x.judgeForLater(row, now)
 	}
 	x.rebuild(time.Time{})
 }
 
-// Apply takes in a subject that was added or has changed.
-func (x *Index) Apply(from Listing, row *Row, now time.Time) {
+// Apply takes in a subject that was added or has changed, from the listing of that ID.
+func (x *Index) Apply(from uint64, row *Row, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.listing == from.ID {
+	if x.listing.ID == from {
 		x.apply(row, now)
 	}
 }
 
 // Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.
-func (x *Index) Refresh(from Listing, row *Row, now time.Time) {
+func (x *Index) Refresh(from uint64, row *Row, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.rows[row.uid()]
-	if x.listing != from.ID || old == nil {
-		return
-	}
-	if order, err := resourceversion.CompareResourceVersion(row.version(), old.version()); err == nil && order > 0 {
+	if x.listing.ID == from && x.compare(row) > 0 {
 		x.apply(row, now)
 	}
+}
+
+// Relay takes in the subjects of a namespace, listed anew because it has other rules of its own: from then on its rows
+// have the layout that the listing says. What the watch has brought since the list stays.
+func (x *Index) Relay(from Listing, rows []*Row, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing.ID != from.ID {
+		return
+	}
+	for _, row := range rows {
+		if x.compare(row) >= 0 {
+			x.apply(row, now)
+		}
+	}
+	x.listing.Layouts = from.Layouts
+	x.version++
+}
+
+// compare orders a row with the one that is known of the same subject. One that is unknown to the watch is older than
+// nothing: the watch will tell.
+func (x *Index) compare(row *Row) int {
+	old := x.rows[row.uid()]
+	if old == nil {
+		return -1
+	}
+	order, err := resourceversion.CompareResourceVersion(row.version(), old.version())
+	if err != nil {
+		return -1
+	}
+	return order
 }
 
 func (x *Index) apply(row *Row, now time.Time) {
 	x.join(row)
 	if old := x.rows[row.uid()]; old != nil {
-		row.gone = old.gone && old.version() == row.version()
+		row.succeed(old, false, now)
 		x.drop(old)
+	} else {
+		row.succeed(nil, false, now)
 	}
 	x.rows[row.uid()] = row
 	x.version++
+	x.enlist(row, now)
 	x.judgeForLater(row, now)
 	x.reschedule(row)
 }
 
 // Forget drops a subject that is gone.
-func (x *Index) Forget(from Listing, uid types.UID) {
+func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.listing != from.ID {
+	if x.listing.ID != from {
 		return
 	}
 	if old := x.rows[uid]; old != nil {
+		x.delist(old, now)
 		x.drop(old)
 		x.version++
 	}
 }
 
-// join counts a row in its namespace, which it shares with others from now on.
+// join counts a row in its space, which it shares with others from now on.
 func (x *Index) join(row *Row) {
-	shared := x.spaces[row.space.name]
+	shared := x.spaces[row.space.place]
 	if shared == nil {
-		shared = &space{name: row.space.name, page: x.page(row.space.name)}
-		x.spaces[shared.name] = shared
+		shared = &space{place: row.space.place, page: x.page(row.space.place)}
+		x.linkRanks(shared)
+		x.spaces[shared.place] = shared
 	}
 	shared.rows++
 	row.space = shared
 }
 
-// drop removes a row, and what is known of its namespace with the last one.
+// drop removes a row, and what is known of its space with the last one.
 func (x *Index) drop(row *Row) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
 	if row.space.rows--; row.space.rows == 0 {
-		delete(x.spaces, row.space.name)
+		delete(x.spaces, row.space.place)
 	}
 }
 
 // Distrust records that the index may be missing something: everything is kept until the next Replace.
-func (x *Index) Distrust(from Listing) {
+func (x *Index) Distrust(from uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.listing != from.ID {
+	if x.listing.ID != from {
 		return
 	}
 	x.synced = false

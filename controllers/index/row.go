@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,9 +14,10 @@ import (
 type Row struct {
 	space   *space // its namespace, which it shares with the other rows there
 	text    string // name, UID and resourceVersion
-	facts   []fact // one for each column of the listing the row belongs to
+	facts   []fact // one for each column of the space's layout
 	created seconds
 	due     seconds // when to look again; zero when nothing but a change can make it due
+	ownTTL  time.Duration
 	// Nanoseconds of the times above.
 	createdNanos, dueNanos int32
 
@@ -24,21 +26,38 @@ type Row struct {
 	uidEnds  uint32
 	flags    policy.Flags
 	gone     bool // a DELETE of this version succeeded; only a newer version counts
+	leaving  bool // a DELETE is under way
 }
 
 // fact is policy.Facts, packed.
 type fact struct {
 	start              seconds
 	ttl                time.Duration
-	err                *error // nil for none
+	note               *note // nil for none
 	startNanos         int32
 	selected, eligible bool
+	marked, estimated  bool
 }
 
-// NewRow packs a subject with its facts, one for each column of the listing it is for.
-func NewRow(s policy.Subject, facts ...policy.Facts) *Row {
+// note is what few facts have: an error, or a group.
+type note struct {
+	err   error
+	group string
+}
+
+// Layout says which facts a row has. Rows that are to be compared share one.
+type Layout struct {
+	Columns []string // the facts keys, in order
+}
+
+// column is the place of the facts under a key; -1 when there are none.
+func (l *Layout) column(key string) int { return slices.Index(l.Columns, key) }
+
+// NewRow packs a subject with its facts, one for each column of the layout.
+func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
 	r := &Row{
-		space:    &space{name: s.Namespace}, // until it joins an index
+		space:    &space{place: place{s.Namespace, l}}, // until it joins an index
+		ownTTL:   s.OwnTTL,
 		text:     s.Name + string(s.UID) + s.ResourceVersion,
 		facts:    make([]fact, len(facts)),
 		nameEnds: uint32(len(s.Name)),
@@ -53,11 +72,10 @@ func NewRow(s policy.Subject, facts ...policy.Facts) *Row {
 }
 
 func packFacts(f *policy.Facts) fact {
-	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible}
+	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible, marked: f.Marked, estimated: f.Estimated}
 	packed.start, packed.startNanos = pack(f.Start)
-	if f.Err != nil {
-		err := f.Err // the rest of f is not to be kept
-		packed.err = &err
+	if f.Err != nil || f.Group != "" {
+		packed.note = &note{err: f.Err, group: f.Group} // the rest of f is not to be kept
 	}
 	return packed
 }
@@ -65,8 +83,8 @@ func packFacts(f *policy.Facts) fact {
 // Subject is the version of the subject that the row is about.
 func (r *Row) Subject() policy.Subject {
 	return policy.Subject{
-		Namespace: r.space.name, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
-		Created: unpack(r.created, r.createdNanos), Flags: r.flags,
+		Namespace: r.space.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
+		Created: unpack(r.created, r.createdNanos), Flags: r.flags, OwnTTL: r.ownTTL,
 	}
 }
 
@@ -86,12 +104,17 @@ func (r *Row) Facts() []policy.Facts {
 }
 
 func (f *fact) unpack() policy.Facts {
-	facts := policy.Facts{Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl}
-	if f.err != nil {
-		facts.Err = *f.err
+	facts := policy.Facts{
+		Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl, Marked: f.marked, Estimated: f.estimated,
+	}
+	if f.note != nil {
+		facts.Err, facts.Group = f.note.err, f.note.group
 	}
 	return facts
 }
+
+// hasStart reports whether the facts have a start time.
+func (f *fact) hasStart() bool { return f.start != 0 || f.startNanos != 0 }
 
 func (r *Row) setDue(t time.Time) { r.due, r.dueNanos = pack(t) }
 func (r *Row) dueTime() time.Time { return unpack(r.due, r.dueNanos) }

@@ -18,7 +18,7 @@ import (
 // Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
 type Cluster struct {
 	base       *url.URL         // of the API server
-	remover    *http.Client     // a redirect is no answer to a DELETE
+	requests   *http.Client     // about single objects; a redirect is no answer to a DELETE
 	rest       *rest.RESTClient // for paths of any group
 	mapper     meta.RESTMapper
 	clock      clock.Clock
@@ -48,32 +48,32 @@ func New(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	remover := *o.HTTP
-	remover.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{base: base, remover: &remover, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+	requests := *o.HTTP
+	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Cluster{base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
 }
 
 // Open implements retention.Sources.
-func (c *Cluster) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
-	return &source{cluster: c, kind: kind, rules: rules}
+func (c *Cluster) Open(q retention.Questions) retention.Source {
+	return &source{cluster: c, kind: q.Kind, asks: q}
 }
 
 func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 	return slices.Contains(c.aggregated, kind)
 }
 
-// collection is where the API server serves all objects of a kind.
-func collection(mapping *meta.RESTMapping) []string {
-	return append(root(mapping), mapping.Resource.Resource)
-}
-
-// path is where the API server serves one object.
-func path(mapping *meta.RESTMapping, namespace, name string) []string {
+// collection is where the API server serves all objects of a kind, or those of one namespace.
+func collection(mapping *meta.RESTMapping, namespace string) []string {
 	segments := root(mapping)
 	if namespace != "" {
 		segments = append(segments, "namespaces", namespace)
 	}
-	return append(segments, mapping.Resource.Resource, name)
+	return append(segments, mapping.Resource.Resource)
+}
+
+// path is where the API server serves one object.
+func path(mapping *meta.RESTMapping, namespace, name string) []string {
+	return append(collection(mapping, namespace), name)
 }
 
 func root(mapping *meta.RESTMapping) []string {

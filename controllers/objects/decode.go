@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -58,19 +59,26 @@ func (o *observation) GetAnnotations() map[string]string {
 
 // decoder turns the JSON of an object into facts.
 type decoder struct {
-	kind  schema.GroupVersionKind
-	rules []*engine.Rule
+	kind schema.GroupVersionKind
 
-	mu        sync.Mutex // an ending watch, the next listing and the end of the source may overlap
+	mu        sync.Mutex // an ending watch, the next listing, other questions and the end of the source may overlap
 	closed    bool
+	asks      retention.Questions
 	evaluator *engine.Evaluator
 	json      *engine.Decoder
 	identity  *engine.Decoder // reads what tells subjects apart
 }
 
 // newDecoder makes a decoder, which owns the evaluator from now on.
-func newDecoder(kind schema.GroupVersionKind, rules []*engine.Rule, e *engine.Evaluator) *decoder {
-	return &decoder{kind: kind, rules: rules, evaluator: e, json: engine.NewDecoder(rules...), identity: engine.NewDecoder()}
+func newDecoder(q retention.Questions, e *engine.Evaluator) *decoder {
+	return &decoder{kind: q.Kind, asks: q, evaluator: e, json: engine.NewDecoder(q.Rules()...), identity: engine.NewDecoder()}
+}
+
+// ask changes what is asked of objects from now on.
+func (d *decoder) ask(q retention.Questions) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asks, d.json = q, engine.NewDecoder(q.Rules()...)
 }
 
 // close gives the evaluator back. Whoever is still reading gets an error.
@@ -86,16 +94,22 @@ func (d *decoder) close() {
 var errClosed = errors.New("the source has ended")
 
 // object observes an object.
-func (d *decoder) object(data []byte) (*observation, error) { return d.observed(data, d.json, d.rules) }
+func (d *decoder) object(data []byte) (*observation, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.observed(data, d.json, d.asks.About)
+}
 
 // deleted observes an object that is gone: who it was, without facts.
 func (d *decoder) deleted(data []byte) (*observation, error) {
-	return d.observed(data, d.identity, nil)
-}
-
-func (d *decoder) observed(data []byte, with *engine.Decoder, rules []*engine.Rule) (*observation, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.observed(data, d.identity, func(string) retention.Asked { return nothingAsked })
+}
+
+var nothingAsked = retention.Asked{Layout: &index.Layout{}}
+
+func (d *decoder) observed(data []byte, with *engine.Decoder, about func(namespace string) retention.Asked) (*observation, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -103,7 +117,7 @@ func (d *decoder) observed(data []byte, with *engine.Decoder, rules []*engine.Ru
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	return d.observe(object, rules)
+	return d.observe(object, about)
 }
 
 // event gives what an event of a watch is about: an observation, or a Status for an error.
@@ -123,7 +137,7 @@ func (d *decoder) event(of watch.EventType, data []byte) (runtime.Object, error)
 }
 
 // observe gives what the rules say about an object.
-func (d *decoder) observe(object map[string]any, rules []*engine.Rule) (*observation, error) {
+func (d *decoder) observe(object map[string]any, about func(namespace string) retention.Asked) (*observation, error) {
 	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
@@ -137,11 +151,12 @@ func (d *decoder) observe(object map[string]any, rules []*engine.Rule) (*observa
 	if subject.UID == "" {
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
-	facts := make([]policy.Facts, len(rules))
-	for i, rule := range rules {
+	asked := about(subject.Namespace)
+	facts := make([]policy.Facts, len(asked.Rules))
+	for i, rule := range asked.Rules {
 		facts[i] = d.evaluator.Facts(rule, object)
 	}
-	return &observation{row: index.NewRow(subject, facts...)}, nil
+	return &observation{row: index.NewRow(subject, asked.Layout, facts...)}, nil
 }
 
 // bookmarkOf reads what a watch needs of an event without an object.

@@ -1,18 +1,15 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,9 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// removeTimeout bounds one DELETE, and so how long stopping may take. What is not answered by then may or may not have
-// happened; the watch tells.
-const removeTimeout = 20 * time.Second
+// requestTimeout bounds one request about a subject, and so how long stopping may take. What is not answered by then may
+// or may not have happened; the watch tells.
+const requestTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 
@@ -32,29 +29,6 @@ func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w po
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
 	}
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
-	defer cancel()
-	request, err := c.deleteRequest(ctx, mapping, w)
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	response, err := c.remover.Do(request)
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	return outcomeOf(response.StatusCode, response.Header, body)
-}
-
-func (c *Cluster) deleteRequest(ctx context.Context, mapping *meta.RESTMapping, w policy.Warrant) (*http.Request, error) {
 	subject := w.Subject()
 	propagation := w.Rule().Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
@@ -63,16 +37,9 @@ func (c *Cluster) deleteRequest(ctx context.Context, mapping *meta.RESTMapping, 
 		PropagationPolicy: &propagation,
 	})
 	if err != nil {
-		return nil, err
+		return retention.Outcome{Err: err}
 	}
-	url := c.base.JoinPath(path(mapping, subject.Namespace, subject.Name)...)
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, url.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", acceptJSON)
-	request.Header.Set("Accept", acceptMetadata+","+acceptJSON) // the answer may be the whole object; we need none of it
-	return request, nil
+	return c.send(ctx, http.MethodDelete, kind, subject, acceptJSON, body)
 }
 
 // outcomeOf says what an answer means for the subject.
@@ -103,8 +70,10 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 // lacksRight tells an authorizer's refusal, which holds for the whole namespace, from an admission plugin's, which
 // concerns one object. Both are Forbidden; only the words differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
 func lacksRight(status *metav1.Status) bool {
-	return status.Reason == metav1.StatusReasonForbidden && strings.Contains(status.Message, " cannot delete resource ")
+	return status.Reason == metav1.StatusReasonForbidden && lacksVerb.MatchString(status.Message)
 }
+
+var lacksVerb = regexp.MustCompile(` cannot (delete|patch) resource `)
 
 // statusOf reads a Status; an answer that is none becomes one whose message is the answer.
 func statusOf(code int, body []byte) *metav1.Status {

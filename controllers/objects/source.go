@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -30,11 +31,59 @@ const (
 type source struct {
 	cluster *Cluster
 	kind    schema.GroupVersionKind
-	rules   []*engine.Rule
+
+	mu   sync.Mutex
+	asks retention.Questions
+	live *decoder // of the watch; nil without one
 }
 
+// decoder makes one that asks what is asked now.
 func (s *source) decoder(ctx context.Context) *decoder {
-	return newDecoder(s.kind, s.rules, s.cluster.compiler.NewEvaluator(ctx))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+}
+
+// watching makes a decoder that follows what is asked.
+func (s *source) watching(ctx context.Context) *decoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+	return s.live
+}
+
+// Ask implements retention.Source. A watch of metadata alone cannot answer what reads more.
+func (s *source) Ask(q retention.Questions) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if metadataOnly(s.asks) && !metadataOnly(q) {
+		return false
+	}
+	if s.asks = q; s.live != nil {
+		s.live.ask(q)
+	}
+	return true
+}
+
+// List implements retention.Source.
+func (s *source) List(ctx context.Context, namespace string) ([]*index.Row, error) {
+	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return nil, nil // there are none in any namespace
+	}
+	decoder := s.decoder(ctx)
+	defer decoder.close()
+	lw := &listWatch{
+		client: s.cluster.rest, path: collection(mapping, namespace), metadataOnly: s.metadataOnly(), decoder: decoder,
+	}
+	list, err := lw.ListWithContext(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
+	}
+	return rowsOf(list.(*observations).Items), nil
 }
 
 // Run implements retention.Source.
@@ -56,10 +105,10 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
 func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
-	decoder := s.decoder(ctx)
+	decoder := s.watching(ctx)
 	defer decoder.close()
 	lw := &listWatch{
-		client: s.cluster.rest, path: collection(mapping), metadataOnly: s.metadataOnly(), decoder: decoder,
+		client: s.cluster.rest, path: collection(mapping, ""), metadataOnly: s.metadataOnly(), decoder: decoder,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	rights := make(chan struct{})
@@ -92,8 +141,15 @@ func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 }
 
+// metadataOnly is what the source was opened for: it never asks for more later.
 func (s *source) metadataOnly() bool {
-	for _, rule := range s.rules {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return metadataOnly(s.asks)
+}
+
+func metadataOnly(q retention.Questions) bool {
+	for _, rule := range q.Rules() {
 		if !rule.MetadataOnly() {
 			return false
 		}
@@ -181,17 +237,23 @@ func (s store) Delete(obj any) error {
 }
 
 func (s store) Replace(list []any, _ string) error {
-	rows := make([]*index.Row, 0, len(list))
-	for _, obj := range list {
-		if row := obj.(*observation).row; row != nil {
-			rows = append(rows, row)
-		}
-	}
+	rows := rowsOf(list)
 	s.sink.Replace(rows)
 	if len(rows) >= manyRows {
 		debug.FreeOSMemory()
 	}
 	return nil
+}
+
+// rowsOf are the rows of observations.
+func rowsOf[T any](list []T) []*index.Row {
+	rows := make([]*index.Row, 0, len(list))
+	for _, o := range list {
+		if row := any(o).(*observation).row; row != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func (s store) Resync() error { return nil }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/controllers/lease"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -33,6 +34,7 @@ type freshness struct {
 	policies   time.Time
 	namespaces map[string]answer
 	everything time.Time // all namespaces
+	quotas     map[string]time.Time
 	skew       error
 }
 
@@ -62,6 +64,9 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	if err := l.checkNamespace(ctx, namespace); err != nil {
 		return err
 	}
+	if err := l.checkQuotas(ctx, namespace); err != nil {
+		return err
+	}
 	return l.live.skew
 }
 
@@ -89,52 +94,69 @@ func (l *Loop) fresh(t time.Time) bool {
 	return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge
 }
 
+// Permit implements retention.Fence.
+func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) error {
+	if rule.Namespace == "" {
+		return nil
+	}
+	return l.Rights.Check(ctx, rule)
+}
+
 func (l *Loop) checkPolicies(ctx context.Context) error {
 	if l.fresh(l.live.policies) {
 		return nil
 	}
+	for _, shelf := range l.allShelves() {
+		if err := l.checkShelf(ctx, shelf); err != nil {
+			return err
+		}
+	}
+	l.live.policies = l.Clock.Now()
+	return nil
+}
+
+func (l *Loop) checkShelf(ctx context.Context, on *shelf) error {
 	list := &metav1.PartialObjectMetadataList{}
-	if err := l.readMetadata(ctx, policiesPath, "PartialObjectMetadataList", list); err != nil {
+	if err := l.readMetadata(ctx, on.list, "PartialObjectMetadataList", list); err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
-	if l.policies.rewound(list.ResourceVersion) {
+	if on.rewound(list.ResourceVersion) {
 		l.fail(errRewound)
 		return errRewound
 	}
 	var changed []*unstructured.Unstructured
 	for i := range list.Items {
-		if l.knows(&list.Items[i]) {
+		if l.knows(on, &list.Items[i]) {
 			continue
 		}
-		object := newPolicy()
-		switch err := l.readJSON(ctx, policiesPath+"/"+list.Items[i].Name, &object.Object); {
+		object := emptyOf(on.kind)
+		switch err := l.readJSON(ctx, on.path(&list.Items[i]), &object.Object); {
 		case err == nil:
 			changed = append(changed, object)
 		case !apierrors.IsNotFound(err):
-			return fmt.Errorf("read policy %s: %w", list.Items[i].Name, err)
+			return fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
 		}
 	}
-	l.takeLivePolicies(ctx, list, changed)
-	l.live.policies = l.Clock.Now()
+	l.takeLivePolicies(ctx, on, list, changed)
 	return nil
 }
 
-func (l *Loop) knows(item *metav1.PartialObjectMetadata) bool {
+func (l *Loop) knows(on *shelf, item *metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known, ok := l.policies.get(item)
-	return ok && known.generation >= item.Generation
+	known, ok := on.get(item)
+	return ok && known.says(item)
 }
 
 // takeLivePolicies puts in force what a live list shows and we did not know.
-func (l *Loop) takeLivePolicies(ctx context.Context, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
+func (l *Loop) takeLivePolicies(ctx context.Context, on *shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	news := false
 	for _, object := range changed {
-		news = l.takePolicy(ctx, object) || news
+		news = l.takePolicy(ctx, on, object) || news
 	}
-	if l.policies.confine(uidsOf(list), list.ResourceVersion) || news {
+	if on.confine(uidsOf(list), list.ResourceVersion) || news {
 		l.publish()
 	}
 }

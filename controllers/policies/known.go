@@ -9,8 +9,8 @@ import (
 // known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
 // then: of two views of an object the newer one stays.
 type known[T any] struct {
-	all     map[string]*sight[T]
-	horizon string // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
+	all     map[string]*sight[T] // by keyOf
+	horizon string               // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
 }
 
 // sight is one object as last seen.
@@ -21,9 +21,17 @@ type sight[T any] struct {
 	value   T
 }
 
+// keyOf names an object among those of its kind.
+func keyOf(object metav1.Object) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
 // get gives what is known of exactly this object, not of a namesake.
 func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
-	if s := k.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		return s.value, true
 	}
 	return value, false
@@ -32,7 +40,7 @@ func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
 // accept reports whether a view of an object is news: not older than what is known, nor of an object that a live list
 // has shown to be gone.
 func (k *known[T]) accept(object metav1.Object) bool {
-	if s := k.all[object.GetName()]; s != nil {
+	if s := k.all[keyOf(object)]; s != nil {
 		return newer(object.GetResourceVersion(), s.version)
 	}
 	return k.horizon == "" || newer(object.GetResourceVersion(), k.horizon)
@@ -44,10 +52,10 @@ func (k *known[T]) put(object metav1.Object, value T) {
 		k.all = map[string]*sight[T]{}
 	}
 	cached := false
-	if s := k.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		cached = s.cached
 	}
-	k.all[object.GetName()] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), cached: cached, value: value}
+	k.all[keyOf(object)] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), cached: cached, value: value}
 }
 
 // allCached reports whether the cache has had everything that is known.
@@ -71,7 +79,7 @@ func (k *known[T]) begin() *reading[T] { return &reading[T]{known: k, uids: map[
 // cached notes that the cache has an object.
 func (r *reading[T]) cached(object metav1.Object) {
 	r.uids[object.GetUID()] = true
-	if s := r.known.all[object.GetName()]; s != nil && s.uid == object.GetUID() {
+	if s := r.known.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		s.cached = true
 	}
 }

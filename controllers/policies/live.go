@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
 	namespacesPath = "/api/v1/namespaces"
 )
 

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,38 +36,63 @@ type Edition struct {
 	Programs map[string]*engine.Rule // by policy.Rule.Key
 }
 
-// Loop keeps the Book. Set it up with a manager; Check is its fence.
+// Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
 type Loop struct {
 	Cache      client.Reader // of policies and namespaces
 	Live       rest.Interface
 	Compiler   *engine.Compiler
 	Protection policy.Protection
-	Clock      clock.PassiveClock
+	Clock      clock.Clock
 	Leadership interface{ Check() error }
+	// Rights says whether a rule of a RetentionPolicy has those that it needs.
+	Rights interface {
+		Check(ctx context.Context, rule *policy.Rule) error
+	}
 	// Publish is called with every new edition, one call at a time.
 	Publish func(Edition)
 
 	failed     chan error // what only a new process can mend
 	mu         sync.Mutex
 	complete   bool // the caches have been read once
-	policies   known[*entry]
+	cluster    shelf
+	namespaced shelf
 	namespaces known[policy.Namespace]
+	quotas     quotas
+	book       *policy.Book                 // as last published
+	scoped     map[types.UID]*policy.Policy // of that book
 
 	live freshness
+}
+
+// shelf holds the policies of one kind.
+type shelf struct {
+	known[*entry]
+	kind schema.GroupVersionKind
+	path func(metav1.Object) string // where one is read
+	list string                     // where all are
 }
 
 // entry is one policy as compiled.
 type entry struct {
 	generation int64
+	approved   string // the hash that is approved
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
+	previews   previews
+}
+
+// says reports whether the entry is of what an object says, or of what it said later.
+func (e *entry) says(object metav1.Object) bool {
+	return e.generation >= object.GetGeneration() && e.approved == object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
 // Setup registers the loop with a manager.
 func (l *Loop) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
-	if err := mgr.Add(manager.RunnableFunc(l.untilFailed)); err != nil {
-		return err
+	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas} {
+		if err := mgr.Add(run); err != nil {
+			return err
+		}
 	}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(namespaceKind)
@@ -73,7 +100,8 @@ func (l *Loop) Setup(mgr ctrl.Manager) error {
 		return []reconcile.Request{{}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named("policies").
-		Watches(newPolicy(), everything, builder.WithPredicates(respecified)).
+		Watches(emptyOf(v1alpha1.ClusterRetentionPolicyKind), everything, builder.WithPredicates(respecified)).
+		Watches(emptyOf(v1alpha1.RetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(l)
@@ -96,20 +124,43 @@ func (l *Loop) fail(err error) {
 	}
 }
 
+// shelves are those of both kinds of policy.
+func (l *Loop) shelves() []*shelf {
+	if l.cluster.path == nil {
+		l.cluster.kind, l.cluster.list = v1alpha1.ClusterRetentionPolicyKind, apiPath+"/clusterretentionpolicies"
+		l.cluster.path = func(o metav1.Object) string { return l.cluster.list + "/" + o.GetName() }
+		l.namespaced.kind, l.namespaced.list = v1alpha1.RetentionPolicyKind, apiPath+"/retentionpolicies"
+		l.namespaced.path = func(o metav1.Object) string {
+			return apiPath + "/namespaces/" + o.GetNamespace() + "/retentionpolicies/" + o.GetName()
+		}
+	}
+	return []*shelf{&l.cluster, &l.namespaced}
+}
+
+func (l *Loop) allShelves() []*shelf {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shelves()
+}
+
 // Reconcile reads everything there is, compiles what has changed and publishes. What has been seen live and is newer
 // than the cache stays.
 func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	policies := &unstructured.UnstructuredList{}
-	policies.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
+	var policies [][]unstructured.Unstructured
+	for _, shelf := range l.allShelves() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(shelf.kind)
+		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return reconcile.Result{}, fmt.Errorf("list %s: %w", shelf.kind.Kind, err)
+		}
+		policies = append(policies, list.Items)
+	}
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(namespaceKind)
-	if err := l.Cache.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list policies: %w", err)
-	}
 	if err := l.Cache.List(ctx, namespaces, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list namespaces: %w", err)
 	}
-	if l.take(ctx, policies.Items, namespaces.Items) {
+	if l.take(ctx, policies, namespaces.Items) {
 		return reconcile.Result{}, nil
 	}
 	// The cache lacks what was seen live: it is behind, or ahead of a deletion that was never seen.
@@ -119,18 +170,21 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	return reconcile.Result{RequeueAfter: confirmEvery}, nil
 }
 
-// take merges the caches into what is known and publishes if anything has changed. It reports whether the caches have
-// everything that is known.
-func (l *Loop) take(ctx context.Context, policies []unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
+// take merges the caches, of each shelf and of namespaces, into what is known and publishes if anything has changed. It
+// reports whether the caches have everything that is known.
+func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	changed := !l.complete
-	seen := l.policies.begin()
-	for i := range policies {
-		changed = l.takePolicy(ctx, &policies[i]) || changed
-		seen.cached(&policies[i])
+	changed, all := !l.complete, true
+	for i, shelf := range l.shelves() {
+		seen := shelf.begin()
+		for k := range policies[i] {
+			changed = l.takePolicy(ctx, shelf, &policies[i][k]) || changed
+			seen.cached(&policies[i][k])
+		}
+		changed = seen.end() || changed
+		all = all && shelf.allCached()
 	}
-	changed = seen.end() || changed
 	names := l.namespaces.begin()
 	for i := range namespaces {
 		changed = l.takeNamespace(&namespaces[i]) || changed
@@ -141,16 +195,18 @@ func (l *Loop) take(ctx context.Context, policies []unstructured.Unstructured, n
 	if changed {
 		l.publish()
 	}
-	return l.policies.allCached() && l.namespaces.allCached()
+	return all && l.namespaces.allCached()
 }
 
 // takePolicy puts a policy in force if it says something new.
-func (l *Loop) takePolicy(ctx context.Context, object *unstructured.Unstructured) bool {
-	known, ok := l.policies.get(object)
-	if ok && known.generation >= object.GetGeneration() || !l.policies.accept(object) {
+func (l *Loop) takePolicy(ctx context.Context, on *shelf, object *unstructured.Unstructured) bool {
+	known, ok := on.get(object)
+	if ok && known.says(object) || !on.accept(object) {
 		return false
 	}
-	l.policies.put(object, l.compile(ctx, object))
+	e := l.compile(ctx, object)
+	e.previews = previewsOf(object, known)
+	on.put(object, e)
 	return true
 }
 
@@ -166,7 +222,7 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 
 // compile reads one policy as it is written.
 func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
-	e := &entry{generation: object.GetGeneration()}
+	e := &entry{generation: object.GetGeneration(), approved: object.GetAnnotations()[v1alpha1.ApprovedAnnotation]}
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {
@@ -186,28 +242,47 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 
 // publish makes a new edition of what is known.
 func (l *Loop) publish() {
-	var policies []*policy.Policy
-	programs := map[string]*engine.Rule{}
-	for _, e := range l.policies.all {
-		policies = append(policies, e.value.policy)
-		maps.Copy(programs, e.value.programs)
-	}
 	namespaces := make(map[string]policy.Namespace, len(l.namespaces.all))
 	for name, n := range l.namespaces.all {
+		n.value.Quotas = l.quotas.in(name)
 		namespaces[name] = n.value
 	}
-	l.Publish(Edition{Book: policy.NewBook(policies, namespaces, l.Protection), Programs: programs})
+	programs := map[string]*engine.Rule{}
+	for _, e := range l.entries() {
+		maps.Copy(programs, e.programs)
+	}
+	book := l.bind(namespaces)
+	if l.book != nil && l.rescope(book) {
+		book = l.bind(namespaces)
+	}
+	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
+	for _, p := range book.Policies() {
+		l.scoped[p.UID] = p
+	}
+	l.quotas.needed = slices.ContainsFunc(book.Policies(), byQuota)
+	l.Publish(Edition{Book: book, Programs: programs})
 }
 
-// respecified lets an update pass when the spec has changed, or the object is another one of the same name.
+// bind makes a book of all policies, each behind its gate.
+func (l *Loop) bind(namespaces map[string]policy.Namespace) *policy.Book {
+	var policies []*policy.Policy
+	for _, e := range l.entries() {
+		policies = append(policies, e.gated())
+	}
+	return policy.NewBook(policies, namespaces, l.Protection)
+}
+
+// respecified lets an update pass when the spec has changed, an approval came, or the object is another one of the same
+// name.
 var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+		e.ObjectOld.GetAnnotations()[v1alpha1.ApprovedAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }}
 
-// newPolicy is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
-func newPolicy() *unstructured.Unstructured {
+// emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
+func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
+	u.SetGroupVersionKind(kind)
 	return u
 }
 

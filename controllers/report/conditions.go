@@ -18,22 +18,32 @@ type standing struct {
 	message string
 }
 
+type condition struct {
+	name string
+	standing
+}
+
 // conditions sets Valid, Watching, Enforcing and, from those, Ready.
 func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
-	valid, watching, enforcing := v.valid(p), v.watching(p), v.enforcing(p, s)
+	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []standing{enforcing, watching, valid} { // the last that fails is what to mend first
+	for _, part := range []standing{enforcing, watching, permitted, valid} { // the last that fails is what to mend first
 		if !part.ok && (p.Mode == v1alpha1.Enforce || part != enforcing) {
 			ready = part
 		}
 	}
-	for _, c := range []struct {
-		name string
-		standing
-	}{
+	all := []condition{
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
-	} {
+	}
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
+	if s.PendingApproval != nil {
+		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, "BacklogTooLarge", enforcing.message}})
+	}
+	if len(p.Rules) > 0 && p.Namespace != "" {
+		all = append(all, condition{v1alpha1.ConditionPermitted, permitted})
+	}
+	for _, c := range all {
 		status := metav1.ConditionFalse
 		if c.ok {
 			status = metav1.ConditionTrue
@@ -72,7 +82,7 @@ func (v *view) watching(p *policy.Policy) standing {
 		switch {
 		case ok && k.Lost != nil:
 			return standing{false, k.Lost.Reason, k.Lost.Message}
-		case !ok || !k.Index.Has(r.Key):
+		case !ok || !k.Index.Has(r):
 			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}
@@ -92,8 +102,43 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 			return standing{false, k.Undeletable.Reason, k.Undeletable.Message}
 		}
 	}
+	switch {
+	case s.PendingApproval != nil:
+		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
+	case p.Gate != nil:
+		return standing{false, "Counting", "what would go at once is being counted; nobody has previewed it"}
+	}
 	if v.doubt != nil {
 		return standing{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}
 	}
 	return standing{true, "Enforcing", "what is due is deleted"}
+}
+
+func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
+	what := "rules that nobody has previewed"
+	if len(pending.Namespaces) > 0 {
+		what = fmt.Sprintf("rules that apply anew in %s", some(pending.Namespaces))
+	}
+	command := "kubectl sunset approve " + p.ObjectName()
+	if p.Namespace != "" {
+		command += " -n " + p.Namespace
+	}
+	return fmt.Sprintf("%d of %d objects would go at once by %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
+		pending.Due, pending.Selected, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const shown = 3
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more namespaces", strings.Join(names[:shown], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (v *view) permitted(p *policy.Policy) standing {
+	if err := v.missingRight(p); err != nil {
+		return standing{false, "Forbidden", err.Error()}
+	}
+	return standing{true, "Permitted", "the ServiceAccount has every right that the rules need"}
 }

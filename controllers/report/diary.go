@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,7 +113,7 @@ func (r *Reporter) takeEvents() (sums []*sum, perObject []retention.Removal) {
 
 func policyReference(r *policy.Rule) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ClusterRetentionPolicyKind.Kind,
-		Name: r.ID.Policy, UID: r.PolicyUID,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(r.Namespace).Kind,
+		Namespace: r.Namespace, Name: strings.TrimPrefix(r.ID.Policy, r.Namespace+"/"), UID: r.PolicyUID,
 	}
 }

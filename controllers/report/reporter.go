@@ -41,6 +41,9 @@ type Reporter struct {
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
+	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
+	Rights func(*policy.Rule) (err error, known bool)
+	Gates  Gates
 
 	mu      sync.Mutex
 	edition policies.Edition
@@ -73,7 +76,8 @@ type history struct {
 
 // record is the status as last written.
 type record struct {
-	policy *v1alpha1.ClusterRetentionPolicy
+	name   string // of the policy
+	status v1alpha1.RetentionPolicyStatus
 	at     time.Time
 }
 
@@ -124,10 +128,20 @@ func (r *Reporter) reportLast(ctx context.Context) {
 func (r *Reporter) tick(ctx context.Context) {
 	r.tellEvents()
 	now := r.Clock.Now()
-	if now.Sub(r.counted) < min(max(countEvery, restFactor*r.took), countAtLeast) || !r.stale(now) {
+	if now.Sub(r.counted) < r.rest() || !r.stale(now) {
 		return
 	}
 	r.report(ctx, false)
+}
+
+// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates.
+func (r *Reporter) rest() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if book := r.edition.Book; book != nil && slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil }) {
+		return min(restFactor/10*r.took, countAtLeast)
+	}
+	return min(max(countEvery, restFactor*r.took), countAtLeast)
 }
 
 // stale reports whether a count would differ from the last one.
@@ -165,9 +179,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	doubt := r.State.Doubt()
 	r.seen = fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
-	tallies := r.count(kinds)
+	tallies := r.count(edition.Book, kinds)
 	view := newView(edition, kinds, tallies, r.counted)
-	view.warnings = r.Warnings
+	view.warnings, view.rights = r.Warnings, r.Rights
 	view.doubt = doubt
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
@@ -180,8 +194,13 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 }
 
 // count goes through every subject once.
-func (r *Reporter) count(kinds []retention.KindState) *policy.Tallies {
+func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
+	for _, p := range book.Policies() {
+		if p.Namespace != "" {
+			all.Teams[p.Namespace] = policy.NewTeam()
+		}
+	}
 	gauges := &gauges{}
 	for _, k := range kinds {
 		all.Reasons = map[policy.Reason]int64{}
@@ -207,8 +226,8 @@ func (r *Reporter) dropRemoved() {
 	for uid, rec := range r.written {
 		if gone(uid) {
 			delete(r.written, uid)
-			if !names[rec.policy.Name] {
-				metrics.Forget(rec.policy.Name)
+			if !names[rec.name] {
+				metrics.Forget(rec.name)
 			}
 		}
 	}

@@ -25,6 +25,7 @@ type view struct {
 	kinds    map[schema.GroupKind]retention.KindState
 	tallies  *policy.Tallies
 	warnings func(key string) []policy.Problem
+	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
 	doubt    error
 	now      time.Time
 }
@@ -45,18 +46,36 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 		ObservedTime:       &metav1.Time{Time: v.now.Truncate(time.Second)},
 		Conditions:         before.DeepCopy().Conditions,
 	}
-	tally := v.tallies.Policies[p.Name]
-	if tally == nil {
-		tally = &policy.Tally{}
+	tally := v.tally(p)
+	if p.Namespace != "" {
+		s.ClusterRules = v.clusterRules(p)
 	}
+	s.Previews, s.PendingApproval = v.previews(p, before.Previews)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
 	for _, r := range p.Rules {
-		s.Rules = append(s.Rules, v.rule(r, tally.Rules[r.ID.Rule], deleted.rules[r.ID.Rule]))
+		own := tally.Rules[r.ID.Rule]
+		if v.forbidden(r) != nil {
+			own = nil // numbers and names would tell what the ServiceAccount may not read
+		}
+		s.Rules = append(s.Rules, v.rule(r, own, deleted.rules[r.ID.Rule]))
 	}
 	s.Deleted = deleted.total
 	v.conditions(p, &s)
 	return s
+}
+
+// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it.
+func (v *view) tally(p *policy.Policy) *policy.Tally {
+	tally := v.tallies.Policies[p.Name]
+	switch {
+	case tally == nil:
+		return &policy.Tally{}
+	case v.missingRight(p) != nil:
+		return &policy.Tally{Rules: tally.Rules}
+	default:
+		return tally
+	}
 }
 
 func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1alpha1.RuleStatus {
@@ -67,6 +86,7 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 		Name: r.ID.Rule, Deleted: deleted,
 		Matched: tally.Matched, Eligible: tally.Eligible, Held: tally.Held, Errors: tally.Errors, Due: tally.Due,
 		NextDueTime: timeOrNil(tally.NextDue), Soonest: tally.Soonest, ErrorSamples: tally.Failing,
+		Excess: tally.Excess, Estimated: tally.Estimated,
 		Problems: lines(r.Problems),
 	}
 	for i := range s.Soonest {
@@ -112,19 +132,24 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	if err != nil || rec == nil {
 		return err
 	}
-	status := v.status(p, r.historyOf(p.UID), rec.policy.Status)
-	if sameStatus(rec.policy.Status, status) {
-		return nil
+	status := v.status(p, r.historyOf(p.UID), rec.status)
+	_, knew := previewOf(rec.status, p.Hash)
+	_, knows := previewOf(status, p.Hash)
+	hasNews := knows && !knew
+	if !sameStatus(rec.status, status) {
+		if !last && !hasNews && v.now.Sub(rec.at) < writeEvery {
+			r.Changed()
+			return nil
+		}
+		if err := r.apply(ctx, p, status); err != nil {
+			delete(r.written, p.UID)
+			return client.IgnoreNotFound(err)
+		}
+		rec.status, rec.at = status, v.now
 	}
-	if !last && v.now.Sub(rec.at) < writeEvery {
-		r.Changed()
-		return nil
+	if preview, known := previewOf(status, p.Hash); known && (hasNews || v.passes(p, preview)) {
+		r.Gates.Previewed(p.UID, preview, p.Gate)
 	}
-	if err := r.apply(ctx, p, status); err != nil {
-		delete(r.written, p.UID)
-		return client.IgnoreNotFound(err)
-	}
-	rec.policy.Status, rec.at = status, v.now
 	return nil
 }
 
@@ -140,18 +165,37 @@ func (r *Reporter) historyOf(uid types.UID) history {
 	return all
 }
 
+// objectOf is a policy of the right kind with nothing in it but what names it, and its status.
+func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus) {
+	meta := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.ObjectName()}
+	if p.Namespace != "" {
+		o := &v1alpha1.RetentionPolicy{ObjectMeta: meta}
+		return o, &o.Status
+	}
+	o := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: meta}
+	return o, &o.Status
+}
+
+// kindOf is the kind of a policy of that namespace.
+func kindOf(namespace string) schema.GroupVersionKind {
+	if namespace != "" {
+		return v1alpha1.RetentionPolicyKind
+	}
+	return v1alpha1.ClusterRetentionPolicyKind
+}
+
 // apply writes the whole status: what it no longer has is removed. The UID keeps it from a namesake.
 func (r *Reporter) apply(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
+	object, _ := objectOf(p)
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       v1alpha1.ClusterRetentionPolicyKind.Kind,
-		"metadata":   map[string]any{"name": p.Name, "uid": p.UID},
+		"kind":       kindOf(p.Namespace).Kind,
+		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID},
 		"status":     status,
 	})
 	if err != nil {
 		return err
 	}
-	object := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }
 
@@ -160,22 +204,22 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if rec := r.written[p.UID]; rec != nil {
 		return rec, nil
 	}
-	known := &v1alpha1.ClusterRetentionPolicy{}
-	err := r.Live.Get(ctx, client.ObjectKey{Name: p.Name}, known)
-	if apierrors.IsNotFound(err) || (err == nil && known.UID != p.UID) {
+	known, status := objectOf(p)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known)
+	if apierrors.IsNotFound(err) || (err == nil && known.GetUID() != p.UID) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
 	if _, ok := r.before[p.UID]; !ok {
-		before := history{total: known.Status.Deleted, rules: deletions{}}
-		for _, rule := range known.Status.Rules {
+		before := history{total: status.Deleted, rules: deletions{}}
+		for _, rule := range status.Rules {
 			before.rules[rule.Name] = rule.Deleted
 		}
 		r.before[p.UID] = before
 	}
-	r.written[p.UID] = &record{policy: known}
+	r.written[p.UID] = &record{name: p.Name, status: *status}
 	return r.written[p.UID], nil
 }
 

@@ -2,10 +2,8 @@ package retention
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -20,11 +18,14 @@ type watched struct {
 	pending  *feed
 }
 
+// kind is at which version the subjects are read.
+func (w *watched) kind() schema.GroupVersionKind { return w.index.Reads() }
+
 func (w *watched) state() KindState {
 	s := KindState{Index: w.index, Relisting: w.pending != nil}
 	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
 		if f != nil {
-			s.Kind = f.listing.Kind
+			s.Kind = f.asks.Kind
 		}
 		if f != nil && f.lost != nil {
 			s.Lost = f.lost
@@ -59,7 +60,7 @@ func (r *Reconciler) begin(ctx context.Context) {
 func (r *Reconciler) follow() {
 	now := r.Clock.Now()
 	for kind, w := range r.kinds {
-		if len(r.questions(kind)) == 0 {
+		if _, wanted := questionsOf(r.book, r.programs, kind); !wanted {
 			w.index.SetBook(r.book, now) // what is queued already is judged by it
 			w.current.stop()
 			w.pending.stop()
@@ -68,8 +69,8 @@ func (r *Reconciler) follow() {
 		}
 	}
 	for _, kind := range r.book.Kinds() {
-		columns := r.questions(kind)
-		if len(columns) == 0 {
+		q, wanted := questionsOf(r.book, r.programs, kind)
+		if !wanted {
 			continue
 		}
 		w := r.kinds[kind]
@@ -80,55 +81,26 @@ func (r *Reconciler) follow() {
 			r.kinds[kind] = w
 		}
 		w.index.SetBook(r.book, now)
-		r.ask(w, r.book.Version(kind), columns)
+		r.ask(w, q)
 	}
 	r.nudge()
 }
 
-// questions are the facts keys that rules about a kind need; none when no rule could delete any of it.
-func (r *Reconciler) questions(kind schema.GroupKind) []string {
-	var keys []string
-	useful := false
-	for _, rule := range r.book.Rules(kind) {
-		if _, ok := r.programs[rule.Key]; !ok {
-			continue
-		}
-		useful = useful || !rule.Invalid()
-		keys = append(keys, rule.Key)
-	}
-	if !useful {
-		return nil
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
-
-// ask makes sure that the kind's facts answer the columns, now or when a new listing is complete.
-func (r *Reconciler) ask(w *watched, gvk schema.GroupVersionKind, columns []string) {
+// ask makes sure that the kind's facts answer the questions, now or when a new listing is complete. Where only a
+// namespace asks something new, only it is listed.
+func (r *Reconciler) ask(w *watched, q Questions) {
 	switch {
-	case w.current.answers(gvk, columns):
+	case w.current.answers(q):
 		w.pending.stop()
 		w.pending = nil
-		return
-	case w.pending.answers(gvk, columns):
-		return
+	case w.pending.answers(q), w.pending.ask(q):
+	case w.current.ask(q):
+		w.pending.stop()
+		w.pending = nil
+	default:
+		w.pending.stop()
+		w.pending = r.open(w, q)
 	}
-	w.pending.stop()
-	rules := make([]*engine.Rule, len(columns))
-	for i, key := range columns {
-		rules[i] = r.programs[key]
-	}
-	r.listings++
-	ctx, cancel := context.WithCancel(r.running)
-	w.pending = &feed{
-		owner:   r,
-		kind:    w,
-		listing: index.Listing{ID: r.listings, Kind: gvk, Columns: columns},
-		source:  r.Sources.Open(gvk, rules),
-		cancel:  cancel,
-	}
-	f := w.pending
-	r.feeds.Go(func() { f.source.Run(ctx, f) })
 }
 
 // nudge makes the clock look again. It never blocks.
@@ -137,65 +109,6 @@ func (r *Reconciler) nudge() {
 	case r.wake <- struct{}{}:
 	default:
 	}
-}
-
-// feed brings the subjects of one kind into its index. It is the Sink of its source.
-type feed struct {
-	owner   *Reconciler
-	kind    *watched
-	listing index.Listing
-	source  Source
-	cancel  context.CancelFunc
-
-	lost        *Trouble // guarded by the owner's mu, as the next
-	undeletable *Trouble
-}
-
-func (f *feed) stop() {
-	if f != nil {
-		f.cancel()
-	}
-}
-
-// answers reports whether the feed reads the kind at this version and its rows have facts for all the columns.
-func (f *feed) answers(gvk schema.GroupVersionKind, columns []string) bool {
-	return f != nil && f.listing.Kind == gvk && !slices.ContainsFunc(columns, func(key string) bool { return !slices.Contains(f.listing.Columns, key) })
-}
-
-// Replace implements Sink. A pending feed takes over here.
-func (f *feed) Replace(rows []*index.Row) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
-	if f.kind.pending == f {
-		f.kind.current.stop()
-		f.kind.current, f.kind.pending = f, nil
-	}
-	if f.kind.current != f {
-		return
-	}
-	f.lost = nil
-	f.kind.index.Replace(f.listing, rows, f.owner.Clock.Now())
-}
-
-// Apply implements Sink.
-func (f *feed) Apply(row *index.Row) { f.kind.index.Apply(f.listing, row, f.owner.Clock.Now()) }
-
-// Forget implements Sink.
-func (f *feed) Forget(uid types.UID) { f.kind.index.Forget(f.listing, uid) }
-
-// Lost implements Sink.
-func (f *feed) Lost(why *Trouble) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
-	f.lost = why
-	f.kind.index.Distrust(f.listing)
-}
-
-// Undeletable implements Sink.
-func (f *feed) Undeletable(why *Trouble) {
-	f.owner.mu.Lock()
-	defer f.owner.mu.Unlock()
-	f.undeletable = why
 }
 
 // reread brings the newest version of a subject into the index, past the watch.
@@ -213,7 +126,7 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 	case row == nil:
 		f.Forget(s.UID)
 	default:
-		w.index.Refresh(f.listing, row, r.Clock.Now())
+		w.index.Refresh(f.listing.ID, row, r.Clock.Now())
 	}
 	return nil
 }

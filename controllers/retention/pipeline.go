@@ -20,7 +20,8 @@ type pipeline struct {
 	queue   priorityqueue.PriorityQueue[item]
 	lanes   *lanes
 	limit   *limiter
-	tries   *tries
+	tries   *tries // to remove
+	marks   *tries // to mark
 	workers sync.WaitGroup
 	ended   sync.Once
 }
@@ -38,6 +39,7 @@ func newPipeline(r *Reconciler, w *watched) *pipeline {
 		lanes: newLanes(),
 		limit: newLimiter(r.Clock, r.MaxInFlight),
 		tries: newTries(),
+		marks: newTries(),
 		queue: priorityqueue.New[item](w.index.Kind().String()),
 	}
 }
@@ -60,8 +62,9 @@ func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 	p.add(item{namespace: s.Namespace, uid: s.UID}, lane{policy: rule.Policy, namespace: s.Namespace}, 0)
 }
 
-// retry adds a subject again after a while; its namespace's retries share a lane.
+// retry adds a subject again after a while; its namespace's retries share a lane. Meanwhile it counts as one that stays.
 func (p *pipeline) retry(it item, after time.Duration) {
+	p.kind.index.Return(it.uid, p.owner.Clock.Now())
 	p.add(it, lane{namespace: it.namespace}, after)
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -20,12 +19,17 @@ type Source interface {
 	Run(ctx context.Context, sink Sink)
 	// Read gives one subject as it is now; nil when it is gone.
 	Read(ctx context.Context, s policy.Subject) (*index.Row, error)
+	// Ask changes what rows answer that are read from now on. It reports false when the Source cannot, and has to be
+	// opened anew.
+	Ask(q Questions) bool
+	// List gives all subjects of one namespace as they are now.
+	List(ctx context.Context, namespace string) ([]*index.Row, error)
 }
 
 // Sources opens Sources. Opening does no I/O and cannot fail; trouble is told while a Source runs.
 type Sources interface {
-	// Open gives a Source of a kind whose rows carry the facts of the rules, in their order.
-	Open(kind schema.GroupVersionKind, rules []*engine.Rule) Source
+	// Open gives a Source of a kind whose rows answer the questions.
+	Open(q Questions) Source
 }
 
 // Sink takes in what a Source sees. Replace, Apply and Forget are called in the order in which things happened; the others
@@ -50,10 +54,12 @@ type Trouble struct {
 	Message string // what is missing and what to do
 }
 
-// Remover deletes subjects.
+// Remover deletes subjects, and marks them.
 type Remover interface {
 	// Remove deletes exactly the version the warrant names, and says how it went. It tries once.
 	Remove(ctx context.Context, kind schema.GroupVersionKind, w policy.Warrant) Outcome
+	// Mark writes on exactly the version the marking names, and says how it went. It tries once.
+	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) Outcome
 }
 
 // Result is how an attempt to remove a subject went.
@@ -68,18 +74,19 @@ const (
 	Busy                  // the other side asks for less
 	Refused               // this subject may not be removed; others may
 	Denied                // the right to remove is missing, for every subject of the namespace
+	Marked                // the mark is written
 )
 
 // String is the result as metrics spell it.
 func (r Result) String() string {
-	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused", "denied"}[r]
+	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked"}[r]
 }
 
 // Outcome is a Result with its particulars.
 type Outcome struct {
 	Result     Result
 	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
-	Err        error         // nil when Removed
+	Err        error         // nil when Removed or Marked
 }
 
 // Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies
@@ -88,4 +95,7 @@ type Fence interface {
 	// Check returns nil when subjects of the namespace ("" for none) may be deleted right now. It may first put newer
 	// rules in force. The error says what is in doubt.
 	Check(ctx context.Context, namespace string) error
+	// Permit returns nil when a rule may delete what it is about. A rule of a namespace's own needs the rights of its
+	// ServiceAccount. The error says what is missing.
+	Permit(ctx context.Context, rule *policy.Rule) error
 }

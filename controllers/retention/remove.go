@@ -40,12 +40,30 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 		return
 	}
 	p.owner.setDoubt(nil)
-	if w, due := p.judge(it); due {
-		// A deletion that has begun is seen through: what happened to it must be known.
-		outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
-		attempt = &outcome
-		p.settle(ctx, it, w, outcome)
+	now := p.owner.Clock.Now()
+	j, known := p.kind.index.Judge(it.uid, now)
+	switch {
+	case known && j.Warrant.Valid():
+		attempt = p.remove(ctx, it, j.Warrant)
+	case known && j.Marking.Valid():
+		attempt = p.mark(ctx, it, j.Marking)
+	default: // not due any more: back to the clock
+		p.kind.index.Reconsider(it.uid, now)
+		p.tries.forget(it)
 	}
+}
+
+// remove carries a warrant out, if its rule has the rights.
+func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outcome {
+	if err := p.owner.Fence.Permit(ctx, w.Rule()); err != nil {
+		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", w.Rule().ID.String(), "why", err.Error())
+		p.retry(it, namespacePause)
+		return nil
+	}
+	// A deletion that has begun is seen through: what happened to it must be known.
+	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
+	p.settle(ctx, it, w, outcome)
+	return &outcome
 }
 
 // refresh reads a subject past the watch that has kept changing under our attempts.
@@ -61,18 +79,6 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	}
 }
 
-// judge gives the warrant for a subject that is due now. What is not due goes back to the clock.
-func (p *pipeline) judge(it item) (w policy.Warrant, due bool) {
-	now := p.owner.Clock.Now()
-	verdict, w, known := p.kind.index.Judge(it.uid, now)
-	if known && verdict.Action == policy.Delete {
-		return w, true
-	}
-	p.kind.index.Reconsider(it.uid, now)
-	p.tries.forget(it)
-	return w, false
-}
-
 // settle draws the consequences of an attempt.
 func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outcome) {
 	log := log.FromContext(ctx).WithValues("kind", w.Rule().Kind.Kind, "namespace", it.namespace,
@@ -80,13 +86,13 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 	p.owner.Witness.Attempted(o.Result)
 	switch o.Result {
 	case Removed, Gone:
-		p.kind.index.MarkGone(w.Subject())
+		p.kind.index.MarkGone(w.Subject(), p.owner.Clock.Now())
 		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
 			log.Info("deleted", "due", w.Due())
 			p.owner.Witness.Removed(Removal{
-				Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: policy.Expired, Due: w.Due(), At: p.owner.Clock.Now(),
+				Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
 			})
 		}
 		return
@@ -99,6 +105,23 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, w.Subject().ResourceVersion, o.Result))
+}
+
+// mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
+func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
+	outcome := p.owner.Remover.Mark(ctx, p.kind.kind(), m)
+	p.owner.Witness.Attempted(outcome.Result)
+	switch outcome.Result {
+	case Marked, Gone:
+		p.marks.forget(it)
+		return &outcome
+	case Changed:
+	default:
+		log.FromContext(ctx).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
+			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
+	}
+	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))
+	return &outcome
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.

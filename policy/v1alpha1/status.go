@@ -72,11 +72,30 @@ type RetentionPolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Previews []Preview `json:"previews,omitempty"`
 
-	// conditions: Ready, Valid, Watching, Enforcing, ApprovalRequired.
+	// pendingApproval is what waits for approval; absent when nothing does.
+	// +optional
+	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
+
+	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while something waits for approval; Permitted on a
+	// RetentionPolicy with rules of its own.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PendingApproval is more than approval allows to go that nobody has seen before.
+type PendingApproval struct {
+	// hash is what approves it, as the value of annotation sunset.x-k8s.io/approved.
+	Hash string `json:"hash"`
+	// due is how many objects would go at once.
+	Due int64 `json:"due"`
+	// selected is how many the rules that wait select.
+	Selected int64 `json:"selected"`
+	// namespaces where the policy applies anew; absent means that its rules are new.
+	// +optional
+	// +listType=atomic
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // Preview is a form of the spec whose effect has been counted.
@@ -85,6 +104,10 @@ type Preview struct {
 	Hash string `json:"hash"`
 	// time when it was first counted completely.
 	Time metav1.Time `json:"time"`
+	// uncounted are the rules whose kind could not be listed then. They are counted once it can.
+	// +optional
+	// +listType=atomic
+	Uncounted []string `json:"uncounted,omitempty"`
 }
 
 // ClusterRuleStatus is how one rule of a ClusterRetentionPolicy stands in one namespace.

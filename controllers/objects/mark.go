@@ -1,0 +1,75 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var errNoMarking = errors.New("nothing is written without a marking")
+
+// Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
+// the version the marking names.
+func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) retention.Outcome {
+	if !m.Valid() {
+		return retention.Outcome{Result: retention.Refused, Err: errNoMarking}
+	}
+	body, err := json.Marshal(patchOf(m))
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	o := c.send(ctx, http.MethodPatch, kind, m.Subject(), "application/merge-patch+json", body)
+	if o.Result == retention.Removed {
+		o.Result = retention.Marked
+	}
+	return o
+}
+
+// patchOf writes the annotation, or removes it. UID and resourceVersion are what the API server compares.
+func patchOf(m policy.Marking) map[string]any {
+	var value any
+	if text := m.Annotation(); text != "" {
+		value = text
+	}
+	return map[string]any{"metadata": map[string]any{
+		"uid":             m.Subject().UID,
+		"resourceVersion": m.Subject().ResourceVersion,
+		"annotations":     map[string]any{v1alpha1.EligibleSinceAnnotation: value},
+	}}
+}
+
+// send sends one request about a subject and reads what the answer means.
+func (c *Cluster) send(ctx context.Context, method string, kind schema.GroupVersionKind, s policy.Subject, contentType string, body []byte) retention.Outcome {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	url := c.base.JoinPath(path(mapping, s.Namespace, s.Name)...)
+	request, err := http.NewRequestWithContext(ctx, method, url.String(), bytes.NewReader(body))
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Accept", acceptMetadata+","+acceptJSON) // the answer may be the whole object; we need none of it
+	response, err := c.requests.Do(request)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return retention.Outcome{Err: err}
+	}
+	return outcomeOf(response.StatusCode, response.Header, answer)
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Gates is told what has been counted, so that it may act.
+type Gates interface {
+	// Previewed is called once the status of a policy says that this form of it was counted; gate is what it waited
+	// behind, nil for nothing.
+	Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate)
+}
+
+// previewsKept is how many forms of a policy are remembered.
+const previewsKept = 16
+
+// previews says which forms of a policy have been counted, and what waits for approval.
+func (v *view) previews(p *policy.Policy, before []v1alpha1.Preview) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
+	uncounted, counted := v.uncounted(p)
+	if !counted || p.Mode == v1alpha1.Suspended {
+		return before, nil
+	}
+	if waiting := v.tally(p).Pending; p.Gate != nil && p.Approval.Exceeded(waiting.Due, waiting.Selected) {
+		return before, &v1alpha1.PendingApproval{
+			Hash: p.Gate.Hash, Due: waiting.Due, Selected: waiting.Selected, Namespaces: sets.List(p.Gate.Namespaces),
+		}
+	}
+	return remember(before, v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Uncounted: uncounted}), nil
+}
+
+// remember adds a preview, or what it has counted by now, and forgets the oldest.
+func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
+	all := slices.Clone(before)
+	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
+		all[i].Uncounted = slices.DeleteFunc(slices.Clone(all[i].Uncounted), func(rule string) bool { return !slices.Contains(p.Uncounted, rule) })
+		return all
+	}
+	all = append(all, p)
+	return all[max(0, len(all)-previewsKept):]
+}
+
+// previewOf finds the preview of a form of a policy.
+func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
+	for _, p := range s.Previews {
+		if p.Hash == hash {
+			return p, true
+		}
+	}
+	return v1alpha1.Preview{}, false
+}
+
+// passes reports whether what waits behind a policy's gate has been counted, and is no more than may go.
+func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
+	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
+		return false
+	}
+	waiting := v.tally(p).Pending
+	stillUncounted := p.Gate.Rules != nil && p.Gate.Rules.Equal(sets.New(preview.Uncounted...))
+	return !stillUncounted && !p.Approval.Exceeded(waiting.Due, waiting.Selected)
+}
+
+// uncounted are the rules whose kind cannot be listed; ok is false while any other is still being listed, or a right to
+// read is missing.
+func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
+	if v.missingRight(p) != nil {
+		return nil, false
+	}
+	for _, r := range p.Rules {
+		if r.Invalid() {
+			continue
+		}
+		k, watched := v.kinds[policy.StoredAs(r.Kind)]
+		switch {
+		case watched && k.Index.Has(r):
+		case watched && k.Lost != nil:
+			rules = append(rules, r.ID.Rule)
+		default:
+			return nil, false
+		}
+	}
+	return rules, true
+}

@@ -1,0 +1,205 @@
+package retention
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+)
+
+// feed brings the subjects of one kind into its index. It is the Sink of its source.
+type feed struct {
+	owner  *Reconciler
+	kind   *watched
+	source Source
+	cancel context.CancelFunc
+	wake   chan struct{} // a namespace has become stale, or the feed the current one
+
+	// Guarded by the owner's mu:
+	listing     index.Listing
+	asks        Questions
+	stale       map[string]time.Time // namespaces to be listed anew, and not before when
+	lost        *Trouble
+	undeletable *Trouble
+}
+
+// open starts a feed.
+func (r *Reconciler) open(w *watched, q Questions) *feed {
+	r.listings++
+	ctx, cancel := context.WithCancel(r.running)
+	f := &feed{
+		owner:   r,
+		kind:    w,
+		source:  r.Sources.Open(q),
+		cancel:  cancel,
+		wake:    make(chan struct{}, 1),
+		listing: index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
+		asks:    q,
+		stale:   map[string]time.Time{},
+	}
+	r.feeds.Go(func() { f.source.Run(ctx, f) })
+	r.feeds.Go(func() { f.relist(ctx) })
+	return f
+}
+
+func layoutsOf(q Questions) map[string]*index.Layout {
+	layouts := make(map[string]*index.Layout, len(q.In))
+	for namespace, in := range q.In {
+		layouts[namespace] = in.Layout
+	}
+	return layouts
+}
+
+func (f *feed) stop() {
+	if f != nil {
+		f.cancel()
+	}
+}
+
+// answers reports whether the feed's rows have facts for all questions, or will once namespaces are listed anew.
+func (f *feed) answers(q Questions) bool { return f != nil && f.asks.answers(q) }
+
+// ask makes the feed ask what single namespaces ask anew. It reports false when the feed cannot.
+func (f *feed) ask(q Questions) bool {
+	if f == nil || !f.asks.answersEverywhere(q) {
+		return false
+	}
+	namespaces := f.asks.unanswered(q)
+	asks := f.asks.with(q, namespaces)
+	if !f.source.Ask(asks) {
+		return false
+	}
+	f.asks = asks
+	f.listing.Layouts = maps.Clone(f.listing.Layouts)
+	for _, namespace := range namespaces {
+		delete(f.listing.Layouts, namespace)
+		if _, known := f.stale[namespace]; !known {
+			f.stale[namespace] = f.owner.Clock.Now()
+		}
+	}
+	f.nudge()
+	return true
+}
+
+func (f *feed) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	relistPause = 200 * time.Millisecond // between two namespaces
+	relistAgain = 5 * time.Second        // between two listings of one namespace, however often its rules change
+)
+
+// relist lists namespaces whose own rules have changed, one after the other, until ctx ends.
+func (f *feed) relist(ctx context.Context) {
+	for ctx.Err() == nil {
+		namespace, wait := f.nextStale()
+		if namespace == "" {
+			select {
+			case <-ctx.Done():
+			case <-f.wake:
+			case <-f.owner.Clock.After(wait):
+			}
+			continue
+		}
+		if err := f.relistOne(ctx, namespace); err != nil {
+			log.FromContext(ctx).V(1).Info("namespace not listed", "kind", f.kind.index.Kind().String(), "namespace", namespace, "err", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.owner.Clock.After(relistPause):
+		}
+	}
+}
+
+// nextStale gives a namespace that may be listed now, or how long to wait for one.
+func (f *feed) nextStale() (namespace string, wait time.Duration) {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	wait = lookEvery
+	if f.kind.current != f {
+		return "", wait
+	}
+	now := f.owner.Clock.Now()
+	for name, notBefore := range f.stale {
+		if left := notBefore.Sub(now); left > 0 {
+			wait = min(wait, left)
+		} else if namespace == "" || name < namespace {
+			namespace = name
+		}
+	}
+	return namespace, wait
+}
+
+func (f *feed) relistOne(ctx context.Context, namespace string) error {
+	f.owner.mu.Lock()
+	asked := f.asks.About(namespace).Layout
+	f.stale[namespace] = f.owner.Clock.Now().Add(relistAgain)
+	f.owner.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
+	defer cancel()
+	rows, err := f.source.List(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
+		return nil // too late: its rules have changed again
+	}
+	delete(f.stale, namespace)
+	f.listing.Layouts = maps.Clone(f.listing.Layouts)
+	f.listing.Layouts[namespace] = asked
+	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())
+	f.owner.nudge()
+	return nil
+}
+
+// relistTimeout bounds the listing of one namespace.
+const relistTimeout = time.Minute
+
+// Replace implements Sink. A pending feed takes over here.
+func (f *feed) Replace(rows []*index.Row) {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	if f.kind.pending == f {
+		f.kind.current.stop()
+		f.kind.current, f.kind.pending = f, nil
+		f.nudge()
+	}
+	if f.kind.current != f {
+		return
+	}
+	f.lost = nil
+	f.kind.index.Replace(f.listing, rows, f.owner.Clock.Now())
+}
+
+// Apply implements Sink.
+func (f *feed) Apply(row *index.Row) { f.kind.index.Apply(f.listing.ID, row, f.owner.Clock.Now()) }
+
+// Forget implements Sink.
+func (f *feed) Forget(uid types.UID) {
+	f.kind.index.Forget(f.listing.ID, uid, f.owner.Clock.Now())
+}
+
+// Lost implements Sink.
+func (f *feed) Lost(why *Trouble) {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	f.lost = why
+	f.kind.index.Distrust(f.listing.ID)
+}
+
+// Undeletable implements Sink.
+func (f *feed) Undeletable(why *Trouble) {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	f.undeletable = why
+}

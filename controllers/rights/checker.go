@@ -1,0 +1,139 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a right.
+var ErrMissing = errors.New("missing right")
+
+const (
+	freshFor = time.Second // what a deletion rests on
+	forget   = time.Hour   // answers nobody has asked for
+)
+
+// Checker asks the API server what ServiceAccounts may do, and remembers the answers. Create it with New.
+type Checker struct {
+	reviews authorizationclient.SubjectAccessReviewInterface
+	mapper  meta.RESTMapper
+	clock   clock.Clock
+
+	mu      sync.Mutex
+	answers map[question]answer
+}
+
+// question is what one rule needs.
+type question struct {
+	namespace, account string
+	kind               schema.GroupVersionKind
+	marks              bool
+}
+
+type answer struct {
+	at  time.Time
+	err error
+}
+
+// New makes a Checker.
+func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.RESTMapper, c clock.Clock) *Checker {
+	return &Checker{reviews: reviews, mapper: mapper, clock: c, answers: map[question]answer{}}
+}
+
+// Check returns nil when the ServiceAccount of a rule may, as of a second ago, list and delete what the rule is about,
+// and patch it where the rule marks. The error wraps ErrMissing when a right is missing.
+func (c *Checker) Check(ctx context.Context, r *policy.Rule) error {
+	return c.check(ctx, questionOf(r), freshFor)
+}
+
+// Known is the latest answer about a rule, however old; ok is false when there is none yet.
+func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, ok := c.answers[questionOf(r)]
+	return a.err, ok
+}
+
+func questionOf(r *policy.Rule) question {
+	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, marks: r.Mark != ""}
+}
+
+func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) error {
+	now := c.clock.Now()
+	c.mu.Lock()
+	known, ok := c.answers[q]
+	c.mu.Unlock()
+	if age := now.Sub(known.at); ok && age >= 0 && age <= maxAge {
+		return known.err
+	}
+	err := c.ask(ctx, q)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[q] = answer{at: now, err: err}
+	for old, a := range c.answers {
+		if now.Sub(a.at) > forget {
+			delete(c.answers, old)
+		}
+	}
+	return err
+}
+
+func (c *Checker) ask(ctx context.Context, q question) error {
+	if q.account == "" {
+		return fmt.Errorf("%w: no serviceAccountName", ErrMissing)
+	}
+	mapping, err := c.mapper.RESTMapping(q.kind.GroupKind(), q.kind.Version)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", q.kind, err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return fmt.Errorf("%w: %s lives in no namespace, and a RetentionPolicy is about its own", ErrMissing, q.kind.Kind)
+	}
+	verbs := []string{"list", "delete"}
+	if q.marks {
+		verbs = append(verbs, "patch")
+	}
+	var missing []string
+	for _, verb := range verbs {
+		allowed, err := c.review(ctx, q, mapping.Resource, verb)
+		if err != nil {
+			return fmt.Errorf("ask for the rights of %s/%s: %w", q.namespace, q.account, err)
+		}
+		if !allowed {
+			missing = append(missing, verb)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
+		strings.Join(missing, ", "), mapping.Resource.GroupResource(), q.namespace)
+}
+
+func (c *Checker) review(ctx context.Context, q question, r schema.GroupVersionResource, verb string) (allowed bool, err error) {
+	const prefix = "system:serviceaccount"
+	review, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   prefix + ":" + q.namespace + ":" + q.account,
+		Groups: []string{prefix + "s", prefix + "s:" + q.namespace, "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: q.namespace, Verb: verb, Group: r.Group, Version: r.Version, Resource: r.Resource,
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

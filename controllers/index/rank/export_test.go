@@ -1,6 +1,11 @@
 package rank
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Consistent says what is remembered of namespaces and groups that have no members, and what the sums got wrong.
 func (s *Set) Consistent() error {
@@ -29,4 +34,15 @@ func (s *Set) Consistent() error {
 		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.spaces))
 	}
 	return nil
+}
+
+// Holds reports whether every string of the UID that the set holds is this one, and not one that only reads the same.
+func (s *Set) Holds(uid types.UID) bool {
+	for key, m := range s.members {
+		if key == uid {
+			return unsafe.StringData(string(key)) == unsafe.StringData(string(uid)) &&
+				unsafe.StringData(string(m.uid)) == unsafe.StringData(string(uid))
+		}
+	}
+	return false
 }

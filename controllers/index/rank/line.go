@@ -2,7 +2,7 @@ package rank
 
 import "github.com/google/btree"
 
-// line is members, the newest first. The zero value is empty, and costs nothing: there can be a line for each member.
+// line is members, the newest first. The zero value is empty and costs next to nothing: there can be two for each member.
 type line struct{ tree *btree.BTreeG[*member] }
 
 // degree of the trees: more makes them slower to change, less makes them larger.
@@ -18,11 +18,8 @@ func (l *line) add(m *member) {
 	l.tree.ReplaceOrInsert(m)
 }
 
-func (l *line) remove(m *member) {
-	if l.tree.Delete(m); l.tree.Len() == 0 {
-		l.tree = nil
-	}
-}
+// remove takes out a member of the line.
+func (l *line) remove(m *member) { l.tree.Delete(m) }
 
 func (l *line) len() int {
 	if l.tree == nil {

@@ -1,10 +1,6 @@
 package rank
 
-import (
-	"strings"
-
-	"github.com/google/btree"
-)
+import "github.com/google/btree"
 
 // pool knows how many members of each namespace stay, and finds the namespace that has to give or may get a place.
 type pool struct {
@@ -31,7 +27,7 @@ func lighter(a, b entry) bool {
 	if a.stay != b.stay {
 		return a.stay < b.stay
 	}
-	return strings.Compare(a.space.name, b.space.name) < 0
+	return a.space.name < b.space.name
 }
 
 // weigh notes that members of a namespace have come, gone or moved.

@@ -17,20 +17,25 @@ const (
 	manySpaces = 1_000
 )
 
-// modes are one kind of rule each, of which about half of the members stay.
-var modes = map[string]policy.Ranking{
-	"keepNewest":   {Room: func(string) policy.Room { return policy.Room{Keep: 5} }},
-	"PerNamespace": {Room: func(string) policy.Room { return policy.Room{Limit: policy.AtMost(50)} }},
-	"Fair":         {Fair: policy.AtMost(many / 2)},
+// mode is one kind of rule, of which about half of the members stay. Only keepNewest has groups.
+type mode struct {
+	policy.Ranking
+	groups int
 }
 
-// manyMembers are ten groups in each namespace, in an order that has nothing to do with their starts.
-func manyMembers() []policy.Member {
+var modes = map[string]mode{
+	"keepNewest":   {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: 5} }}, 10},
+	"PerNamespace": {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Limit: policy.AtMost(50)} }}, 1},
+	"Fair":         {policy.Ranking{Fair: policy.AtMost(many / 2)}, 1},
+}
+
+// manyMembers come in an order that has nothing to do with their starts.
+func manyMembers(groups int) []policy.Member {
 	members := make([]policy.Member, many)
 	for i := range members {
 		members[i] = policy.Member{
 			Namespace: fmt.Sprintf("team-%03d", i%manySpaces),
-			Group:     fmt.Sprintf("app-%d", i/manySpaces%10),
+			Group:     fmt.Sprintf("app-%d", i/manySpaces%groups),
 			Start:     now.Add(time.Duration(i*7919%many) * time.Second),
 			UID:       types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
 		}
@@ -48,10 +53,10 @@ func fullSet(ranking policy.Ranking, members []policy.Member) *rank.Set {
 
 // inEachMode runs a benchmark on a full set of each mode.
 func inEachMode(b *testing.B, run func(b *testing.B, s *rank.Set, members []policy.Member)) {
-	for name, ranking := range modes {
+	for name, mode := range modes {
 		b.Run(name, func(b *testing.B) {
-			members := manyMembers()
-			s := fullSet(ranking, members)
+			members := manyMembers(mode.groups)
+			s := fullSet(mode.Ranking, members)
 			b.ReportAllocs()
 			run(b, s, members)
 		})
@@ -102,12 +107,12 @@ func BenchmarkUpdate(b *testing.B) {
 
 // BenchmarkMemory reports what a member costs, without the strings, which are its owner's.
 func BenchmarkMemory(b *testing.B) {
-	for name, ranking := range modes {
+	for name, mode := range modes {
 		b.Run(name, func(b *testing.B) {
-			members := manyMembers()
+			members := manyMembers(mode.groups)
 			for b.Loop() {
 				before := heap()
-				s := fullSet(ranking, members)
+				s := fullSet(mode.Ranking, members)
 				b.ReportMetric(float64(heap()-before)/many, "bytes/member")
 				runtime.KeepAlive(s)
 			}

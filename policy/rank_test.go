@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"strings"
 	"testing"
@@ -209,5 +210,13 @@ func TestRankKnowsAllYears(t *testing.T) {
 	got := keepOne.Rank([]policy.Member{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
 	if diff := cmp.Diff("-N-", letters(got)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for limit, want := range map[policy.Limit]int{{}: math.MaxInt, {Max: 3}: math.MaxInt, policy.AtMost(3): 3, policy.AtMost(0): 0, policy.AtMost(-3): 0} {
+		if got := limit.Places(); got != want {
+			t.Errorf("%+v: %d places, want %d", limit, got, want)
+		}
 	}
 }

@@ -70,6 +70,7 @@ var homes = map[string][]string{
 	"k8s.io/cli-runtime":                  {"cmd"},
 	"github.com/spf13":                    {"cmd"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
+	"github.com/google/btree":             {"controllers"},
 	"github.com/google/go-cmp":            {"test"},
 }
 

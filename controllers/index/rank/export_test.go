@@ -1,0 +1,48 @@
+package rank
+
+import (
+	"fmt"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Consistent says what is remembered of namespaces and groups that have no members, and what the sums got wrong.
+func (s *Set) Consistent() error {
+	var sum weight
+	for name, p := range s.spaces {
+		if p.isEmpty() {
+			return fmt.Errorf("%s has no members", name)
+		}
+		known := 0
+		for _, g := range p.groups {
+			if g.newest.len() == 0 {
+				return fmt.Errorf("group %q of %s has no members", g.name, name)
+			}
+			known += g.newest.len()
+		}
+		if known != p.stay.len() {
+			return fmt.Errorf("%s has %d members in groups and %d in all", name, known, p.stay.len())
+		}
+		sum.stay += p.stay.first.len()
+		sum.excess += p.stay.rest.len()
+	}
+	if sum != s.pool.sum {
+		return fmt.Errorf("the sums are %v and should be %v", s.pool.sum, sum)
+	}
+	if n := s.pool.givers.Len() + s.pool.takers.Len(); n > 2*len(s.spaces) {
+		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.spaces))
+	}
+	return nil
+}
+
+// Holds reports whether every string of the UID that the set holds is this one, and not one that only reads the same.
+func (s *Set) Holds(uid types.UID) bool {
+	for key, m := range s.members {
+		if key == uid {
+			return unsafe.StringData(string(key)) == unsafe.StringData(string(uid)) &&
+				unsafe.StringData(string(m.uid)) == unsafe.StringData(string(uid))
+		}
+	}
+	return false
+}

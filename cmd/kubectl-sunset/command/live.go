@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,28 +39,37 @@ func (f *connectionFlags) config() (*rest.Config, error) {
 	return config, nil
 }
 
+func (f *connectionFlags) connect() (*cluster.Cluster, error) {
+	config, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Connect(config)
+}
+
 // judgeLive judges the cluster's objects, by the policies of the files and those of the cluster that they do not replace.
 func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, input preview.Input, loader *inventory.Loader) (*preview.Result, error) {
-	config, err := p.connection.config()
+	c, err := p.connection.connect()
 	if err != nil {
 		return nil, err
 	}
-	c, err := cluster.Connect(config)
+	fromFiles := in.Rules()
+	force, err := p.inForce(ctx, c, loader, len(fromFiles) > 0)
 	if err != nil {
 		return nil, err
 	}
-	input.Kinds = kindsOf(in)
-	if err := addLive(ctx, c, in, loader); err != nil {
-		return nil, err
-	}
+	force.join(in)
 	if len(in.Policies) == 0 {
 		return nil, errors.New("no policy in the cluster; name one with -f")
 	}
 	input.Policies = in.Rules()
+	if len(fromFiles) > 0 {
+		input.Kinds = kindsOf(fromFiles) // those are what is asked about; without files it is everything
+	}
 	if input.Namespaces, err = c.Namespaces(ctx, input.Namespace); err != nil {
 		return nil, err
 	}
-	live := &live{cluster: c, judge: preview.New(input), selector: p.selector}
+	live := &live{cluster: c, input: input, judge: p.judgeOf(input, force), selector: p.selector}
 	result, err := live.judge.Run(ctx, live.feed(ctx))
 	if err != nil {
 		return nil, err
@@ -70,13 +78,10 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	return result, nil
 }
 
-// kindsOf are the kinds that the files' policies are about: those are what is asked about. Without any it is everything.
-func kindsOf(in *inventory.Inventory) sets.Set[schema.GroupKind] {
-	if len(in.Policies) == 0 {
-		return nil
-	}
+// kindsOf are the kinds that policies are about.
+func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
-	for _, p := range in.Policies {
+	for _, p := range policies {
 		for _, rule := range p.Rules {
 			kinds.Insert(policy.StoredAs(rule.Kind))
 		}
@@ -84,27 +89,18 @@ func kindsOf(in *inventory.Inventory) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
-// addLive adds the cluster's policies to those of the files, which replace those of the same name.
-func addLive(ctx context.Context, c *cluster.Cluster, in *inventory.Inventory, loader *inventory.Loader) error {
-	objects, err := c.Policies(ctx)
-	if err != nil {
-		return err
-	}
-	fromFiles := len(in.Policies)
-	for _, object := range objects {
-		p := loader.Load(object)
-		replaced := slices.ContainsFunc(in.Policies[:fromFiles], func(o inventory.Policy) bool { return o.Name == p.Name })
-		if !replaced {
-			in.Policies = append(in.Policies, inventory.Policy{Policy: p})
-		}
-	}
-	return nil
+// judge is one that knows what it has to read.
+type judge interface {
+	Targets() []schema.GroupVersionKind
+	RulesOf(kind schema.GroupKind) []*policy.Rule
+	Run(ctx context.Context, feed preview.Feed) (*preview.Result, error)
 }
 
 // live reads the objects of a cluster for a judge.
 type live struct {
 	cluster  *cluster.Cluster
-	judge    *preview.Judge
+	input    preview.Input
+	judge    judge
 	selector string
 	failures []preview.Failure // kinds that cannot be listed
 }
@@ -113,7 +109,7 @@ type live struct {
 func (l *live) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		for _, kind := range l.judge.Targets() {
-			query := cluster.Query{Kind: kind, Namespace: l.judge.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
+			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
 			err := l.cluster.Each(ctx, query, func(page cluster.Page) error { return yield(page) })
 			var unlisted *cluster.ListError
 			if errors.As(err, &unlisted) {
@@ -132,7 +128,7 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 		return true
 	}
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
-		if program := l.judge.Programs[rule.Key]; program != nil && !program.MetadataOnly() {
+		if program := l.input.Programs[rule.Key]; program != nil && !program.MetadataOnly() {
 			return false
 		}
 	}
@@ -141,7 +137,11 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 
 // fail tells every rule about a kind that the kind cannot be listed.
 func (l *live) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
+	told := sets.New[policy.RuleID]()
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
-		l.failures = append(l.failures, preview.Failure{Rule: rule.ID, Message: err.Error()})
+		if !told.Has(rule.ID) {
+			l.failures = append(l.failures, preview.Failure{Rule: rule.ID, Message: err.Error()})
+		}
+		told.Insert(rule.ID)
 	}
 }

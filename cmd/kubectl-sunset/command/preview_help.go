@@ -13,13 +13,24 @@ cluster's policies of the same name; the cluster's others act in their own mode.
 shown as Keep for the reason DryRun, with its due time. An invalid policy keeps what it may be about (reason
 RuleInvalid); its problems go to standard error.
 
+With policies alone in the files, each object is also judged by the rules in force: the cluster's policies, each in its
+own mode. Below the table is what changes, by namespace: what newly goes now or later, goes sooner or later, or is newly
+kept, each with what becomes of it and what was to. What is deleted now or later goes; what only a dry run would delete
+does not. Objects that only the replaced policies are about are compared too, such as those of a rule that is dropped;
+they are in the diff alone. What is due either way, or kept either way, is no change. Who may not list the cluster's
+policies gets a note on standard error, and no diff.
+
 Objects that no rule selects are left out. In the table, due times are relative to --at; below it, each rule has one
 line: how many objects it selects, and of those it decided about, how many are due by --at, within an hour, a day and
 a week after it, later, and how many are kept. In JSON:
 
   {"at": "...", "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
    "policy", "rule", "startTime", "ttl", "dueTime", "message"}],
-   "errors": [{"policy", "rule", "namespace", "name", "message"}]}
+   "errors": [{"policy", "rule", "namespace", "name", "message"}],
+   "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyGoes|NewlyKept|Sooner|Later",
+   "before": {"action", "reason", "dueTime", "policy", "rule"}, "after": {...}}]}
+
+There is a diff only where the rules in force were compared with.
 
 Exit codes: 0 all objects were judged, whatever the verdicts; 1 a policy is invalid, an expression failed on an object,
 or a kind could not be listed; 2 wrong usage, or a file or cluster that cannot be read.`
@@ -27,6 +38,10 @@ or a kind could not be listed; 2 wrong usage, or a file or cluster that cannot b
 const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
   kubectl sunset preview -f policy.yaml
   kubectl sunset preview -f policy.yaml --at +7d
+
+  # How many Jobs would newly go in each namespace, against the rules in force?
+  kubectl sunset preview -f policy.yaml -o json |
+    jq -r '.diff[] | select(.change == "NewlyGoes" and .kind == "Job") | .namespace' | sort | uniq -c
 
   # What do the cluster's own policies do in one namespace?
   kubectl sunset preview -n team-a

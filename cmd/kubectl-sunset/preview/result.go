@@ -16,6 +16,9 @@ type Result struct {
 	Rows     []Row     // by namespace, kind and name
 	Failures []Failure // in the same order, those about no object first
 	Tallies  []Tally   // by policy and rule name; every rule has one
+
+	Compared bool     // with the rules in force
+	Changes  []Change // against them, in the order of the rows
 }
 
 // Row is the verdict on one subject. Subjects that no rule selects have none.
@@ -24,6 +27,12 @@ type Row struct {
 	Namespace, Name  string
 	Verdict          policy.Verdict
 	Message          string // more about the reason, where there is more to say
+
+	unchanged bool // against the rules in force: their row is gone already
+}
+
+func (r Row) compare(o Row) int {
+	return cmp.Or(cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Name, o.Name), cmp.Compare(r.APIVersion, o.APIVersion))
 }
 
 // Failure is what a rule could not judge.
@@ -175,9 +184,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 }
 
 func (r *Result) sort() {
-	slices.SortFunc(r.Rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion))
-	})
+	slices.SortFunc(r.Rows, Row.compare)
 	slices.SortFunc(r.Failures, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), a.Rule.Compare(b.Rule), cmp.Compare(a.Message, b.Message))
 	})

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // Batch is a few objects that may not be decoded yet.
@@ -30,12 +31,34 @@ const waiting = 64
 // Run decodes and judges all that the feed gives, on all processors. An error is that of the feed, or of a batch that
 // cannot be decoded.
 func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
+	var sheets []*sheet
+	err := j.spread(ctx, feed, func(e *engine.Evaluator) worker {
+		b := j.bench(e)
+		sheets = append(sheets, b.sheet)
+		return b
+	})
+	if err != nil {
+		return nil, err
+	}
+	return j.result(sheets), nil
+}
+
+// worker judges objects, one at a time.
+type worker interface {
+	judge(object map[string]any)
+}
+
+// spread gives each object to one of as many workers as there are processors. They are hired one after the other.
+func (j *Judge) spread(ctx context.Context, feed Feed, hire func(*engine.Evaluator) worker) error {
 	batches := make(chan Batch, waiting)
-	sheets := make([]*sheet, runtime.GOMAXPROCS(0))
 	group, ctx := errgroup.WithContext(ctx)
-	for i := range sheets {
-		sheets[i] = newSheet(j.At)
-		group.Go(func() error { return j.work(ctx, batches, sheets[i]) })
+	for range runtime.GOMAXPROCS(0) {
+		evaluator := j.Compiler.NewEvaluator(ctx)
+		w := hire(evaluator)
+		group.Go(func() error {
+			defer evaluator.Close()
+			return work(batches, w)
+		})
 	}
 	group.Go(func() error {
 		defer close(batches)
@@ -48,23 +71,22 @@ func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
 			}
 		})
 	})
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return j.result(sheets), nil
+	return group.Wait()
 }
 
-func (j *Judge) work(ctx context.Context, batches <-chan Batch, s *sheet) error {
-	b := &bench{Judge: j, evaluator: j.Compiler.NewEvaluator(ctx), sheet: s}
-	defer b.evaluator.Close()
+func work(batches <-chan Batch, w worker) error {
 	for batch := range batches {
 		objects, err := batch.Objects()
 		if err != nil {
 			return err
 		}
 		for _, object := range objects {
-			b.judge(object)
+			w.judge(object)
 		}
 	}
 	return nil
+}
+
+func (j *Judge) bench(e *engine.Evaluator) *bench {
+	return &bench{Judge: j, evaluator: e, sheet: newSheet(j.At)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// JSON writes a result as one JSON object, one verdict a line.
+// JSON writes a result as one JSON object, one verdict a line. There is a diff only where something was compared.
 func JSON(w io.Writer, r *preview.Result) error {
 	e := &encoder{w: w}
 	e.printf("{\"at\": %q, \"verdicts\": [", FormatTime(r.At))
@@ -23,7 +23,15 @@ func JSON(w io.Writer, r *preview.Result) error {
 	for i, f := range r.Failures {
 		e.element(i, NewFailure(f))
 	}
-	e.printf("%s]}\n", e.end(len(r.Failures)))
+	e.printf("%s]", e.end(len(r.Failures)))
+	if r.Compared {
+		e.printf(", \"diff\": [")
+		for i, c := range r.Changes {
+			e.element(i, NewChange(c))
+		}
+		e.printf("%s]", e.end(len(r.Changes)))
+	}
+	e.printf("}\n")
 	return e.err
 }
 
@@ -79,6 +87,13 @@ func YAML(w io.Writer, r *preview.Result) error {
 	e.list("errors", len(r.Failures))
 	for _, f := range r.Failures {
 		e.item(NewFailure(f))
+	}
+	if !r.Compared {
+		return e.err
+	}
+	e.list("diff", len(r.Changes))
+	for _, c := range r.Changes {
+		e.item(NewChange(c))
 	}
 	return e.err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// Table writes a result for people: every subject, what each rule does, and what failed.
+// Table writes a result for people: every subject, what each rule does, what changes, and what failed.
 func Table(w io.Writer, r *preview.Result) error {
 	if len(r.Rows) == 0 {
 		fmt.Fprintln(w, "No rule selects any object.")
@@ -22,6 +22,7 @@ func Table(w io.Writer, r *preview.Result) error {
 	if err := summary(w, r.Tallies); err != nil {
 		return err
 	}
+	diff(w, r)
 	return failures(w, r.Failures)
 }
 

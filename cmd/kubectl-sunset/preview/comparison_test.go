@@ -1,0 +1,219 @@
+package preview_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// rulesAbout is a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
+func rulesAbout(name, mode string, targets ...string) string {
+	text := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
+	for i, target := range targets {
+		words := append(strings.Fields(target), "true")
+		text += fmt.Sprintf("  - {name: r%d, target: {apiVersion: %s, kind: %s}, eligible: %q, startTime: object.metadata.creationTimestamp, ttl: %s}\n",
+			i, words[0], words[1], words[3], words[2])
+	}
+	return text
+}
+
+func created(apiVersion, kind, namespace, name, time string) string {
+	return fmt.Sprintf("---\n{apiVersion: %s, kind: %s, metadata: {namespace: %q, name: %s, creationTimestamp: %q}}\n", apiVersion, kind, namespace, name, time)
+}
+
+// comparing is a comparison from the first text of policies to the second, and the objects of the third. Nothing is asked
+// about the policy others: it is the cluster's.
+func comparing(t *testing.T, inForce, asked, objects string) (*preview.Comparison, *manifest.Files) {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := inventory.NewLoader(compiler, policy.DefaultProtection())
+	kinds := map[string]sets.Set[schema.GroupKind]{}
+	policies := map[string][]*policy.Policy{}
+	for _, text := range []string{inForce, asked} {
+		files := opened(t, text+"---\n# nothing\n")
+		in, err := inventory.Read(files, loader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies[text], kinds[text] = in.Rules(), sets.New[schema.GroupKind]()
+		for _, p := range in.Policies {
+			for _, rule := range p.Rules {
+				if p.Name != "others" {
+					kinds[text].Insert(policy.StoredAs(rule.Kind))
+				}
+			}
+		}
+	}
+	input := preview.Input{
+		Compiler: compiler, Policies: policies[asked], Programs: loader.Programs, Protection: loader.Protection,
+		At: at, Kinds: kinds[asked],
+	}
+	return preview.NewComparison(input, policies[inForce], kinds[inForce]), opened(t, objects)
+}
+
+func opened(t *testing.T, text string) *manifest.Files {
+	t.Helper()
+	files, err := manifest.Open([]string{manifest.Stdin}, false, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	return files
+}
+
+func compared(t *testing.T, inForce, asked, objects string) *preview.Result {
+	t.Helper()
+	c, files := comparing(t, inForce, asked, objects)
+	result, err := c.Run(t.Context(), preview.FromFiles(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// changes says each change in one line.
+func changes(r *preview.Result) []string {
+	lines := []string{}
+	for _, c := range r.Changes {
+		lines = append(lines, fmt.Sprintf("%s %s/%s %s %s to %s", c.Kind, c.Namespace, c.Name, c.What, c.Before.Reason, c.After.Reason))
+	}
+	return lines
+}
+
+func TestChanges(t *testing.T) {
+	const yesterday = "2026-02-28T12:00:00Z"
+	onePod := created("v1", "Pod", "team", "a", yesterday)
+	enforced := func(ttl string) string { return rulesAbout("p", "Enforce", "v1 Pod "+ttl) }
+	for name, test := range map[string]struct {
+		inForce, asked string
+		want           []string
+	}{
+		"no rule before, due now":             {"", enforced("1h"), []string{"Pod team/a NewlyGoes NotSelected to Expired"}},
+		"no rule before, due later":           {"", enforced("9d"), []string{"Pod team/a NewlyGoes NotSelected to Waiting"}},
+		"no rule before, and kept":            {"", rulesAbout("p", "Enforce", "v1 Pod 1h false"), nil},
+		"kept before":                         {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyGoes NotEligible to Expired"}},
+		"a dry run does not go":               {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyGoes DryRun to Expired"}},
+		"a dry run is to come":                {enforced("9d"), rulesAbout("p", "DryRun", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Waiting to DryRun"}},
+		"suspended":                           {enforced("1h"), rulesAbout("p", "Suspended", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
+		"the rule is gone":                    {enforced("9d"), rulesAbout("p", "Enforce", "v1 Secret 1h"), []string{"Pod team/a NewlyKept Waiting to NotSelected"}},
+		"a shorter time":                      {enforced("9d"), enforced("8d"), []string{"Pod team/a Sooner Waiting to Waiting"}},
+		"a shorter time that has come":        {enforced("9d"), enforced("1d"), []string{"Pod team/a Sooner Waiting to Expired"}},
+		"a longer time":                       {enforced("8d"), enforced("9d"), []string{"Pod team/a Later Waiting to Waiting"}},
+		"a longer time that has not come":     {enforced("1d"), enforced("9d"), []string{"Pod team/a Later Expired to Waiting"}},
+		"due either way":                      {enforced("1h"), enforced("2h"), nil},
+		"the same":                            {enforced("9d"), enforced("9d"), nil},
+		"the same for another rule":           {enforced("9d"), rulesAbout("q", "Enforce", "v1 Pod 9d"), nil},
+		"kept for another reason":             {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "DryRun", "v1 Pod 1h"), nil},
+		"a rule that keeps is no rule at all": {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "Enforce", "v1 Secret 1h"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := compared(t, test.inForce, test.asked, onePod)
+			if diff := cmp.Diff(append([]string{}, test.want...), changes(got)); diff != "" || !got.Compared {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
+	const time = "2026-02-28T12:00:00Z"
+	objects := created("v1", "Secret", "b", "s", time) + created("v1", "Pod", "b", "w", time) + created("v1", "Pod", "b", "x", time) +
+		created("v1", "Pod", "a", "z", time) + created("v1", "Node", "", "n", time)
+	got := compared(t, rulesAbout("p", "Enforce", "v1 Secret 9d", "v1 ConfigMap 1d"), rulesAbout("p", "Enforce", "v1 Pod 1d"), objects)
+	want := []string{
+		"Pod a/z NewlyGoes NotSelected to Expired",
+		"Pod b/w NewlyGoes NotSelected to Expired",
+		"Pod b/x NewlyGoes NotSelected to Expired",
+		"Secret b/s NewlyKept Waiting to NotSelected",
+	}
+	if diff := cmp.Diff(want, changes(got)); diff != "" {
+		t.Error(diff)
+	}
+	wantRows := []string{"v1 Pod a/z Delete Expired p/r0", "v1 Pod b/w Delete Expired p/r0", "v1 Pod b/x Delete Expired p/r0"}
+	if diff := cmp.Diff(wantRows, rows(got)); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Tallies) != 1 {
+		t.Errorf("tallies %v, want that of the rule asked about", got.Tallies)
+	}
+}
+
+func TestKindsReadAtAnotherVersionAreNotCompared(t *testing.T) {
+	const time = "2026-02-28T12:00:00Z"
+	inForce, asked := rulesAbout("p", "Enforce", "g/v1 Thing 9d", "v1 Pod 9d"), rulesAbout("p", "Enforce", "g/v2 Thing 1d", "v1 Pod 1d")
+	objects := created("g/v2", "Thing", "a", "t", time) + created("v1", "Pod", "a", "p", time)
+	c, _ := comparing(t, inForce, asked, objects)
+	want := []string{"Thing.g is not compared: the rules in force read it at g/v1, those of the files at g/v2"}
+	if diff := cmp.Diff(want, c.Uncompared()); diff != "" {
+		t.Error(diff)
+	}
+	got := compared(t, inForce, asked, objects)
+	if diff := cmp.Diff([]string{"Pod a/p Sooner Waiting to Expired"}, changes(got)); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Rows) != 2 || len(got.Failures) > 0 {
+		t.Errorf("rows %v, failures %v", rows(got), got.Failures)
+	}
+}
+
+func TestComparisonReadsWhatEitherSideIsAbout(t *testing.T) {
+	c, _ := comparing(t, rulesAbout("p", "Enforce", "v1 Pod 9d", "v1 Secret 1d"), rulesAbout("p", "Enforce", "v1 Pod 1d"), "# nothing")
+	got := sets.New(c.Targets()...)
+	want := sets.New(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	if !got.Equal(want) || len(c.Targets()) != 2 {
+		t.Errorf("targets %v", c.Targets())
+	}
+	invalid := strings.Replace(rulesAbout("p", "Enforce", "g/v2 Thing 1d"), "startTime", "wrong", 1)
+	c, _ = comparing(t, rulesAbout("p", "Enforce", "g/v1 Thing 9d"), invalid, "# nothing")
+	if diff := cmp.Diff([]schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "Thing"}}, c.Targets()); diff != "" {
+		t.Errorf("an invalid rule decides about the version: %s", diff)
+	}
+}
+
+// To compare, nothing is held but what differs.
+func TestWhatDoesNotChangeIsNotHeld(t *testing.T) {
+	others := rulesAbout("others", "Enforce", "v1 Secret 9d")
+	for name, test := range map[string]struct {
+		inForce, asked string
+		want           int
+	}{
+		"the same":                 {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 0},
+		"all differ":               {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 8d"), 100},
+		"one kind differs":         {rulesAbout("p", "Enforce", "v1 Pod 9d") + others, rulesAbout("p", "Enforce", "v1 Pod 8d") + others, 100},
+		"a rule fails on all":      {rulesAbout("p", "Enforce", "v1 Pod 9d object.x"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 100},
+		"the same, of other kinds": {rulesAbout("p", "Enforce", "v1 Pod 9d", "v1 Secret 8d") + others, rulesAbout("p", "Enforce", "v1 Pod 9d") + others, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := comparing(t, test.inForce, test.asked, "# nothing")
+			if got := c.Held(t.Context(), podsAndSecrets(100)...); got != test.want {
+				t.Errorf("%d rows and failures are held, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// podsAndSecrets are n of each, an hour old.
+func podsAndSecrets(n int) []map[string]any {
+	var objects []map[string]any
+	for i := range n {
+		for _, kind := range []string{"Pod", "Secret"} {
+			meta := map[string]any{"namespace": "a", "name": fmt.Sprint(i), "creationTimestamp": at.Add(-time.Hour).Format(time.RFC3339)}
+			objects = append(objects, map[string]any{"apiVersion": "v1", "kind": kind, "metadata": meta})
+		}
+	}
+	return objects
+}

@@ -1,0 +1,18 @@
+package preview
+
+import "context"
+
+// Held judges objects on one goroutine, and gives how many rows and failures it holds to compare, beside those to show.
+func (c *Comparison) Held(ctx context.Context, objects ...map[string]any) int {
+	evaluator := c.shown.after.Compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	h := c.hearing(evaluator)
+	for _, object := range objects {
+		h.judge(object)
+	}
+	held := 0
+	for _, s := range []*sheet{h.shown.before.sheet, h.beyond.before.sheet, h.beyond.after.sheet} {
+		held += len(s.rows) + len(s.failures)
+	}
+	return held
+}

@@ -214,15 +214,15 @@ func (b *Book) keepsMore(r *Rule) bool {
 
 // Ranking is how a rule about a kind ranks, with its settings in each namespace.
 func (b *Book) Ranking(kind schema.GroupKind, id RuleID) Ranking {
-	ranking := Ranking{Room: func(namespace string) Room { return b.Page(kind, namespace).room(id) }}
+	ranking := Ranking{Room: func(namespace string) Room { return b.Page(kind, namespace).Room(id) }}
 	if r := b.Rule(id); r != nil && r.Capacity.Fair {
 		ranking.Fair = AtMost(r.Capacity.Max)
 	}
 	return ranking
 }
 
-// room is what a rule leaves to the namespace of the page.
-func (p *Page) room(id RuleID) Room {
+// Room is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
+func (p *Page) Room(id RuleID) Room {
 	for _, r := range p.Rules {
 		if r.ID == id {
 			return Room{Keep: r.Keep, Limit: Limit{Max: r.Capacity.Max, Bounded: r.Capacity.Bounded}}

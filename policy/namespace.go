@@ -2,8 +2,11 @@ package policy
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -32,7 +35,26 @@ func (n Namespace) Equal(o Namespace) bool {
 
 // quota is how many objects of a kind may be in the namespace; ok is false when nothing says so.
 func (n Namespace) quota(kind schema.GroupVersionKind) (objects int64, ok bool) {
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	objects, ok = n.Quotas[resource.GroupResource().String()]
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	objects, ok = n.Quotas[plural.GroupResource().String()]
 	return objects, ok
+}
+
+// countedByName are the resources whose objects a quota can count under their own name, without "count/".
+var countedByName = []string{
+	"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+}
+
+// AddQuota adds the object counts of a ResourceQuota's spec.hard, count/RESOURCE.GROUP, to what is known of a namespace:
+// the least of each counts. One with scopes is not to be added: it says nothing about all objects.
+func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) {
+	for name, quantity := range hard {
+		of, counted := strings.CutPrefix(string(name), "count/")
+		if !counted && !slices.Contains(countedByName, of) {
+			continue
+		}
+		if least, ok := known[of]; !ok || quantity.Value() < least {
+			known[of] = quantity.Value()
+		}
+	}
 }

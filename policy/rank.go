@@ -20,6 +20,26 @@ type Member struct {
 	Unknown bool
 }
 
+// MemberOf is a subject as the ranking of a rule sees it; ok is false when it takes no part. known is false while the
+// facts have not been gathered.
+func MemberOf(s *Subject, f *Facts, known bool) (m Member, ok bool) {
+	m = Member{Namespace: s.Namespace, UID: s.UID}
+	switch {
+	case s.Flags.Has(IsTerminating):
+		return m, false
+	case !known, f.Selected && f.Err != nil:
+		m.Unknown = true
+		return m, true
+	case !f.Selected, !f.Eligible, f.Start.IsZero():
+		return m, false
+	}
+	m.Group, m.Start = f.Group, f.Start
+	if m.Start.Before(s.Created) {
+		m.Start = s.Created
+	}
+	return m, true
+}
+
 // compare orders members, the newest first. Of two that started together the one with the lesser UID comes first.
 func (m *Member) compare(o *Member) int {
 	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))

@@ -89,33 +89,17 @@ func (x *Index) rankElsewhere(row *Row, changed func([]types.UID)) {
 	x.rank(row, changed)
 }
 
-// member is the row as the ranking of a rule of its page sees it; ok is false when it has no place there.
+// member is the row as the ranking of a rule of its page sees it; ok is false when it takes no part.
 func (r *Row) member(rule int) (m policy.Member, ok bool) {
-	if r.gone || r.leaving || r.flags.Has(policy.IsTerminating) {
+	if r.gone || r.leaving {
 		return m, false
 	}
-	m = policy.Member{Namespace: r.space.namespace, UID: r.uid()}
-	c := r.space.page.columns[rule]
-	if c < 0 {
-		m.Unknown = true
-		return m, true
+	subject, facts := r.Subject(), policy.Facts{}
+	column := r.space.page.columns[rule]
+	if column >= 0 {
+		facts = r.facts[column].unpack()
 	}
-	f := &r.facts[c]
-	switch {
-	case f.note != nil && f.note.err != nil:
-		m.Unknown = true
-		return m, true
-	case !f.selected, !f.eligible, !f.hasStart():
-		return m, false
-	}
-	if f.note != nil {
-		m.Group = f.note.group
-	}
-	m.Start = unpack(f.start, f.startNanos)
-	if created := unpack(r.created, r.createdNanos); m.Start.Before(created) {
-		m.Start = created
-	}
-	return m, true
+	return policy.MemberOf(&subject, &facts, column >= 0)
 }
 
 // rejudge judges rows again whose standing has changed, but for one that its caller judges.

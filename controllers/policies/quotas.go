@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +86,7 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	}
 	found := map[string]map[string]int64{}
 	for i := range list.Items {
-		note(found, &list.Items[i])
+		add(found, &list.Items[i])
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,30 +104,12 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// note takes the object counts of one ResourceQuota: count/RESOURCE.GROUP, and the few that have a name of their own. A
-// quota with a scope says nothing about all objects.
-func note(found map[string]map[string]int64, q *corev1.ResourceQuota) {
+func add(found map[string]map[string]int64, q *corev1.ResourceQuota) {
 	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
 		return
 	}
-	for name, hard := range q.Spec.Hard {
-		resource, counted := strings.CutPrefix(string(name), "count/")
-		if !counted && !slices.Contains(counts, name) {
-			continue
-		}
-		in := found[q.Namespace]
-		if in == nil {
-			in = map[string]int64{}
-			found[q.Namespace] = in
-		}
-		if least, known := in[resource]; !known || hard.Value() < least {
-			in[resource] = hard.Value()
-		}
+	if found[q.Namespace] == nil {
+		found[q.Namespace] = map[string]int64{}
 	}
-}
-
-// counts are the resources whose objects a quota can count under their own name.
-var counts = []corev1.ResourceName{
-	corev1.ResourcePods, corev1.ResourceServices, corev1.ResourceReplicationControllers, corev1.ResourceQuotas,
-	corev1.ResourceSecrets, corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims,
+	policy.AddQuota(found[q.Namespace], q.Spec.Hard)
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -53,10 +55,22 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	return &Cluster{objects: objects, metadata: metadataOnly, mapper: mapper}, nil
 }
 
-var policies = v1alpha1.GroupVersion.WithResource("clusterretentionpolicies")
+var (
+	clusterPolicies    = v1alpha1.GroupVersion.WithResource("clusterretentionpolicies")
+	namespacedPolicies = v1alpha1.GroupVersion.WithResource("retentionpolicies")
+)
 
-// Policies are the cluster's policies as written. A cluster without Sunset has none.
+// Policies are the cluster's policies as written, of all namespaces. A cluster without Sunset has none.
 func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
+	cluster, err := c.policies(ctx, clusterPolicies)
+	if err != nil {
+		return nil, err
+	}
+	namespaced, err := c.policies(ctx, namespacedPolicies)
+	return append(cluster, namespaced...), err
+}
+
+func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource) ([]map[string]any, error) {
 	var found []map[string]any
 	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		list, err := c.objects.Resource(policies).List(ctx, options)
@@ -77,7 +91,44 @@ func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
 	return found, nil
 }
 
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+var (
+	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+)
+
+// AddQuotas adds what ResourceQuotas allow to namespaces, of one or of all.
+func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespace, only string) error {
+	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
+		list, err := c.objects.Resource(resourceQuotas).Namespace(only).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for _, item := range list.Items {
+			quota := &corev1.ResourceQuota{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, quota); err != nil {
+				return "", err
+			}
+			addQuota(known, quota)
+		}
+		return list.GetContinue(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("list ResourceQuotas, which percentOfQuota is about: %w", err)
+	}
+	return nil
+}
+
+func addQuota(known map[string]policy.Namespace, quota *corev1.ResourceQuota) {
+	n, ok := known[quota.Namespace]
+	if !ok || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
+		return
+	}
+	if n.Quotas == nil {
+		n.Quotas = map[string]int64{}
+	}
+	policy.AddQuota(n.Quotas, quota.Spec.Hard)
+	known[quota.Namespace] = n
+}
 
 // Namespaces are all namespaces, or one alone.
 func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]policy.Namespace, error) {

@@ -66,7 +66,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	if len(fromFiles) > 0 {
 		input.Kinds = kindsOf(fromFiles) // those are what is asked about; without files it is everything
 	}
-	if input.Namespaces, err = c.Namespaces(ctx, input.Namespace); err != nil {
+	if input.Namespaces, err = namespacesFor(ctx, c, input); err != nil {
 		return nil, err
 	}
 	live := &live{cluster: c, input: input, judge: p.judgeOf(input, force), selector: p.selector}
@@ -76,6 +76,24 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	}
 	result.Fail(live.failures...)
 	return result, nil
+}
+
+// namespacesFor are the namespaces that matter: all of them where one takes from another.
+func namespacesFor(ctx context.Context, c *cluster.Cluster, input preview.Input) (map[string]policy.Namespace, error) {
+	only, byQuota := input.Namespace, false
+	for _, p := range input.Policies {
+		for _, rule := range p.Rules {
+			byQuota = byQuota || rule.Capacity.ByQuota
+			if rule.Capacity.Fair {
+				only = ""
+			}
+		}
+	}
+	known, err := c.Namespaces(ctx, only)
+	if err == nil && byQuota {
+		err = c.AddQuotas(ctx, known, only)
+	}
+	return known, err
 }
 
 // kindsOf are the kinds that policies are about.
@@ -93,6 +111,7 @@ func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 type judge interface {
 	Targets() []schema.GroupVersionKind
 	RulesOf(kind schema.GroupKind) []*policy.Rule
+	Ranks(kind schema.GroupKind) (ranks, everywhere bool)
 	Run(ctx context.Context, feed preview.Feed) (*preview.Result, error)
 }
 
@@ -110,6 +129,13 @@ func (l *live) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		for _, kind := range l.judge.Targets() {
 			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
+			ranks, everywhere := l.judge.Ranks(policy.StoredAs(kind))
+			if ranks {
+				query.Selector = "" // those that are not asked about take their places too
+			}
+			if everywhere {
+				query.Namespace = ""
+			}
 			err := l.cluster.Each(ctx, query, func(page cluster.Page) error { return yield(page) })
 			var unlisted *cluster.ListError
 			if errors.As(err, &unlisted) {

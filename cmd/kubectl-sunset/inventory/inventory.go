@@ -3,7 +3,9 @@ package inventory
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/policy"
@@ -26,7 +28,7 @@ func Read(files *manifest.Files, loader *Loader) (*Inventory, error) {
 // there are. A list that could not be split counts as one of the others.
 func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
 	return read(files, loader, func(item manifest.Item) bool {
-		return item.Mentions(v1alpha1.GroupVersion.Group+"/v", "Namespace")
+		return item.Mentions(v1alpha1.GroupVersion.Group+"/v", "Namespace", "ResourceQuota")
 	})
 }
 
@@ -74,14 +76,39 @@ func (in *Inventory) Apart(anyFile bool) {
 
 // note keeps what matters of a namespace.
 func (in *Inventory) note(object map[string]any) {
-	if object["apiVersion"] != "v1" || object["kind"] != "Namespace" {
+	if object["apiVersion"] != "v1" {
 		return
 	}
-	name := nameOf(object)
-	meta, _ := object["metadata"].(map[string]any)
-	set := NameLabel(name)
-	maps.Copy(set, textsOf(meta["labels"]))
-	in.Namespaces[name] = policy.NamespaceOf(set, textsOf(meta["annotations"]))
+	switch object["kind"] {
+	case "Namespace":
+		name := nameOf(object)
+		meta, _ := object["metadata"].(map[string]any)
+		set := NameLabel(name)
+		maps.Copy(set, textsOf(meta["labels"]))
+		described := policy.NamespaceOf(set, textsOf(meta["annotations"]))
+		described.Quotas = in.Namespaces[name].Quotas
+		in.Namespaces[name] = described
+	case "ResourceQuota":
+		in.noteQuota(object)
+	}
+}
+
+// noteQuota keeps what a ResourceQuota allows in its namespace. One that cannot be read allows anything.
+func (in *Inventory) noteQuota(object map[string]any) {
+	quota := &corev1.ResourceQuota{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, quota)
+	if err != nil || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
+		return
+	}
+	described, known := in.Namespaces[quota.Namespace]
+	if !known {
+		described.Labels = NameLabel(quota.Namespace)
+	}
+	if described.Quotas == nil {
+		described.Quotas = map[string]int64{}
+	}
+	policy.AddQuota(described.Quotas, quota.Spec.Hard)
+	in.Namespaces[quota.Namespace] = described
 }
 
 // textsOf is what is text of a map as written.
@@ -119,6 +146,9 @@ func (in *Inventory) Enforce() {
 		p.Mode = v1alpha1.Enforce
 		for _, rule := range p.Rules {
 			rule.Mode = v1alpha1.Enforce
+		}
+		for _, override := range p.Overrides {
+			override.InForce = true
 		}
 	}
 }

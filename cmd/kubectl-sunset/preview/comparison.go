@@ -76,6 +76,13 @@ func (c *Comparison) RulesOf(kind schema.GroupKind) []*policy.Rule {
 	return slices.Concat(c.shown.after.RulesOf(kind), c.shown.before.RulesOf(kind))
 }
 
+// Ranks reports whether the verdict on an object of a kind depends on others by the rules of either side.
+func (c *Comparison) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
+	was, wasEverywhere := c.shown.before.Ranks(kind)
+	is, isEverywhere := c.shown.after.Ranks(kind)
+	return was || is, wasEverywhere || isEverywhere
+}
+
 // Uncompared says, of each kind that cannot be compared, why: an object is read at one version only. Its objects are
 // judged by the rules asked about, and have no changes.
 func (c *Comparison) Uncompared() []string {

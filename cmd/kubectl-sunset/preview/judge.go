@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,12 +75,14 @@ func (b *bench) judge(object map[string]any) {
 	kind := kindOf(object)
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
-	if b.Namespace != "" && namespace != b.Namespace || !b.about(policy.StoredAs(kind)) {
+	if !b.about(policy.StoredAs(kind)) {
 		return
 	}
+	asked := (b.Namespace == "" || namespace == b.Namespace) && b.selected(meta)
+	ranks, _ := b.Ranks(policy.StoredAs(kind))
 	page := b.places.page(policy.StoredAs(kind), namespace)
 	rules := page.Rules
-	if len(rules) == 0 || engine.IsMirror(object) || !b.selected(meta) {
+	if len(rules) == 0 || engine.IsMirror(object) || !asked && !ranks {
 		return
 	}
 	subject, err := engine.SubjectOf(object)
@@ -99,6 +102,10 @@ func (b *bench) judge(object map[string]any) {
 	for _, rule := range rules {
 		b.ask(rule, object)
 	}
+	if ranks {
+		b.sheet.candidates = append(b.sheet.candidates, candidate{kind, subject, slices.Clone(b.rulings), !asked})
+		return
+	}
 	b.sheet.add(kind, subject, b.rulings)
 }
 
@@ -108,7 +115,11 @@ func (b *bench) ask(rule *policy.Rule, object map[string]any) {
 	if program == nil {
 		return // not even its kind could be understood
 	}
-	b.rulings = append(b.rulings, policy.Ruling{Rule: rule, Facts: b.evaluator.Facts(program, object), Known: true})
+	facts := b.evaluator.Facts(program, object)
+	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
+		facts.Start = b.At // it would be marked now
+	}
+	b.rulings = append(b.rulings, policy.Ruling{Rule: rule, Facts: facts, Known: true})
 }
 
 func (b *bench) selected(meta map[string]any) bool {

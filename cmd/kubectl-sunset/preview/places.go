@@ -41,3 +41,10 @@ func (p *places) page(kind schema.GroupKind, namespace string) *policy.Page {
 	}
 	return book.Page(kind, namespace)
 }
+
+// ranking is how a rule ranks, in namespaces that nobody has described too.
+func (p *places) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
+	ranking := p.book.Ranking(kind, id)
+	ranking.Room = func(namespace string) policy.Room { return p.page(kind, namespace).Room(id) }
+	return ranking
+}

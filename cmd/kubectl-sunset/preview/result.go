@@ -86,8 +86,10 @@ type sheet struct {
 	rows     []Row
 	failures []Failure
 	tallies  map[policy.RuleID]*Tally
-	texts    map[string]string
-	versions map[schema.GroupVersion]string
+	// candidates have no row yet.
+	candidates []candidate
+	texts      map[string]string
+	versions   map[schema.GroupVersion]string
 }
 
 func newSheet(at time.Time) *sheet {
@@ -169,7 +171,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 		}
 	}
 	result := &Result{At: j.At}
-	for _, s := range sheets {
+	for _, s := range append(sheets, j.ranked(sheets)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)
 		for id, t := range s.tallies {

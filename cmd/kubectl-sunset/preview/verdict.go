@@ -28,7 +28,7 @@ func verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Ver
 }
 
 func saysNothing(r policy.Reason) bool {
-	return r == policy.NotSelected || r == policy.NotEligible || r == policy.NoStartTime
+	return r == policy.NotSelected || r == policy.NotEligible || r == policy.NoStartTime || r == policy.WithinCapacity
 }
 
 // forecasts gives, of all that the dry runs say, the soonest due and the first reason to keep.

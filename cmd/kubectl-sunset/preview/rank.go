@@ -1,0 +1,73 @@
+package preview
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// candidate is a subject whose verdict depends on others: it has to wait until all are known.
+type candidate struct {
+	kind    schema.GroupVersionKind
+	subject policy.Subject
+	rulings []policy.Ruling
+	hidden  bool // it only counts among the others
+}
+
+// Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.
+func (j *Judge) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
+	ids := j.places.book.Ranked(kind)
+	return len(ids) > 0, slices.ContainsFunc(ids, func(id policy.RuleID) bool { return j.places.ranking(kind, id).Fair.Bounded })
+}
+
+// ranked judges the candidates of all sheets.
+func (j *Judge) ranked(sheets []*sheet) *sheet {
+	var all []candidate
+	for _, s := range sheets {
+		all = append(all, s.candidates...)
+	}
+	j.rank(all)
+	verdicts := newSheet(j.At)
+	for _, c := range all {
+		if !c.hidden {
+			verdicts.add(c.kind, c.subject, c.rulings)
+		}
+	}
+	return verdicts
+}
+
+// rank gives every candidate its standing by each rule.
+func (j *Judge) rank(candidates []candidate) {
+	kinds := map[schema.GroupKind][]*candidate{}
+	for i := range candidates {
+		kind := policy.StoredAs(candidates[i].kind)
+		kinds[kind] = append(kinds[kind], &candidates[i])
+	}
+	for kind, of := range kinds {
+		for _, id := range j.places.book.Ranked(kind) {
+			rankBy(j.places.ranking(kind, id), id, of)
+		}
+	}
+}
+
+// rankBy gives the candidates their standing by one rule.
+func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
+	var members []policy.Member
+	var of []*policy.Ruling
+	for _, c := range candidates {
+		for i := range c.rulings {
+			r := &c.rulings[i]
+			if r.Rule.ID != id {
+				continue
+			}
+			if m, ok := policy.MemberOf(&c.subject, &r.Facts, r.Known); ok {
+				members, of = append(members, m), append(of, r)
+			}
+		}
+	}
+	for i, standing := range ranking.Rank(members) {
+		of[i].Standing = standing
+	}
+}

@@ -36,8 +36,8 @@ func (c change) approves() bool {
 	return approved != "" && (c.before == nil || approved != c.before.approved())
 }
 
-// empowers reports whether the request lets the policy's rules do more than before, all of them: then their author has
-// to have the rights he gives them.
+// empowers reports whether the request lets the policy's rules do more than before, all of them: then the author needs
+// the rights for all of them.
 func (c change) empowers() bool {
 	return c.before == nil || c.approves() ||
 		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||

@@ -14,7 +14,7 @@ import (
 )
 
 // rights gives what the author of a RetentionPolicy lacks to give its rules their rights: to act as the service account,
-// and for every kind of a rule that is new or changed to list and delete it himself.
+// and to list and delete every kind that a new or changed rule targets.
 func (r *Reviewer) rights(ctx context.Context, v *review) ([]policy.Problem, error) {
 	var missing []policy.Problem
 	if v.actsAs() {
@@ -61,7 +61,7 @@ func notAllowed(v *review, resource schema.GroupResource, verbs []string) *polic
 	}
 	return &policy.Problem{
 		Message: fmt.Sprintf("%s may not %s %s in namespace %s", v.author.UserInfo.Username, strings.Join(verbs, " and "), resource, v.namespace),
-		Hint:    "nobody can have deleted here what he may not delete himself",
+		Hint:    "nobody has Sunset delete what they may not delete themselves",
 	}
 }
 

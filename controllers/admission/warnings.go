@@ -29,7 +29,7 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 		var all []string
 		all = append(all, r.protected(v)...)
 		all = append(all, r.overrides(ctx, v)...)
-		all = append(all, r.typeCheck(v)...)
+		all = append(all, r.typeCheck(ctx, v)...)
 		found <- append(all, r.idle(ctx, v)...)
 	}()
 	select {
@@ -48,11 +48,11 @@ func (r *Reviewer) protected(v *review) []string {
 }
 
 // typeCheck compares the rules with the schemas of their kinds.
-func (r *Reviewer) typeCheck(v *review) []string {
+func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 	var warnings []string
 	for _, rule := range v.Rules {
 		program := v.programs[rule.Key]
-		if v.targets[rule.Index] == nil || program == nil {
+		if v.targets[rule.Index] == nil || program == nil || ctx.Err() != nil {
 			continue
 		}
 		schema, err := policies.Schema(r.Documents, rule.Kind)

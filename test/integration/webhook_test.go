@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers"
@@ -33,11 +35,18 @@ type webhook struct {
 	stop func()
 }
 
-// webhook starts a controller and waits until the API server asks it. The rights are those of webhook.yaml alone.
+// webhook starts a controller and waits until the API server asks it.
 func (w *world) webhook() *webhook {
 	w.Helper()
+	h := w.startWebhook(freePort(w.T), w.TempDir())
+	h.answers(w)
+	return h
+}
+
+// startWebhook starts a controller with the rights of webhook.yaml. The Secret is mounted at dir.
+func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
+	w.Helper()
 	home := newWorld(w.T)
-	port, dir := freePort(w.T), w.TempDir()
 	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
 	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
 	config, err := plane.UserConfig(user)
@@ -45,17 +54,18 @@ func (w *world) webhook() *webhook {
 		w.Fatal(err)
 	}
 	home.grant(user, "core", core...)
-	home.grant(user, "configmaps", onConfigMaps("list", "watch"))
+	home.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	home.mount(dir)
-	h := &webhook{world: home, stop: w.sunset(func(c *controllers.Config) {
+	return &webhook{world: home, stop: w.sunset(func(c *controllers.Config) {
 		c.Rest, c.Namespace = config, home.namespace
 		c.Webhook = admission.Serving{
 			Address: fmt.Sprintf("127.0.0.1:%d", port), CertDir: dir,
 			Secret: "sunset-webhook", Service: "sunset-webhook", Configuration: home.namespace,
 		}
+		for _, a := range adjust {
+			a(&c.Webhook)
+		}
 	})}
-	h.answers(w)
-	return h
 }
 
 // answers waits until the API server gets answers.
@@ -309,5 +319,42 @@ func TestTheCertificateIsMadeAnew(t *testing.T) {
 		}
 		return nil
 	})
+	h.answers(w)
+}
+
+func TestWithoutACertificateTheControllerWorks(t *testing.T) {
+	w := newWorld(t)
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	h := w.startWebhook(freePort(t), t.TempDir(), func(s *admission.Serving) { s.Secret = "late" })
+	w.gone(w.configMap("cm", preview))
+	h.grant("system:serviceaccount:"+h.namespace+":sunset-controller", "late", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"}})
+	h.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "late"}})
+	cluster.Eventually(t, patience, func() error {
+		secret := &corev1.Secret{}
+		if err := h.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "late"}, secret); err != nil {
+			return err
+		}
+		return contains(string(secret.Data[corev1.TLSCertKey]), "BEGIN CERTIFICATE")
+	})
+}
+
+func TestACertificateOfSomebodyElse(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	h := w.startWebhook(freePort(t), dir, func(s *admission.Serving) { s.Secret = "" })
+	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("sunset-webhook.%s.svc", h.namespace), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tls.key": key, "tls.crt": certificate} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}}
+	bundle := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(certificate))
+	if err := w.Patch(t.Context(), configuration, client.RawPatch("application/json-patch+json", []byte(bundle))); err != nil {
+		t.Fatal(err)
+	}
 	h.answers(w)
 }

@@ -186,6 +186,20 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
+	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
+	for after, want := range map[string]bool{
+		strings.Replace(wrong, "Enforce", "Suspended", 1):                                      true,
+		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                      true,
+		strings.NewReplacer("Enforce", "Suspended", "finished(object)", "true").Replace(wrong): false,
+		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
+	} {
+		if response := (&world{}).review(t, wrong, after); response.Allowed != want {
+			t.Errorf("allowed %v; want %v: %s", response.Allowed, want, after)
+		}
+	}
+}
+
 // cluster is the same policy for the cluster.
 func cluster(rules string) string {
 	return strings.NewReplacer("kind: RetentionPolicy", "kind: ClusterRetentionPolicy", "  serviceAccountName: cleaner\n", "", "namespace: team, ", "").Replace(rules)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -274,5 +275,39 @@ func set(at any, path []string, value any) {
 		set(v[path[0]], path[1:], value)
 	default:
 		panic(fmt.Sprintf("no %v in %T", path, at))
+	}
+}
+
+// TestTheLargestPolicyIsNotTooMuch: what CEL may cost is bounded, and a policy that costs too much is refused.
+func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
+	w := newWorld(t)
+	w.serverless()
+	object := w.own("p", everyField)
+	spec := object.Object["spec"].(map[string]any)
+	long := `"` + strings.Repeat("a", 9000) + `" != ""`
+	for field, name := range map[string]string{"rules": "name", "variables": "name", "overrides": "rule"} {
+		one := spec[field].([]any)[0].(map[string]any)
+		var all []any
+		for i := range 64 {
+			next := runtime.DeepCopyJSON(one)
+			next[name] = fmt.Sprintf("n%d", i)
+			if field == "rules" {
+				next["eligible"], next["startTime"] = long, "timestamp("+long+")"
+			}
+			all = append(all, next)
+		}
+		spec[field] = all
+	}
+	author := w.tenant("author", writesPolicies, makesPods)
+	if err := author.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	set(object.Object, strings.Split("spec/rules/9/ttl", "/"), "9h")
+	set(object.Object, strings.Split("spec/rules/8/eligible", "/"), long+" && true")
+	if err := author.Update(t.Context(), object); err != nil {
+		t.Error(err)
+	}
+	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspended"}}`)); err != nil {
+		t.Error(err)
 	}
 }

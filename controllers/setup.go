@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/objects"
@@ -50,6 +51,8 @@ type Config struct {
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
 	PprofAddress   string // empty for none
+
+	Webhook admission.Serving // none unless flags say so
 }
 
 // Election is how replicas agree on one leader. The zero value means that there is no election: this process leads.
@@ -180,6 +183,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
+	}
+	if err := c.addWebhook(mgr, compiler); err != nil {
+		return err
 	}
 	return loop.Setup(mgr)
 }

@@ -69,6 +69,7 @@ var homes = map[string][]string{
 	"k8s.io/client-go":                    {"controllers", "cmd", "test"},
 	"k8s.io/cli-runtime":                  {"cmd"},
 	"github.com/spf13":                    {"cmd"},
+	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"github.com/google/btree":             {"controllers"},
 	"github.com/google/go-cmp":            {"test"},

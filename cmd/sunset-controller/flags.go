@@ -58,6 +58,12 @@ func (o *options) flags() *pflag.FlagSet {
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
 	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "where Go profiles are served; nowhere by default")
+	f.StringVar(&c.Webhook.Address, "webhook-bind-address", "", "where policies are reviewed before they are stored, such as :9443; nowhere by default")
+	f.StringVar(&c.Webhook.CertDir, "webhook-cert-dir", "/etc/sunset/webhook", "where tls.crt and tls.key of the webhook are mounted")
+	f.StringVar(&c.Webhook.Secret, "webhook-secret", "sunset-webhook",
+		"Secret in Sunset's namespace that is given a certificate, renewed in time; empty if somebody else keeps it")
+	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in Sunset's namespace that the certificate is for")
+	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration that is given the certificate's authority")
 	zapFlags := flag.NewFlagSet("", flag.ContinueOnError)
 	o.log.BindFlags(zapFlags)
 	f.AddGoFlagSet(zapFlags)

@@ -2,8 +2,6 @@ package policies
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -80,7 +78,7 @@ func (c *Checker) Start(ctx context.Context) error {
 
 func (c *Checker) checkNew(ctx context.Context) {
 	for gvk, keys := range c.unchecked() {
-		document, err := c.document(gvk.GroupVersion())
+		document, err := document(c.documents, gvk.GroupVersion())
 		if err != nil {
 			// A rule is as good unchecked: the schema may not be there, or not yet.
 			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
@@ -137,26 +135,4 @@ func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *sp
 		c.mu.Unlock()
 	}
 	return nil
-}
-
-// document reads the OpenAPI document of one group and version.
-func (c *Checker) document(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
-	paths, err := c.documents.Paths()
-	if err != nil {
-		return nil, err
-	}
-	path := "apis/" + gv.String()
-	if gv.Group == "" {
-		path = "api/" + gv.Version
-	}
-	served, ok := paths[path]
-	if !ok {
-		return nil, fmt.Errorf("no OpenAPI for %s", gv)
-	}
-	data, err := served.Schema("application/json")
-	if err != nil {
-		return nil, err
-	}
-	document := &spec3.OpenAPI{}
-	return document, json.Unmarshal(data, document)
 }

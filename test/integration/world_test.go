@@ -115,6 +115,16 @@ func (w *world) create(object client.Object) {
 // policy creates a ClusterRetentionPolicy for the test's namespace, from the spec's YAML, and deletes it at the end.
 func (w *world) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
+	object := w.clusterPolicy(name, spec)
+	w.create(object)
+	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), p) })
+	return p
+}
+
+// clusterPolicy is a ClusterRetentionPolicy, for the test's namespace if its spec does not say otherwise.
+func (w *world) clusterPolicy(name, spec string) *unstructured.Unstructured {
+	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal([]byte(spec), &object.Object); err != nil {
 		w.Fatal(err)
@@ -126,10 +136,7 @@ func (w *world) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 		_ = unstructured.SetNestedMap(object.Object, map[string]any{"matchLabels": map[string]any{
 			"kubernetes.io/metadata.name": w.namespace}}, "spec", "namespaceSelector")
 	}
-	w.create(object)
-	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}}
-	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), p) })
-	return p
+	return object
 }
 
 // edit changes a policy's spec.

@@ -1,0 +1,60 @@
+package admission
+
+import (
+	"maps"
+	"reflect"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// change is what a request asks for. The expressions in crds/admission say the same in CEL.
+type change struct {
+	before, after *written // before is nil for a new policy
+}
+
+// harmless reports whether the request needs no review: it leaves the spec alone, or does nothing but suspend.
+func (c change) harmless() bool {
+	switch {
+	case c.before == nil || c.approves():
+		return false
+	case reflect.DeepEqual(c.before.Spec, c.after.Spec):
+		return true
+	default:
+		return c.after.mode() == string(v1alpha1.Suspended) && reflect.DeepEqual(c.before.butMode(), c.after.butMode())
+	}
+}
+
+func (w *written) butMode() map[string]any {
+	spec := maps.Clone(w.Spec)
+	delete(spec, "mode")
+	return spec
+}
+
+// approves reports whether the request approves a backlog.
+func (c change) approves() bool {
+	approved := c.after.approved()
+	return approved != "" && (c.before == nil || approved != c.before.approved())
+}
+
+// empowers reports whether the request lets the policy's rules do more than before, all of them: then the author needs
+// the rights for all of them.
+func (c change) empowers() bool {
+	return c.before == nil || c.approves() ||
+		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||
+		c.after.differs(c.before, "variables", "serviceAccountName", "approval")
+}
+
+// changed reports whether the author has to have rights for a rule: it is new or another, or all are empowered.
+func (c change) changed(rule string) bool {
+	return c.empowers() || c.before.rules()[rule] != c.after.rules()[rule]
+}
+
+// actsAs reports whether the author has to be allowed to act as the policy's service account.
+func (c change) actsAs() bool {
+	for rule := range c.after.rules() {
+		if c.changed(rule) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package admission_test
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// file is a file of crds/admission, with its white space made one.
+func file(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../crds/admission/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(data)), " ")
+}
+
+// TestTheAPIServerKnowsEveryField: a field that is added to a type must not be refused as unknown.
+func TestTheAPIServerKnowsEveryField(t *testing.T) {
+	policies := file(t, "policies.yaml")
+	for _, part := range []any{
+		v1alpha1.ClusterRetentionPolicySpec{}, v1alpha1.RetentionPolicySpec{}, v1alpha1.Rule{}, v1alpha1.Target{}, v1alpha1.KeepNewest{},
+		v1alpha1.Capacity{}, v1alpha1.Override{}, v1alpha1.TTLBounds{}, v1alpha1.Delete{}, v1alpha1.RuleOverride{}, v1alpha1.Variable{},
+		v1alpha1.Approval{}, metav1.LabelSelector{},
+	} {
+		var names []string
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(part)) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names = append(names, "'"+name+"'")
+		}
+		if list := "[" + strings.Join(names, ", ") + "]"; !strings.Contains(policies, list) {
+			t.Errorf("%T: policies.yaml has no %s", part, list)
+		}
+	}
+}
+
+// TestTheAPIServerRefusesWhatIsProtected: but for what --allow-kinds lifts, both say the same about a namespace's rules.
+func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
+	policies, protection := file(t, "policies.yaml"), policy.DefaultProtection()
+	for _, kind := range []schema.GroupKind{
+		{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+		{Group: "admissionregistration.k8s.io", Kind: "Any"}, {Group: "apiregistration.k8s.io", Kind: "Any"},
+		{Group: "coordination.k8s.io", Kind: "Any"}, {Group: "rbac.authorization.k8s.io", Kind: "Any"}, {Group: "sunset.x-k8s.io", Kind: "Any"},
+	} {
+		name := kind.Group
+		if name == "" {
+			name = kind.Kind
+		}
+		if !protection.Kind(kind) || !strings.Contains(policies, "'"+name+"'") {
+			t.Errorf("%s: protected by policy %v", kind, protection.Kind(kind))
+		}
+	}
+}
+
+// TestBothWebhookAndAPIServerLetSuspendingPass: the condition stands in three places, and is the same.
+func TestBothWebhookAndAPIServerLetSuspendingPass(t *testing.T) {
+	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspended' " +
+		"|| dyn(object.spec).exists(k, k != 'mode' && (!(k in dyn(oldObject.spec)) || dyn(object.spec)[k] != dyn(oldObject.spec)[k])) " +
+		"|| dyn(oldObject.spec).exists(k, k != 'mode' && !(k in dyn(object.spec)))"
+	for name, want := range map[string]int{"policies.yaml": 2, "webhook.yaml": 1} {
+		if got := strings.Count(file(t, name), suspends); got != want {
+			t.Errorf("%s has it %d times; want %d", name, got, want)
+		}
+	}
+}

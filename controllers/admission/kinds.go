@@ -1,0 +1,88 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// resolve finds the resource of a rule's target. A kind that is not there may come, so that an administrator is only
+// warned; in a namespace it is fatal, because then the author's rights cannot be checked.
+func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Problem, fatal bool, err error) {
+	if rule.Kind.Kind == "" {
+		return nil, false, nil // said already
+	}
+	path := fmt.Sprintf("spec.rules[%d].target.kind", rule.Index)
+	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)
+	switch {
+	case isNoKind(err):
+		return &policy.Problem{
+			Path:    path,
+			Message: fmt.Sprintf("the cluster has no kind %s in %s", rule.Kind.Kind, rule.Kind.GroupVersion()),
+			Hint:    r.meant(rule.Kind),
+		}, v.namespace != "", nil
+	case err != nil && v.namespace != "":
+		return nil, false, fmt.Errorf("look up %s: %w", rule.Kind, err)
+	case err != nil:
+		return nil, false, nil
+	}
+	v.targets[rule.Index] = mapping
+	if v.namespace != "" && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return &policy.Problem{
+			Path:    path,
+			Message: fmt.Sprintf("%s objects are in no namespace", rule.Kind.GroupKind()),
+			Hint:    "only a ClusterRetentionPolicy can be about them",
+		}, true, nil
+	}
+	return nil, false, nil
+}
+
+// isNoKind recognises the mapper's answers for a kind, or a whole group, that is not served.
+func isNoKind(err error) bool {
+	var status apierrors.APIStatus
+	return meta.IsNoMatchError(err) || errors.As(err, &status) && status.Status().Code == 404
+}
+
+// meant says which kind was probably meant. What could not be discovered is just not suggested.
+func (r *Reviewer) meant(kind schema.GroupVersionKind) string {
+	_, lists, _ := r.Kinds.ServerGroupsAndResources()
+	var near, elsewhere []string
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			switch {
+			case resource.Kind == kind.Kind && list.GroupVersion != kind.GroupVersion().String() && canBeListed(resource):
+				elsewhere = append(elsewhere, list.GroupVersion)
+			case list.GroupVersion == kind.GroupVersion().String():
+				near = append(near, resource.Kind, resource.Name)
+			}
+		}
+	}
+	if len(elsewhere) > 0 {
+		return fmt.Sprintf("did you mean apiVersion: %s?", elsewhere[0])
+	}
+	if name := closest(kind.Kind, near); name != "" {
+		return fmt.Sprintf("did you mean %s?", kindOf(name, kind.GroupVersion(), lists))
+	}
+	return "is its CustomResourceDefinition installed?"
+}
+
+func canBeListed(resource metav1.APIResource) bool { return slices.Contains(resource.Verbs, "list") }
+
+// kindOf is the kind that goes by a name, which may be that of its resource.
+func kindOf(name string, gv schema.GroupVersion, lists []*metav1.APIResourceList) string {
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			if list.GroupVersion == gv.String() && resource.Name == name {
+				return resource.Kind
+			}
+		}
+	}
+	return name
+}

@@ -1,0 +1,277 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// world is a cluster that serves Jobs, ConfigMaps and Nodes, and has none of them.
+type world struct {
+	rights   []string // "VERB RESOURCE" that the author has
+	asked    []string
+	trouble  error         // of every question
+	slowness time.Duration // of OpenAPI
+	objects  []string      // namespaces with an object of every kind
+}
+
+func (w *world) ask(_ context.Context, question *authorizationv1.SubjectAccessReview) error {
+	a := question.Spec.ResourceAttributes
+	right := strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Verb, a.Resource, a.Name))
+	w.asked = append(w.asked, right)
+	question.Status.Allowed = slices.Contains(w.rights, right) && question.Spec.User == "ann" && a.Namespace == "team"
+	return w.trouble
+}
+
+func (w *world) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return nil, []*metav1.APIResourceList{{GroupVersion: "batch/v1", APIResources: []metav1.APIResource{{Name: "jobs", Kind: "Job", Verbs: []string{"list"}}}}}, nil
+}
+
+func (w *world) Paths() (map[string]openapi.GroupVersion, error) {
+	time.Sleep(w.slowness)
+	return nil, errors.New("no OpenAPI")
+}
+
+func (w *world) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nothing is there")
+}
+
+func (w *world) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	found, ok := list.(*metav1.PartialObjectMetadataList)
+	if !ok {
+		return nil
+	}
+	o := (&client.ListOptions{}).ApplyOptions(options)
+	found.Items = nil
+	if found.Kind == "NamespaceList" {
+		for _, name := range []string{"team", "other", "kube-system"} {
+			found.Items = append(found.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		return nil
+	}
+	for _, namespace := range w.objects {
+		if o.Namespace == "" || o.Namespace == namespace {
+			found.Items = append(found.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
+		}
+	}
+	return nil
+}
+
+func (w *world) reviewer(t *testing.T) *admission.Reviewer {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, meta.RESTScopeRoot)
+	return &admission.Reviewer{
+		Compiler: compiler, Protection: policy.DefaultProtection(), Mapper: mapper, Kinds: w, Documents: w, Live: w, Ask: w.ask,
+	}
+}
+
+// review has ann write a policy in place of another, which may be empty.
+func (w *world) review(t *testing.T, before, after string) webhook.Response {
+	t.Helper()
+	return w.reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Namespace: "team", UserInfo: authenticationv1.UserInfo{Username: "ann"},
+		Object: object(t, after), OldObject: object(t, before),
+	}})
+}
+
+func object(t *testing.T, text string) runtime.RawExtension {
+	t.Helper()
+	if text == "" {
+		return runtime.RawExtension{}
+	}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runtime.RawExtension{Raw: data}
+}
+
+const own = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: RetentionPolicy
+metadata: {namespace: team, name: p}
+spec:
+  mode: DryRun
+  serviceAccountName: cleaner
+  rules:
+  - name: jobs
+    target: {apiVersion: batch/v1, kind: Job}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttl: 1h
+  - name: maps
+    target: {apiVersion: v1, kind: ConfigMap}
+    eligible: "true"
+    startTime: object.metadata.creationTimestamp
+    ttl: 1h
+`
+
+func TestWhatTheAuthorIsAskedFor(t *testing.T) {
+	mayAll := []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"a new policy: everything":      {"", own, mayAll},
+		"nothing new: nothing":          {own, own, nil},
+		"another rule: its kind":        {own, strings.Replace(own, `"true"`, `"false"`, 1), []string{"create pods", "list configmaps", "delete configmaps"}},
+		"a rule less: nothing":          {own, own[:strings.Index(own, "  - name: maps")], nil},
+		"enforced: everything":          {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
+		"no longer enforced: nothing":   {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
+		"suspended: nothing":            {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
+		"another account: everything":   {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
+		"a variable: everything":        {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
+		"approved: everything":          {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), mayAll},
+		"no longer approved: nothing":   {strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), own, nil},
+		"suspended and more: its kinds": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{rights: mayAll}
+			if response := w.review(t, test.before, test.after); !response.Allowed {
+				t.Errorf("refused: %s", response.Result.Message)
+			}
+			if diff := cmp.Diff(test.want, w.asked); diff != "" {
+				t.Errorf("-want +asked\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
+	w := &world{rights: []string{"impersonate serviceaccounts other", "list jobs"}}
+	response := w.review(t, "", strings.NewReplacer("finished(object)", "finshed(object)", "kind: ConfigMap", "kind: Secret", "ttl: 1h", "ttl: soon").Replace(own))
+	if response.Allowed || response.Result.Code != 422 || response.Result.Reason != metav1.StatusReasonInvalid {
+		t.Errorf("%+v", response.Result)
+	}
+	for _, want := range []string{
+		"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "^\n",
+		`spec.rules[1].ttl: "soon" is not a duration`,
+		"spec.rules[1].target.kind: the cluster has no kind Secret in v1",
+		"spec.serviceAccountName: the rules act as service account cleaner, and ann may neither create Pods in namespace team nor impersonate it",
+		"spec.rules[0].target.kind: ann may not delete jobs.batch in namespace team",
+	} {
+		if !strings.Contains(response.Result.Message, want) {
+			t.Errorf("no %q in\n%s", want, response.Result.Message)
+		}
+	}
+}
+
+func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
+	wrong := strings.NewReplacer("DryRun", "Enforce", `"true"`, "tru").Replace(own)
+	for after, want := range map[string]bool{
+		strings.Replace(wrong, "Enforce", "Suspended", 1):                                      true,
+		strings.Replace(wrong, "name: p}", "name: p, labels: {a: b}}", 1):                      true,
+		strings.NewReplacer("Enforce", "Suspended", "finished(object)", "true").Replace(wrong): false,
+		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
+	} {
+		if response := (&world{}).review(t, wrong, after); response.Allowed != want {
+			t.Errorf("allowed %v; want %v: %s", response.Allowed, want, after)
+		}
+	}
+}
+
+// cluster is the same policy for the cluster.
+func cluster(rules string) string {
+	return strings.NewReplacer("kind: RetentionPolicy", "kind: ClusterRetentionPolicy", "  serviceAccountName: cleaner\n", "", "namespace: team, ", "").Replace(rules)
+}
+
+func TestClusterPolicies(t *testing.T) {
+	for name, test := range map[string]struct {
+		text    string
+		objects []string
+		want    []string
+	}{
+		"fine": {cluster(own), []string{"other"}, nil},
+		"a kind to come": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
+			[]string{"spec.rules[0].target.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
+		"nothing is matched": {cluster(own), nil, []string{"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
+		"nothing but what is protected": {cluster(own), []string{"kube-system"}, []string{
+			"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
+		"no namespace": {strings.Replace(cluster(own), "spec:\n", "spec:\n  namespaceSelector: {matchLabels: {a: b}}\n", 1), []string{"other"},
+			[]string{"spec.namespaceSelector: selects no namespace now"}},
+		"a kind in no namespace": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{objects: test.objects}
+			response := w.review(t, "", test.text)
+			if !response.Allowed || len(w.asked) > 0 {
+				t.Errorf("allowed %v, asked %v: %s", response.Allowed, w.asked, response.Result.Message)
+			}
+			if diff := cmp.Diff(test.want, response.Warnings); diff != "" {
+				t.Errorf("-want +warned\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDoubtAboutRightsRefuses(t *testing.T) {
+	w := &world{rights: []string{"create pods"}, trouble: errors.New("no answer")}
+	if response := w.review(t, "", own); response.Allowed || response.Result.Code != 500 || !strings.Contains(response.Result.Message, "no answer") {
+		t.Errorf("%v: %+v", response.Allowed, response.Result)
+	}
+}
+
+func TestNobodyWaitsForWarnings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{slowness: time.Minute}
+		began := time.Now()
+		if response := w.review(t, "", cluster(own)); !response.Allowed || len(response.Warnings) > 0 {
+			t.Errorf("%+v", response)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+		time.Sleep(2 * w.slowness) // until nobody looks any more
+	})
+}
+
+func TestWarningsAreNotWithoutEnd(t *testing.T) {
+	var p map[string]any
+	if err := yaml.Unmarshal([]byte(cluster(own)), &p); err != nil {
+		t.Fatal(err)
+	}
+	var rules []any
+	for i := range 30 {
+		rules = append(rules, map[string]any{"name": fmt.Sprintf("r%d", i), "target": map[string]any{"apiVersion": "a/v1", "kind": "B"},
+			"eligible": "true", "startTime": "object.metadata.creationTimestamp", "ttl": "1h"})
+	}
+	p["spec"].(map[string]any)["rules"] = rules
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response := (&world{}).review(t, "", string(text))
+	if got := response.Warnings; len(got) != 11 || got[10] != "and 20 more; see the policy's status" {
+		t.Errorf("%d warnings: %v", len(got), got)
+	}
+}

@@ -1,0 +1,107 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// rights gives what the author of a RetentionPolicy lacks to give its rules their rights: to act as the service account,
+// and to list and delete every kind that a new or changed rule targets.
+func (r *Reviewer) rights(ctx context.Context, v *review) ([]policy.Problem, error) {
+	var missing []policy.Problem
+	if v.actsAs() {
+		allowed, err := r.mayActAs(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			missing = append(missing, policy.Problem{
+				Path: "spec.serviceAccountName",
+				Message: fmt.Sprintf("the rules act as service account %s, and %s may neither create Pods in namespace %s nor impersonate it",
+					v.serviceAccount, v.author.UserInfo.Username, v.namespace),
+			})
+		}
+	}
+	asked := map[schema.GroupResource]*policy.Problem{}
+	for _, rule := range v.Rules {
+		target := v.targets[rule.Index]
+		if target == nil || !v.changed(rule.ID.Rule) {
+			continue
+		}
+		resource := target.Resource.GroupResource()
+		problem, known := asked[resource]
+		if !known {
+			lacking, err := r.lacking(ctx, v, target.Resource, "list", "delete")
+			if err != nil {
+				return nil, err
+			}
+			problem = notAllowed(v, resource, lacking)
+			asked[resource] = problem
+		}
+		if problem != nil {
+			own := *problem
+			own.Path = fmt.Sprintf("spec.rules[%d].target.kind", rule.Index)
+			missing = append(missing, own)
+		}
+	}
+	return missing, nil
+}
+
+func notAllowed(v *review, resource schema.GroupResource, verbs []string) *policy.Problem {
+	if len(verbs) == 0 {
+		return nil
+	}
+	return &policy.Problem{
+		Message: fmt.Sprintf("%s may not %s %s in namespace %s", v.author.UserInfo.Username, strings.Join(verbs, " and "), resource, v.namespace),
+		Hint:    "nobody has Sunset delete what they may not delete themselves",
+	}
+}
+
+// mayActAs asks what the ValidatingAdmissionPolicy asks: who creates Pods in a namespace acts as any account of it.
+func (r *Reviewer) mayActAs(ctx context.Context, v *review) (bool, error) {
+	pods := authorizationv1.ResourceAttributes{Namespace: v.namespace, Verb: "create", Version: "v1", Resource: "pods"}
+	if allowed, err := r.may(ctx, v.author.UserInfo, pods); err != nil || allowed {
+		return allowed, err
+	}
+	account := authorizationv1.ResourceAttributes{Namespace: v.namespace, Verb: "impersonate", Version: "v1", Resource: "serviceaccounts", Name: v.serviceAccount}
+	return r.may(ctx, v.author.UserInfo, account)
+}
+
+// lacking are those of the verbs that the author may not use.
+func (r *Reviewer) lacking(ctx context.Context, v *review, resource schema.GroupVersionResource, verbs ...string) ([]string, error) {
+	var lacking []string
+	for _, verb := range verbs {
+		allowed, err := r.may(ctx, v.author.UserInfo, authorizationv1.ResourceAttributes{
+			Namespace: v.namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			lacking = append(lacking, verb)
+		}
+	}
+	return lacking, nil
+}
+
+func (r *Reviewer) may(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(slices.Clone(values))
+	}
+	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		ResourceAttributes: &attributes, User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
+	}}
+	if err := r.Ask(ctx, question); err != nil {
+		return false, fmt.Errorf("ask whether %s may %s %s: %w", user.Username, attributes.Verb, attributes.Resource, err)
+	}
+	return question.Status.Allowed && !question.Status.Denied, nil
+}

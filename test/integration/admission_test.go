@@ -1,0 +1,313 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// apply creates every object of a file in crds/admission until the test ends.
+func (w *world) apply(file string, adjust func(*unstructured.Unstructured)) {
+	w.Helper()
+	data, err := os.ReadFile("../../crds/admission/" + file)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			w.Fatal(err)
+		}
+		adjust(object)
+		w.create(object)
+		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
+	}
+}
+
+// serverless has the API server check policies by itself.
+func (w *world) serverless() {
+	w.Helper()
+	w.apply("policies.yaml", func(*unstructured.Unstructured) {})
+	nobody := w.tenant("nobody", writesPolicies)
+	cluster.Eventually(w, patience, func() error {
+		if err := refused(nobody.Create(w.Context(), w.own("probe", ownRules), client.DryRunAll), "may neither"); err != nil {
+			return err
+		}
+		return refused(w.Create(w.Context(), w.own("probe", "ruls: []"+ownRules), client.DryRunAll), "ruls")
+	})
+}
+
+var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionpolicies"},
+	Verbs: []string{"get", "create", "update", "patch", "delete"}}
+
+// tenant is a client of somebody who may do so much in the test's namespace and nothing anywhere else.
+func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
+	w.Helper()
+	config := plane.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: w.namespace + ":" + name}
+	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+	w.create(&rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: config.Impersonate.UserName}},
+	})
+	return c
+}
+
+// own is a RetentionPolicy of the test's namespace, from the spec's YAML.
+func (w *world) own(name, spec string) *unstructured.Unstructured {
+	w.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+		w.Fatal(err)
+	}
+	object.Object["spec"] = fields
+	object.SetGroupVersionKind(v1alpha1.RetentionPolicyKind)
+	object.SetNamespace(w.namespace)
+	object.SetName(name)
+	return object
+}
+
+const ownRules = `
+serviceAccountName: cleaner
+overrides:
+- {policy: batch, ttl: 4h}
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 1h
+`
+
+// refused fails unless the API server refused for a reason with these words.
+func refused(err error, words ...string) error {
+	switch {
+	case err == nil:
+		return errors.New("not refused")
+	case !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err):
+		return fmt.Errorf("another refusal: %w", err)
+	}
+	return contains(err.Error(), words...)
+}
+
+func edit(patch string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", []byte(patch))
+}
+
+func TestOnlyWhoMayActAsTheAccountGivesItsRightsToRules(t *testing.T) {
+	w := newWorld(t)
+	w.serverless()
+	nobody := w.tenant("weak", writesPolicies)
+	if err := refused(nobody.Create(t.Context(), w.own("p", ownRules)), "service account cleaner", "weak may neither create Pods in namespace "+w.namespace); err != nil {
+		t.Error(err)
+	}
+	if err := nobody.Create(t.Context(), w.own("overrides", "overrides: [{policy: batch, suspend: true}]")); err != nil {
+		t.Errorf("overrides need no account: %v", err)
+	}
+	for name, test := range map[string]struct {
+		right rbacv1.PolicyRule
+		may   bool
+	}{
+		"makes-pods": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}, true},
+		"reads-pods": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}, false},
+		"is-account": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"cleaner"},
+			Verbs: []string{"impersonate"}}, true},
+		"is-another": {rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"other"},
+			Verbs: []string{"impersonate"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := w.tenant(name, writesPolicies, test.right)
+			err := c.Create(t.Context(), w.own(name, ownRules))
+			if !test.may {
+				err = refused(err, "service account cleaner")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWhoMayNotActAsTheAccountGivesRulesNoMoreToDo(t *testing.T) {
+	w := newWorld(t)
+	w.serverless()
+	w.create(w.own("p", ownRules))
+	weak := w.tenant("weak", writesPolicies)
+	rule := `{"name":"%s","target":{"apiVersion":"v1","kind":"ConfigMap"},"eligible":"true","ttl":"%s"}`
+	for _, patch := range []string{
+		`{"spec":{"mode":"Enforce"}}`,
+		`{"spec":{"serviceAccountName":"other"}}`,
+		`{"spec":{"variables":[{"name":"done","expression":"true"}]}}`,
+		`{"spec":{"approval":{"backlogCount":100000}}}`,
+		`{"spec":{"rules":[` + fmt.Sprintf(rule, "previews", "0s") + `]}}`,
+		`{"spec":{"rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
+		`{"spec":{"mode":"Suspended","rules":[` + fmt.Sprintf(rule, "new", "1h") + `]}}`,
+		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}}}`,
+		`{"metadata":{"annotations":{"sunset.x-k8s.io/approved":"4f2a"}},"spec":{"mode":"Suspended"}}`,
+	} {
+		if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)), "service account"); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	for _, patch := range []string{
+		`{"metadata":{"labels":{"a":"b"}}}`,
+		`{"spec":{"overrides":[{"policy":"batch","ttl":"5h"}]}}`,
+		`{"spec":{"mode":"Suspended"}}`,
+		`{"spec":{"mode":"DryRun"}}`,
+		`{"spec":{"rules":[]}}`,
+	} {
+		if err := weak.Patch(t.Context(), w.own("p", ownRules), edit(patch)); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	if err := weak.Delete(t.Context(), w.own("p", ownRules)); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+}
+
+func TestTheAPIServerChecksShapes(t *testing.T) {
+	w := newWorld(t)
+	w.serverless()
+	of := func(path, value string) string {
+		object := w.own("p", ownRules)
+		var parsed any
+		if err := yaml.Unmarshal([]byte(value), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		set(object.Object["spec"], strings.Split(path, "/"), parsed)
+		data, err := yaml.Marshal(object.Object["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for name, test := range map[string]struct{ path, value, want string }{
+		"unknown field":          {"ruls", "[]", "spec: ruls"},
+		"of the other kind":      {"excludeNamespaces", "[a]", "spec: excludeNamespaces"},
+		"in a rule":              {"rules/0/keepNewestt", "{count: 3}", "rule previews: keepNewestt"},
+		"in a target":            {"rules/0/target/namespace", "kube-system", "rule previews, target: namespace"},
+		"in a selector":          {"rules/0/target/selector/matchLabel", "{a: b}", "target.selector: matchLabel"},
+		"in delete":              {"rules/0/delete", "{gracePeriod: 3}", "rule previews, delete: gracePeriod"},
+		"in keepNewest":          {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
+		"in capacity":            {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
+		"in override":            {"rules/0/override", "{ttls: {}}", "override: ttls"},
+		"in bounds":              {"rules/0/override", "{ttl: {least: 1h}}", "override.ttl: least"},
+		"in an override":         {"overrides/0/rulename", "a", "override of batch: rulename"},
+		"in a variable":          {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
+		"in approval":            {"approval", "{backlog: 3}", "approval: backlog"},
+		"ttl":                    {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
+		"ttl of an override":     {"overrides/0/ttl", "1y", "not a time to live: 1y"},
+		"bound":                  {"rules/0/override", "{ttl: {max: forever}}", "not a time to live: forever"},
+		"operator":               {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
+		"values":                 {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
+		"apiVersion":             {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
+		"blank":                  {"rules/0/eligible", "' '", "such as finished(object)"},
+		"our own kinds":          {"rules/0/target", "{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
+		"roles":                  {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
+		"leases":                 {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
+		"the namespace":          {"rules/0/target", "{apiVersion: v1, kind: Namespace}", "may not delete Namespace"},
+		"volumes":                {"rules/0/target", "{apiVersion: v1, kind: PersistentVolumeClaim}", "may not delete PersistentVolumeClaim"},
+		"another's account":      {"serviceAccountName", "kube-system/default", "bare name"},
+		"another's account, too": {"serviceAccountName", "system:serviceaccount:kube-system:default", "bare name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := refused(w.Create(t.Context(), w.own("p", of(test.path, test.value))), test.want); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w.create(w.own("every-field", everyField))
+	w.policy("every-field", "mode: DryRun\nnamespaceSelector: {matchExpressions: [{key: a, operator: Exists}]}\nexcludeNamespaces: [a]\n"+
+		everyField[strings.Index(everyField, "variables:"):])
+}
+
+const everyField = `
+mode: DryRun
+serviceAccountName: cleaner
+overrides: [{policy: batch, rule: jobs, ttl: 1d12h, suspend: false, keepNewest: 1}]
+variables: [{name: done, expression: "true"}]
+approval: {backlogPercent: 25, backlogCount: 100}
+rules:
+- name: all
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [b]}]}}
+  eligible: variables.done
+  startTime: object.metadata.creationTimestamp
+  ttl: 1.5h
+  keepNewest: {count: 3, groupBy: "'a'"}
+  capacity: {max: 5, share: PerNamespace}
+  override: {ttl: {min: "0", max: 2w}, annotation: true, suspend: true, keepNewest: 1}
+  delete: {propagationPolicy: Background}
+  events: Aggregate
+`
+
+// set changes what stands at a path of objects and lists.
+func set(at any, path []string, value any) {
+	switch v := at.(type) {
+	case []any:
+		set(v[path[0][0]-'0'], path[1:], value)
+	case map[string]any:
+		if len(path) == 1 {
+			v[path[0]] = value
+			return
+		}
+		set(v[path[0]], path[1:], value)
+	default:
+		panic(fmt.Sprintf("no %v in %T", path, at))
+	}
+}
+
+// TestTheLargestPolicyIsNotTooMuch: what CEL may cost is bounded, and a policy that costs too much is refused.
+func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
+	w := newWorld(t)
+	w.serverless()
+	object := w.own("p", everyField)
+	spec := object.Object["spec"].(map[string]any)
+	long := `"` + strings.Repeat("a", 9000) + `" != ""`
+	for field, name := range map[string]string{"rules": "name", "variables": "name", "overrides": "rule"} {
+		one := spec[field].([]any)[0].(map[string]any)
+		var all []any
+		for i := range 64 {
+			next := runtime.DeepCopyJSON(one)
+			next[name] = fmt.Sprintf("n%d", i)
+			if field == "rules" {
+				next["eligible"], next["startTime"] = long, "timestamp("+long+")"
+			}
+			all = append(all, next)
+		}
+		spec[field] = all
+	}
+	author := w.tenant("author", writesPolicies, makesPods)
+	if err := author.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	set(object.Object, strings.Split("spec/rules/9/ttl", "/"), "9h")
+	set(object.Object, strings.Split("spec/rules/8/eligible", "/"), long+" && true")
+	if err := author.Update(t.Context(), object); err != nil {
+		t.Error(err)
+	}
+	if err := w.tenant("weak", writesPolicies).Patch(t.Context(), object, edit(`{"spec":{"mode":"Suspended"}}`)); err != nil {
+		t.Error(err)
+	}
+}

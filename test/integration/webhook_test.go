@@ -1,0 +1,360 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// webhook is a controller that reviews policies, with Sunset's objects in a namespace of its own.
+type webhook struct {
+	*world
+	stop func()
+}
+
+// webhook starts a controller and waits until the API server asks it.
+func (w *world) webhook() *webhook {
+	w.Helper()
+	h := w.startWebhook(freePort(w.T), w.TempDir())
+	h.answers(w)
+	return h
+}
+
+// startWebhook starts a controller with the rights of webhook.yaml. The Secret is mounted at dir.
+func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
+	w.Helper()
+	home := newWorld(w.T)
+	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
+	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
+	config, err := plane.UserConfig(user)
+	if err != nil {
+		w.Fatal(err)
+	}
+	home.grant(user, "core", core...)
+	home.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
+	home.mount(dir)
+	return &webhook{world: home, stop: w.sunset(func(c *controllers.Config) {
+		c.Rest, c.Namespace = config, home.namespace
+		c.Webhook = admission.Serving{
+			Address: fmt.Sprintf("127.0.0.1:%d", port), CertDir: dir,
+			Secret: "sunset-webhook", Service: "sunset-webhook", Configuration: home.namespace,
+		}
+		for _, a := range adjust {
+			a(&c.Webhook)
+		}
+	})}
+}
+
+// answers waits until the API server gets answers.
+func (h *webhook) answers(w *world) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		err := w.Create(w.Context(), w.own("probe", strings.Replace(ownRules, `"true"`, `"tru"`, 1)), client.DryRunAll)
+		return refused(err, "spec.rules[0].eligible:1:1")
+	})
+}
+
+// settle makes objects of webhook.yaml those of a Sunset in the test's namespace, served on this machine.
+func (w *world) settle(object *unstructured.Unstructured, port int) {
+	if object.GetNamespace() != "" {
+		object.SetNamespace(w.namespace)
+	} else {
+		object.SetName(w.namespace)
+	}
+	switch object.GetKind() {
+	case "Service":
+		object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
+	case "ClusterRole":
+		set(object.Object, strings.Split("rules/1/resourceNames", "/"), []any{w.namespace})
+	case "ClusterRoleBinding":
+		set(object.Object, strings.Split("roleRef/name", "/"), w.namespace)
+		set(object.Object, strings.Split("subjects/0/namespace", "/"), w.namespace)
+	case "RoleBinding":
+		set(object.Object, strings.Split("subjects/0/namespace", "/"), w.namespace)
+	case "ValidatingWebhookConfiguration":
+		set(object.Object, strings.Split("webhooks/0/clientConfig/service/namespace", "/"), w.namespace)
+		set(object.Object, strings.Split("webhooks/0/clientConfig/service/port", "/"), int64(port))
+	}
+}
+
+// mount copies the Secret to a directory as a kubelet does, until the test ends.
+func (w *world) mount(dir string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			secret := &corev1.Secret{}
+			if err := w.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "sunset-webhook"}, secret); err == nil {
+				for name, data := range secret.Data {
+					_ = os.WriteFile(filepath.Join(dir, name+".new"), data, 0o600)
+					_ = os.Rename(filepath.Join(dir, name+".new"), filepath.Join(dir, name))
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	w.Cleanup(func() { cancel(); done.Wait() })
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// warned is a client that keeps the warnings it gets.
+type warned struct {
+	client.Client
+	warnings
+}
+
+type warnings struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (l *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.got = append(l.got, text)
+}
+
+func (l *warnings) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := strings.Join(l.got, "\n")
+	l.got = nil
+	return all
+}
+
+// listen gives an administrator's client that keeps the warnings it gets.
+func (w *world) listen() *warned {
+	w.Helper()
+	l := &warned{}
+	config := plane.Config()
+	config.WarningHandlerWithContext = &l.warnings
+	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	l.Client = c
+	return l
+}
+
+var _ rest.WarningHandlerWithContext = &warnings{}
+
+var makesPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}
+
+// targeting is ownRules with another target.
+func targeting(target string) string {
+	return strings.Replace(ownRules, "{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}", target, 1)
+}
+
+func TestTheWebhookRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.webhook()
+	author := w.tenant("author", writesPolicies, makesPods, onConfigMaps("list", "delete"))
+	weak := w.tenant("weak", writesPolicies, onConfigMaps("list", "delete"))
+	for name, test := range map[string]struct {
+		by   client.Client
+		spec string
+		want []string
+	}{
+		"everything that is wrong at once": {author, strings.NewReplacer(`"true"`, "finshed(object)", "ttl: 1h", "ttl: 1y", "kind: ConfigMap", "kind: Secret").Replace(ownRules),
+			[]string{"spec.rules[0].ttl: ", "spec.rules[0].eligible:1:", "finished", "author may not list and delete secrets in namespace " + w.namespace}},
+		"an unknown field":                   {author, ownRules + "  keepNewestt: {count: 3}\n", []string{"spec.rules[0].keepNewestt: unknown"}},
+		"an account one may not act as":      {weak, ownRules, []string{"spec.serviceAccountName: the rules act as service account cleaner, and", "weak may neither create Pods"}},
+		"a kind one may not delete":          {author, targeting("{apiVersion: batch/v1, kind: Job}"), []string{"spec.rules[0].target.kind: ", "may not list and delete jobs.batch in"}},
+		"a kind that is in no namespace":     {author, targeting("{apiVersion: storage.k8s.io/v1, kind: StorageClass}"), []string{"StorageClass.storage.k8s.io objects are in no namespace"}},
+		"our own kinds":                      {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
+		"a kind nobody knows":                {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
+		"a kind of another group":            {author, targeting("{apiVersion: v1, kind: Job}"), []string{"the cluster has no kind Job in v1 (did you mean apiVersion: batch/v1?)"}},
+		"a kind of a group that is not here": {author, targeting("{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload}"), []string{"the cluster has no kind Workload", "CustomResourceDefinition"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := refused(test.by.Create(t.Context(), w.own("p", test.spec)), test.want...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := author.Create(t.Context(), w.own("p", ownRules)); err != nil {
+		t.Error(err)
+	}
+	if err := refused(weak.Patch(t.Context(), w.own("p", ownRules), edit(`{"spec":{"mode":"Enforce"}}`)), "weak may neither create Pods"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheWebhookWarns(t *testing.T) {
+	w := newWorld(t)
+	w.webhook()
+	l := w.listen()
+	w.policy("batch", "rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
+	batch := w.namespace + "-batch"
+	for name, test := range map[string]struct {
+		object *unstructured.Unstructured
+		want   []string
+	}{
+		"of what the schema does not have": {w.own("a", strings.Replace(ownRules, `"true"`, `"object.?dataa.hasValue()"`, 1)), []string{"spec.rules[0].eligible:1:", "dataa"}},
+		"of what matches nothing":          {w.own("a", ownRules), []string{"spec.rules[0].target: matches no ConfigMap now"}},
+		"of an override of nothing": {w.own("a", fmt.Sprintf("overrides: [{policy: %ss, ttl: 1d}, {policy: %s, rule: jobss, ttl: 1d}]", batch, batch)), []string{
+			fmt.Sprintf("spec.overrides[0].policy: there is no ClusterRetentionPolicy named %q (did you mean %q?)", batch+"s", batch),
+			fmt.Sprintf(`spec.overrides[1].rule: there is no rule of %s named "jobss" (did you mean "jobs"?)`, batch),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := l.Create(t.Context(), test.object, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			if err := contains(l.take(), test.want...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w.configMap("cm", preview)
+	if err := l.Create(t.Context(), w.own("a", ownRules), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.take(); got != "" && !strings.Contains(got, `named "batch"`) || strings.Contains(got, "matches") {
+		t.Errorf("warned of a rule that is fine: %s", got)
+	}
+}
+
+func TestTheWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.webhook()
+	l := w.listen()
+	p := w.clusterPolicy("kueue", `
+namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: nowhere}}
+rules: [{name: workloads, target: {apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload}, eligible: "true", startTime: finishedAt(object), ttl: 1d}]
+`)
+	if err := l.Create(t.Context(), p, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := contains(l.take(), "the cluster has no kind Workload in kueue.x-k8s.io/v1beta1", "spec.namespaceSelector: selects no namespace now"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	h := w.webhook()
+	p := w.policy("batch", "mode: Enforce\nrules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
+	w.create(w.own("p", "mode: Enforce"+ownRules))
+	author := w.tenant("author", writesPolicies)
+	h.stop()
+	if err := w.Patch(t.Context(), p, edit(`{"spec":{"mode":"DryRun"}}`)); !apierrors.IsInternalError(err) || contains(err.Error(), "review.sunset.x-k8s.io") != nil {
+		t.Errorf("an edit passed unseen: %v", err)
+	}
+	if err := w.Create(t.Context(), w.own("new", ownRules)); !apierrors.IsInternalError(err) {
+		t.Errorf("a new policy passed unseen: %v", err)
+	}
+	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspended"}}`} {
+		if err := w.Patch(t.Context(), p, edit(patch)); err != nil {
+			t.Errorf("cluster policy: %s: %v", patch, err)
+		}
+		if err := author.Patch(t.Context(), w.own("p", ownRules), edit(patch)); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	if err := w.Delete(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+	if err := author.Delete(t.Context(), w.own("p", ownRules)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheCertificateIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	h := w.webhook()
+	authority := func() []byte {
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		if err := w.Get(t.Context(), client.ObjectKey{Name: h.namespace}, c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Webhooks[0].ClientConfig.CABundle
+	}
+	before := authority()
+	if !bytes.Contains(before, []byte("BEGIN CERTIFICATE")) {
+		t.Fatalf("caBundle is %q", before)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "sunset-webhook"}}
+	if err := w.Patch(t.Context(), secret, edit(`{"data":null}`)); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, patience, func() error {
+		if bytes.Equal(before, authority()) {
+			return errors.New("the authority is the old one")
+		}
+		return nil
+	})
+	h.answers(w)
+}
+
+func TestWithoutACertificateTheControllerWorks(t *testing.T) {
+	w := newWorld(t)
+	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	h := w.startWebhook(freePort(t), t.TempDir(), func(s *admission.Serving) { s.Secret = "late" })
+	w.gone(w.configMap("cm", preview))
+	h.grant("system:serviceaccount:"+h.namespace+":sunset-controller", "late", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update"}})
+	h.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "late"}})
+	cluster.Eventually(t, patience, func() error {
+		secret := &corev1.Secret{}
+		if err := h.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "late"}, secret); err != nil {
+			return err
+		}
+		return contains(string(secret.Data[corev1.TLSCertKey]), "BEGIN CERTIFICATE")
+	})
+}
+
+func TestACertificateOfSomebodyElse(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	h := w.startWebhook(freePort(t), dir, func(s *admission.Serving) { s.Secret = "" })
+	certificate, key, err := cert.GenerateSelfSignedCertKey(fmt.Sprintf("sunset-webhook.%s.svc", h.namespace), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tls.key": key, "tls.crt": certificate} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}}
+	bundle := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(certificate))
+	if err := w.Patch(t.Context(), configuration, client.RawPatch("application/json-patch+json", []byte(bundle))); err != nil {
+		t.Fatal(err)
+	}
+	h.answers(w)
+}

@@ -78,7 +78,7 @@ func (b *Book) takeOverrides() {
 			continue
 		}
 		b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
-		b.policies[i] = p.with(missing(p.Overrides, rules))
+		b.policies[i] = p.with(UnknownTargets(p.Overrides, rules))
 	}
 }
 
@@ -90,8 +90,8 @@ func namesOf(rules []*Rule) []string {
 	return names
 }
 
-// missing finds overrides of policies and rules that are not there.
-func missing(overrides []*Override, rules map[string][]string) []Problem {
+// UnknownTargets finds overrides of policies and rules that are not there. rules are those of each ClusterRetentionPolicy.
+func UnknownTargets(overrides []*Override, rules map[string][]string) []Problem {
 	var problems []Problem
 	for _, o := range overrides {
 		names, known := rules[o.Policy]

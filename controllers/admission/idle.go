@@ -49,7 +49,7 @@ func (r *Reviewer) idle(ctx context.Context, v *review) []string {
 
 // selected are the namespaces of a ClusterRetentionPolicy; nil for a RetentionPolicy, which has its own.
 func (r *Reviewer) selected(ctx context.Context, v *review) (sets.Set[string], error) {
-	if v.namespace != "" {
+	if v.Namespace != "" {
 		return nil, nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -77,7 +77,7 @@ func (r *Reviewer) matchesNothing(ctx context.Context, v *review, rule *policy.R
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(target.GroupVersionKind.GroupVersion().WithKind(target.GroupVersionKind.Kind + "List"))
 	for range idlePages {
-		err := r.Live.List(ctx, list, client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: selector},
+		err := r.Live.List(ctx, list, client.InNamespace(v.Namespace), client.MatchingLabelsSelector{Selector: selector},
 			client.Limit(idlePage), client.Continue(list.Continue))
 		if err != nil {
 			return false, err

@@ -27,14 +27,14 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 			Path:    path,
 			Message: fmt.Sprintf("the cluster has no kind %s in %s", rule.Kind.Kind, rule.Kind.GroupVersion()),
 			Hint:    r.meant(rule.Kind),
-		}, v.namespace != "", nil
-	case err != nil && v.namespace != "":
+		}, v.Namespace != "", nil
+	case err != nil && v.Namespace != "":
 		return nil, false, fmt.Errorf("look up %s: %w", rule.Kind, err)
 	case err != nil:
 		return nil, false, nil
 	}
 	v.targets[rule.Index] = mapping
-	if v.namespace != "" && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+	if v.Namespace != "" && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return &policy.Problem{
 			Path:    path,
 			Message: fmt.Sprintf("%s objects are in no namespace", rule.Kind.GroupKind()),
@@ -67,7 +67,7 @@ func (r *Reviewer) meant(kind schema.GroupVersionKind) string {
 	if len(elsewhere) > 0 {
 		return fmt.Sprintf("did you mean apiVersion: %s?", elsewhere[0])
 	}
-	if name := closest(kind.Kind, near); name != "" {
+	if name := policy.Closest(kind.Kind, near); name != "" {
 		return fmt.Sprintf("did you mean %s?", kindOf(name, kind.GroupVersion(), lists))
 	}
 	return "is its CustomResourceDefinition installed?"

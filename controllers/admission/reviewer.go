@@ -69,7 +69,7 @@ func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.
 
 // review is one policy under review.
 type review struct {
-	*loaded
+	*policy.Policy
 	change
 	author   admission.Request
 	programs map[string]*engine.Rule
@@ -90,9 +90,11 @@ func (r *Reviewer) read(req admission.Request) (*review, error) {
 	if after == nil || v.harmless() {
 		return nil, nil
 	}
-	if v.loaded, err = load(req.Object.Raw, r.Protection); err != nil {
+	document, err := policy.Parse(req.Object.Raw)
+	if err != nil {
 		return nil, err
 	}
+	v.Policy = document.Load(r.Protection)
 	v.programs = r.Compiler.Load(v.Policy)
 	return v, nil
 }
@@ -111,7 +113,7 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 			warnings = append(warnings, problem.String())
 		}
 	}
-	if v.namespace == "" {
+	if v.Namespace == "" {
 		return wrong, warnings, nil
 	}
 	missing, err := r.rights(ctx, v)

@@ -26,7 +26,7 @@ func (r *Reviewer) rights(ctx context.Context, v *review) ([]policy.Problem, err
 			missing = append(missing, policy.Problem{
 				Path: "spec.serviceAccountName",
 				Message: fmt.Sprintf("the rules act as service account %s, and %s may neither create Pods in namespace %s nor impersonate it",
-					v.serviceAccount, v.author.UserInfo.Username, v.namespace),
+					v.ServiceAccount, v.author.UserInfo.Username, v.Namespace),
 			})
 		}
 	}
@@ -60,18 +60,18 @@ func notAllowed(v *review, resource schema.GroupResource, verbs []string) *polic
 		return nil
 	}
 	return &policy.Problem{
-		Message: fmt.Sprintf("%s may not %s %s in namespace %s", v.author.UserInfo.Username, strings.Join(verbs, " and "), resource, v.namespace),
+		Message: fmt.Sprintf("%s may not %s %s in namespace %s", v.author.UserInfo.Username, strings.Join(verbs, " and "), resource, v.Namespace),
 		Hint:    "nobody has Sunset delete what they may not delete themselves",
 	}
 }
 
 // mayActAs asks what the ValidatingAdmissionPolicy asks: who creates Pods in a namespace acts as any account of it.
 func (r *Reviewer) mayActAs(ctx context.Context, v *review) (bool, error) {
-	pods := authorizationv1.ResourceAttributes{Namespace: v.namespace, Verb: "create", Version: "v1", Resource: "pods"}
+	pods := authorizationv1.ResourceAttributes{Namespace: v.Namespace, Verb: "create", Version: "v1", Resource: "pods"}
 	if allowed, err := r.may(ctx, v.author.UserInfo, pods); err != nil || allowed {
 		return allowed, err
 	}
-	account := authorizationv1.ResourceAttributes{Namespace: v.namespace, Verb: "impersonate", Version: "v1", Resource: "serviceaccounts", Name: v.serviceAccount}
+	account := authorizationv1.ResourceAttributes{Namespace: v.Namespace, Verb: "impersonate", Version: "v1", Resource: "serviceaccounts", Name: v.ServiceAccount}
 	return r.may(ctx, v.author.UserInfo, account)
 }
 
@@ -80,7 +80,7 @@ func (r *Reviewer) lacking(ctx context.Context, v *review, resource schema.Group
 	var lacking []string
 	for _, verb := range verbs {
 		allowed, err := r.may(ctx, v.author.UserInfo, authorizationv1.ResourceAttributes{
-			Namespace: v.namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+			Namespace: v.Namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
 		})
 		if err != nil {
 			return nil, err

@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
@@ -41,10 +40,10 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 }
 
 func (r *Reviewer) protected(v *review) []string {
-	if !r.Protection.Namespace(v.namespace) {
+	if !r.Protection.Namespace(v.Namespace) {
 		return nil
 	}
-	return []string{fmt.Sprintf("namespace %s is protected: no policy touches anything in it", v.namespace)}
+	return []string{fmt.Sprintf("namespace %s is protected: no policy touches anything in it", v.Namespace)}
 }
 
 // typeCheck compares the rules with the schemas of their kinds.
@@ -68,7 +67,7 @@ func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 
 // overrides tells which name a policy or a rule that is not there.
 func (r *Reviewer) overrides(ctx context.Context, v *review) []string {
-	if len(v.loaded.overrides) == 0 {
+	if len(v.Overrides) == 0 {
 		return nil
 	}
 	known := &v1alpha1.ClusterRetentionPolicyList{}
@@ -76,31 +75,15 @@ func (r *Reviewer) overrides(ctx context.Context, v *review) []string {
 		return nil
 	}
 	rules := map[string][]string{}
-	var names []string
 	for _, p := range known.Items {
-		names = append(names, p.Name)
+		rules[p.Name] = nil
 		for _, rule := range p.Spec.Rules {
 			rules[p.Name] = append(rules[p.Name], rule.Name)
 		}
 	}
 	var warnings []string
-	for i, o := range v.loaded.overrides {
-		path := fmt.Sprintf("spec.overrides[%d]", i)
-		_, found := rules[o.Policy]
-		switch {
-		case !found:
-			warnings = append(warnings, unknown(path+".policy", "ClusterRetentionPolicy", o.Policy, names))
-		case o.Rule != "" && !slices.Contains(rules[o.Policy], o.Rule):
-			warnings = append(warnings, unknown(path+".rule", "rule of "+o.Policy, o.Rule, rules[o.Policy]))
-		}
+	for _, problem := range policy.UnknownTargets(v.Overrides, rules) {
+		warnings = append(warnings, problem.String())
 	}
 	return warnings
-}
-
-func unknown(path, what, name string, known []string) string {
-	problem := policy.Problem{Path: path, Message: fmt.Sprintf("there is no %s named %q", what, name)}
-	if meant := closest(name, known); meant != "" {
-		problem.Hint = fmt.Sprintf("did you mean %q?", meant)
-	}
-	return problem.String()
 }

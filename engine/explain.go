@@ -2,13 +2,18 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Explanation is what one expression of a rule says about an object, and how it comes to say it.
+// Explanation is what one expression of a rule gives for an object, and what led to it.
 type Explanation struct {
-	Field   string // eligible, startTime or ttlExpression
+	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy; or an annotation that cannot be read
 	Text    string // the expression as written in the rule
 	Value   string // what it gives, for people; empty when it failed or was not asked
 	Err     error  // as in Facts.Err
@@ -38,19 +43,34 @@ func (r *Rule) Explain(ctx context.Context, object map[string]any) []Explanation
 	if !r.selects(object) {
 		return nil
 	}
-	explanations := r.answers(ctx, object)
+	questions := r.questions(object)
+	explanations := r.answers(ctx, object, questions)
 	p, done := r.newProbe(ctx, object)
 	defer done()
-	for i, e := range explanations {
-		if !e.Skipped {
-			explanations[i].Parts = p.partsOf(e.Text)
+	for i := range explanations {
+		if q := questions[i]; q.wants != anything && !explanations[i].Skipped {
+			explanations[i].Parts = p.partsOf(q.text)
 		}
 	}
 	return explanations
 }
 
-// answers asks the expressions in the order of Facts, and under the same deadline.
-func (r *Rule) answers(ctx context.Context, object map[string]any) []Explanation {
+// questions are what Facts asks, in its order: the expressions, and before the TTL the object's own if that cannot be
+// read, which wants no result.
+func (r *Rule) questions(object map[string]any) []expression {
+	all := r.source.expressions()
+	if _, err := ownTTL(object); err == nil {
+		return all
+	}
+	at := slices.IndexFunc(all, func(e expression) bool { return e.wants > start })
+	if at < 0 {
+		at = len(all)
+	}
+	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
+}
+
+// answers asks under the same deadline as Facts.
+func (r *Rule) answers(ctx context.Context, object map[string]any, questions []expression) []Explanation {
 	e := r.compiler.NewEvaluator(ctx)
 	defer e.Close()
 	e.input.object = object
@@ -60,21 +80,28 @@ func (r *Rule) answers(ctx context.Context, object map[string]any) []Explanation
 	if r.loops {
 		defer e.end()
 	}
-	var answers []Explanation
-	more := true
-	for _, x := range r.source.expressions() {
-		answer := Explanation{Field: x.wants.field(), Text: x.text, Skipped: !more}
+	answers, more := make([]Explanation, len(questions)), true
+	for i, q := range questions {
+		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: !more}
 		if more {
-			answer.Value, more, answer.Err = r.answer(e, x.wants)
+			answers[i].Value, more, answers[i].Err = r.answer(e, q.wants)
 		}
-		answers = append(answers, answer)
 	}
 	return answers
 }
 
-// answer is what one expression gives, and whether the next is asked then.
+func fieldOf(q expression) string {
+	if q.wants == anything {
+		return "annotation " + v1alpha1.TTLAnnotation
+	}
+	return q.wants.field()
+}
+
+// answer is what one question gives, and whether the next is asked then.
 func (r *Rule) answer(e *Evaluator, wants result) (text string, more bool, err error) {
 	switch wants {
+	case anything:
+		_, err = ownTTL(e.input.object)
 	case eligibility:
 		more, err = ask(e, r.eligible, wants, toBool)
 		text = strconv.FormatBool(more)
@@ -85,7 +112,11 @@ func (r *Rule) answer(e *Evaluator, wants result) (text string, more bool, err e
 	case lifetime:
 		var ttl time.Duration
 		ttl, err = ask(e, r.ttlExpression, wants, toTTL)
-		text = displayTTL(ttl)
+		text, more = displayTTL(ttl), true
+	case grouping:
+		var group string
+		group, err = ask(e, r.groupBy, wants, toGroup)
+		text, more = display(types.String(group)), true
 	}
 	if err != nil {
 		return "", false, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,21 +197,21 @@ eligible = true
 func TestExplainRule(t *testing.T) {
 	tests := map[string]struct {
 		object string
-		change func(*v1alpha1.Rule)
+		change func(r *v1alpha1.Rule, o map[string]any)
 		want   string
 	}{
-		"all expressions": {"job-failed", func(r *v1alpha1.Rule) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
+		"all expressions": {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
 eligible = true
 startTime = 2026-03-01T12:20:00Z
 ttlExpression = 7d
   failed(object) = true (1:1)
 `},
-		"not eligible": {"job-running", func(r *v1alpha1.Rule) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
+		"not eligible": {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.TTLExpression = "failed(object) ? days(7) : days(1)" }, `
 eligible = false
 startTime = not needed
 ttlExpression = not needed
 `},
-		"none and none": {"job-complete", func(r *v1alpha1.Rule) {
+		"none and none": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.StartTime, r.TTLExpression = "object.?status.?nothing", "failed(object) ? optional.of(days(1)) : optional.none()"
 		}, `
 eligible = true
@@ -218,25 +219,50 @@ startTime = none
 ttlExpression = none
   failed(object) = false (1:1)
 `},
-		"an answer of the wrong type": {"job-complete", func(r *v1alpha1.Rule) { r.StartTime = "object.metadata.name" }, `
+		"an answer of the wrong type": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { r.StartTime = "object.metadata.name" }, `
 eligible = true
 startTime = error: startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z
 `},
-		"not selected": {"job-complete", func(r *v1alpha1.Rule) {
+		"a group": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+			r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: "object.metadata.?labels[?'app'].orValue('') + object.kind"}
+		}, `
+eligible = true
+startTime = 2026-03-01T12:10:00Z
+keepNewest.groupBy = "reportJob"
+  object.metadata.?labels[?'app'].orValue('') = "report" (1:1)
+  object.kind = "Job" (1:47)
+`},
+		"a mark instead of a start": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+			r.StartTime = ""
+		}, `
+eligible = true
+`},
+		"a TTL of its own that cannot be read": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+			r.TTLExpression = "days(1)"
+			o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.TTLAnnotation: "soon"}
+		}, `
+eligible = true
+startTime = 2026-03-01T12:10:00Z
+annotation sunset.x-k8s.io/ttl = error: annotation sunset.x-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h
+ttlExpression = not needed
+`},
+		"not selected": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
 		}, "\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := rule()
-			tc.change(&r)
-			got := "\n"
-			for _, e := range mustCompile(t, newCompiler(t), r).Explain(t.Context(), object(t, tc.object)) {
+			r, o := rule(), object(t, tc.object)
+			tc.change(&r, o)
+			compiled, got := mustCompile(t, newCompiler(t), r), "\n"
+			explanations := compiled.Explain(t.Context(), o)
+			for _, e := range explanations {
 				got += told(e)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
+			agrees(t, r, compiled.Facts(t.Context(), o), explanations)
 		})
 	}
 }
@@ -260,6 +286,8 @@ func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []en
 			from.TTL = policy.NeverTTL
 		case e.Field == "ttlExpression" && !e.Skipped:
 			from.TTL, _ = policy.ParseTTL(e.Value)
+		case e.Field == "keepNewest.groupBy" && !e.Skipped:
+			from.Group, _ = strconv.Unquote(e.Value)
 		}
 	}
 	if fmt.Sprint(from) != fmt.Sprint(facts) {

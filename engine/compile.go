@@ -69,7 +69,17 @@ func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []findi
 
 func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	tree := checked.NativeRep().Expr()
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
+	options, loops := programOptions(env, tree)
+	run, err := env.Program(checked, options...)
+	if err != nil {
+		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+	}
+	return &program{run: run, loops: loops, fields: fieldsRead(tree)}, nil
+}
+
+// programOptions are what it takes to run the expression within its bounds, and whether it needs a deadline.
+func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, loops bool) {
+	options = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
 	if binds {
 		options = append(options, cel.CustomDecoratorV2(settle))
@@ -77,11 +87,7 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	if loops {
 		options = append(options, cel.InterruptCheckFrequency(interruptFrequency))
 	}
-	run, err := env.Program(checked, options...)
-	if err != nil {
-		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
-	}
-	return &program{run: run, loops: loops, fields: fieldsRead(tree)}, nil
+	return options, loops
 }
 
 // comprehensionsOf reports whether there is a comprehension that goes over something, and one that does not: cel.bind.
@@ -90,14 +96,19 @@ func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
 		if e.Kind() != ast.ComprehensionKind {
 			return
 		}
-		over := e.AsComprehension().IterRange()
-		if over.Kind() == ast.ListKind && over.AsList().Size() == 0 {
-			binds = true
-		} else {
+		if goesOver(e.AsComprehension()) {
 			loops = true
+		} else {
+			binds = true
 		}
 	}))
 	return loops, binds
+}
+
+// goesOver reports whether a comprehension goes over something: cel.bind does not.
+func goesOver(c ast.ComprehensionExpr) bool {
+	over := c.IterRange()
+	return over.Kind() != ast.ListKind || over.AsList().Size() > 0
 }
 
 // recoverAs turns a panic of the CEL library into a finding: a bug there must not end the process.

@@ -168,20 +168,30 @@ func (e *Evaluator) end() {
 // explain says which expression failed, why, and what to write.
 func (e *Evaluator) explain(wants result, err error) error {
 	if errors.Is(err, interpreter.InterruptError{}) {
-		cause := context.Cause(e.watch.ctx)
-		if errors.Is(cause, ErrDeadline) {
-			return fmt.Errorf("%s: %w: more than %s", wants.field(), ErrDeadline, e.deadline)
-		}
-		return fmt.Errorf("%s: %w", wants.field(), cause)
+		return fmt.Errorf("%s: %w", wants.field(), interruption(e.watch.ctx, e.deadline))
 	}
-	text := wants.field() + ": " + typeName(err.Error())
+	return shorten(wants.field() + ": " + advise(err))
+}
+
+// interruption says why the evaluation under this context was interrupted.
+func interruption(ctx context.Context, deadline time.Duration) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrDeadline) {
+		return fmt.Errorf("%w: more than %s", ErrDeadline, deadline)
+	}
+	return cause
+}
+
+// advise puts an error of cel-go into the words of docs/cel.md, with what to write.
+func advise(err error) string {
+	text := typeName(err.Error())
 	switch {
 	case strings.Contains(text, "no such key: "):
 		text += "; where a field can be absent write .?field or has()"
 	case strings.HasSuffix(text, "no such overload"):
 		text += "; a time in an object is text: timestamp(object.metadata.creationTimestamp)"
 	}
-	return shorten(text)
+	return text
 }
 
 // shared gives the error of the object before, if it says the same.

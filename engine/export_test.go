@@ -92,3 +92,13 @@ func project(v any, f *fields) any {
 
 // CompiledCount is how many expressions the Compiler remembers.
 func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }
+
+// Display writes a value the way explanations do.
+func Display(v ref.Val) string { return display(v) }
+
+// Normalized is a text written the way explanations write their parts.
+func Normalized(c *Compiler, text string) string {
+	p := &probe{compiler: c, scope: c.scope(nil)}
+	v := p.view(text)
+	return v.textOf(v.tree.Expr())
+}

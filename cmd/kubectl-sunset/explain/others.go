@@ -1,0 +1,60 @@
+package explain
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Other is a rule about the object's kind that does not select it.
+type Other struct {
+	ID      policy.RuleID
+	Mode    v1alpha1.Mode
+	Why     Why
+	Message string
+}
+
+// Why is a stable word for why a rule does not select an object.
+type Why string
+
+const (
+	LabelsDiffer         Why = "LabelsDiffer"         // of the object
+	NamespaceNotSelected Why = "NamespaceNotSelected" // by the policy's namespaceSelector
+	NamespaceExcluded    Why = "NamespaceExcluded"    // by excludeNamespaces
+	NamespaceProtected   Why = "NamespaceProtected"   // from every policy
+	OtherNamespace       Why = "OtherNamespace"       // a RetentionPolicy is about its own only
+)
+
+// OthersIn are the rules about a kind that do not apply in a namespace, "" for cluster-scoped objects, by policy as given.
+func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, policies []*policy.Policy, protection policy.Protection) []Other {
+	var others []Other
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			if policy.StoredAs(r.Kind) != kind {
+				continue
+			}
+			if why, message := whyNot(p, namespace, n, protection); why != "" {
+				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: why, Message: message})
+			}
+		}
+	}
+	return others
+}
+
+// whyNot is empty when the policy applies in the namespace.
+func whyNot(p *policy.Policy, namespace string, n policy.Namespace, protection policy.Protection) (Why, string) {
+	switch {
+	case protection.Namespace(namespace):
+		return NamespaceProtected, "no policy touches namespace " + namespace
+	case p.Namespace != "" && p.Namespace != namespace:
+		return OtherNamespace, "it is about namespace " + p.Namespace
+	case p.Namespace != "" || namespace == "":
+		return "", ""
+	case p.Excluded.Has(namespace):
+		return NamespaceExcluded, "excludeNamespaces has " + namespace
+	case !p.Namespaces.Matches(n.Labels):
+		return NamespaceNotSelected, "namespaceSelector wants " + p.Namespaces.String()
+	}
+	return "", ""
+}

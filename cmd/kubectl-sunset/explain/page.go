@@ -1,0 +1,120 @@
+package explain
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Input is what a page is made of.
+type Input struct {
+	At        time.Time
+	Object    map[string]any
+	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
+	Subject   policy.Subject   // the object as it is in its namespace, held if that is
+	Verdict   policy.Verdict   // for the reason DryRun, with its due time, where only a dry run finds it due
+	// Rulings are of all rules that apply to the kind in the namespace, with their settings there.
+	Rulings []policy.Ruling
+	// Explanations and Ranks are of those that select the object; a rule that ranks nothing has no rank.
+	Explanations map[policy.RuleID][]engine.Explanation
+	Ranks        map[policy.RuleID]Rank
+	// Others do not apply in the namespace: OthersIn finds them.
+	Others []Other
+}
+
+// Page is everything there is to say about one object.
+type Page struct {
+	At      time.Time
+	Object  Object
+	Verdict policy.Verdict
+	Rules   []Rule   // that select it, in the order of the rulings
+	Others  []Other  // about its kind, that do not select it
+	Blocks  []Block  // what keeps it though a rule may find it due
+	Changes []Change // what would change the verdict
+}
+
+// Object says which object it is.
+type Object struct {
+	APIVersion, Kind string
+	Namespace, Name  string
+	Created          time.Time // zero for an object that no server has seen
+}
+
+// Rule is a rule that selects the object.
+type Rule struct {
+	ID          policy.RuleID
+	Mode        v1alpha1.Mode
+	Says        policy.Verdict // what it would be if the rule were the only one and in force, and nothing held the object
+	Problems    []policy.Problem
+	Expressions []engine.Explanation
+	Settings    []Setting
+	Rank        *Rank // nil when the rule ranks nothing
+}
+
+// Rank is the place of the object among those of its kind that the rule finds eligible.
+type Rank struct {
+	Group     string // what keepNewest.groupBy gave; empty without one
+	Place, Of int    // in the group; 1 is the newest
+	Keep      int    // how many of the newest stay; 0 without keepNewest
+	Room      *Room  // nil without a capacity
+}
+
+// Room is a capacity and what takes it.
+type Room struct {
+	Count, Max int
+	Everywhere bool // counted over all namespaces together
+}
+
+// New writes the page.
+func New(in Input) *Page {
+	p := &Page{At: in.At, Object: objectOf(in), Verdict: in.Verdict}
+	for _, r := range in.Rulings {
+		if r.Known && !r.Facts.Selected {
+			p.Others = append(p.Others, unselected(r.Rule))
+		} else {
+			p.Rules = append(p.Rules, in.rule(r))
+		}
+	}
+	p.Others = append(p.Others, in.Others...)
+	p.Blocks = blocksOf(in)
+	p.Changes = changesOf(p)
+	return p
+}
+
+func objectOf(in Input) Object {
+	apiVersion, _ := in.Object["apiVersion"].(string)
+	kind, _ := in.Object["kind"].(string)
+	return Object{apiVersion, kind, in.Subject.Namespace, in.Subject.Name, in.Subject.Created}
+}
+
+func (in *Input) rule(r policy.Ruling) Rule {
+	rule := Rule{
+		ID:       r.Rule.ID,
+		Mode:     cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
+		Says:     says(in.Subject, r, in.At),
+		Problems: r.Rule.Problems,
+		Settings: settingsOf(in.Subject, r),
+	}
+	if !r.Rule.Invalid() {
+		rule.Expressions = in.Explanations[r.Rule.ID]
+	}
+	if rank, ok := in.Ranks[r.Rule.ID]; ok {
+		rule.Rank = &rank
+	}
+	return rule
+}
+
+// says is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
+func says(s policy.Subject, r policy.Ruling, at time.Time) policy.Verdict {
+	s.Flags &= policy.HasTTL
+	return policy.Forecast(s, []policy.Ruling{r}, r.Rule.ID.Policy, at)
+}
+
+func unselected(r *policy.Rule) Other {
+	return Other{ID: r.ID, Mode: r.Mode, Why: LabelsDiffer, Message: "its selector wants " + metav1.FormatLabelSelector(r.Spec.Target.Selector)}
+}

@@ -1,0 +1,165 @@
+package explain_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+var pods = schema.GroupKind{Kind: "Pod"}
+
+// about gives a policy one rule about Pods and one about Jobs.
+func about(p policy.Policy) *policy.Policy {
+	if p.Namespaces == nil {
+		p.Namespaces = labels.Everything()
+	}
+	for _, kind := range []string{"Pod", "Job"} {
+		id := policy.RuleID{Policy: p.Name, Rule: kind}
+		p.Rules = append(p.Rules, &policy.Rule{ID: id, Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}})
+	}
+	return &p
+}
+
+func TestOthersIn(t *testing.T) {
+	dev, err := labels.Parse("env=dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*policy.Policy{
+		about(policy.Policy{Name: "everywhere"}),
+		about(policy.Policy{Name: "excluding", Excluded: sets.New("team-a")}),
+		about(policy.Policy{Name: "selecting", Namespaces: dev}),
+		about(policy.Policy{Name: "team-b/own", Namespace: "team-b"}),
+		{Name: "unreadable"},
+	}
+	tests := map[string]struct {
+		namespace string
+		labels    labels.Set
+		want      map[string]explain.Why
+	}{
+		"what applies is not among them": {"team-b", labels.Set{"env": "dev"}, map[string]explain.Why{}},
+		"each has its reason": {"team-a", nil, map[string]explain.Why{
+			"excluding": explain.NamespaceExcluded, "selecting": explain.NamespaceNotSelected, "team-b/own": explain.OtherNamespace,
+		}},
+		"cluster-scoped objects are in no namespace": {"", nil, map[string]explain.Why{"team-b/own": explain.OtherNamespace}},
+		"protection goes before all": {"kube-system", nil, map[string]explain.Why{
+			"everywhere": explain.NamespaceProtected, "excluding": explain.NamespaceProtected,
+			"selecting": explain.NamespaceProtected, "team-b/own": explain.NamespaceProtected,
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]explain.Why{}
+			for _, o := range explain.OthersIn(tc.namespace, policy.Namespace{Labels: tc.labels}, pods, all, policy.DefaultProtection()) {
+				if o.ID.Rule != "Pod" || o.Message == "" {
+					t.Errorf("got %+v", o)
+				}
+				got[o.ID.Policy] = o.Why
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func hours(n time.Duration) *time.Duration {
+	n *= time.Hour
+	return &n
+}
+
+func TestSettings(t *testing.T) {
+	bounds := policy.Bounds{Min: hours(1), Max: hours(48)}
+	override := &policy.Override{From: "team-a/defaults", Path: "spec.overrides[0]", Policy: "p", InForce: true}
+	with := func(change func(*policy.Override)) []*policy.Override {
+		o := *override
+		change(&o)
+		return []*policy.Override{&o}
+	}
+	tests := map[string]struct {
+		rule  policy.Rule
+		facts policy.Facts
+		want  []explain.Setting
+	}{
+		"the rule's own": {policy.Rule{TTL: time.Hour}, policy.Facts{}, []explain.Setting{
+			{Name: "ttl", Value: "1h", From: "the rule"},
+		}},
+		"an override beyond the bounds": {
+			policy.Rule{TTL: 24 * time.Hour, Bounds: bounds, Overrides: with(func(o *policy.Override) { o.TTL = hours(100) })}, policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "2d", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "written as 4d4h, rule says 1d, allowed 1h..2d"},
+			},
+		},
+		"an expression": {policy.Rule{HasTTLExpression: true}, policy.Facts{Eligible: true, TTL: time.Hour}, []explain.Setting{
+			{Name: "ttl", Value: "1h", From: "the rule's ttlExpression"},
+		}},
+		"an expression that was not asked": {policy.Rule{HasTTLExpression: true}, policy.Facts{}, nil},
+		"a capacity by quota": {
+			policy.Rule{TTL: policy.NeverTTL, Capacity: policy.Capacity{Bounded: true, Max: 80, Percent: 80, ByQuota: true}, Spec: v1alpha1.Rule{Capacity: &v1alpha1.Capacity{}}},
+			policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "none", From: "the rule"},
+				{Name: "capacity", Value: "80", From: "the rule", Note: "80 % of the namespace's quota"},
+			},
+		},
+		"a capacity without a quota": {policy.Rule{TTL: time.Hour, Spec: v1alpha1.Rule{Capacity: &v1alpha1.Capacity{}}}, policy.Facts{}, []explain.Setting{
+			{Name: "ttl", Value: "1h", From: "the rule"},
+			{Name: "capacity", Value: "none", From: "the rule", Note: "the namespace has no quota for it"},
+		}},
+		"fewer stay": {policy.Rule{TTL: time.Hour, Keep: 2, Spec: v1alpha1.Rule{KeepNewest: &v1alpha1.KeepNewest{Count: 3}}}, policy.Facts{}, []explain.Setting{
+			{Name: "ttl", Value: "1h", From: "the rule"},
+			{Name: "keepNewest", Value: "2", From: "a RetentionPolicy of the namespace", Note: "rule says 3"},
+		}},
+		"an override that nobody understands": {
+			policy.Rule{TTL: time.Hour, Suspended: true, Overrides: with(func(o *policy.Override) { o.Invalid = true })}, policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "1h", From: "the rule"},
+				{Name: "suspend", Value: "true", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "it cannot be understood, so it keeps"},
+			},
+		},
+		"a mark": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Start: at}, []explain.Setting{
+			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "annotation sunset.x-k8s.io/eligible-since"},
+			{Name: "ttl", Value: "1h", From: "the rule"},
+		}},
+		"no mark at all": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true}, []explain.Setting{
+			{Name: "start", Value: "none", From: "annotation sunset.x-k8s.io/eligible-since"},
+			{Name: "ttl", Value: "1h", From: "the rule"},
+		}},
+		"no mark yet": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Estimated: true, Start: at}, []explain.Setting{
+			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "when it was first seen eligible", Note: "no mark on the object says so yet"},
+			{Name: "ttl", Value: "1h", From: "the rule"},
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.facts.Selected = true
+			page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
+			if diff := cmp.Diff(tc.want, page.Rules[0].Settings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestBlocksAreToldOnce: two rules of one policy that is a dry run are one reason.
+func TestBlocksAreToldOnce(t *testing.T) {
+	dryRun := func(name string) policy.Ruling {
+		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mode: v1alpha1.DryRun, TTL: time.Hour}
+		return policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}
+	}
+	page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{dryRun("a"), dryRun("b")}})
+	want := []explain.Block{{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}}
+	if diff := cmp.Diff(want, page.Blocks); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,136 @@
+package explain
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Setting is a setting of a rule as it applies to the object.
+type Setting struct {
+	Name, Value string
+	From        string // where it is written
+	Note        string // what else is written; may be empty
+}
+
+// theRule is where a setting comes from that nobody changed.
+const theRule = "the rule"
+
+func settingsOf(s policy.Subject, r policy.Ruling) []Setting {
+	all := markOf(r.Facts)
+	if !r.Rule.HasTTLExpression || r.Facts.Eligible && r.Facts.Err == nil {
+		all = append(all, ttlOf(s, r))
+	}
+	all = append(all, keepOf(r.Rule)...)
+	all = append(all, capacityOf(r.Rule)...)
+	return append(all, suspensionOf(r.Rule)...)
+}
+
+func markOf(f policy.Facts) []Setting {
+	if !f.Marked || !f.Eligible {
+		return nil
+	}
+	start := Setting{Name: "start", Value: f.Start.UTC().Format(time.RFC3339), From: "annotation " + v1alpha1.EligibleSinceAnnotation}
+	switch {
+	case f.Start.IsZero():
+		start.Value = "none"
+	case f.Estimated:
+		start.From, start.Note = "when it was first seen eligible", "no mark on the object says so yet"
+	}
+	return []Setting{start}
+}
+
+func ttlOf(s policy.Subject, r policy.Ruling) Setting {
+	l := r.Rule.Lifetime(s, r.Facts)
+	base, from := r.Rule.TTL, theRule
+	if r.Rule.HasTTLExpression {
+		base, from = r.Facts.TTL, "the rule's ttlExpression"
+	}
+	ttl := Setting{Name: "ttl", Value: span(l.TTL), From: from}
+	var notes []string
+	if l.Wrote != l.TTL {
+		notes = append(notes, "written as "+span(l.Wrote))
+	}
+	switch l.Origin {
+	case policy.FromRule:
+		return ttl
+	case policy.FromOverride:
+		ttl.From = override(l.By)
+	case policy.FromAnnotation:
+		ttl.From = "annotation " + v1alpha1.TTLAnnotation
+	}
+	ttl.Note = strings.Join(append(notes, "rule says "+span(base), allowed(r.Rule.Bounds)), ", ")
+	return ttl
+}
+
+// allowed is what may be set in the place of the rule's own TTL.
+func allowed(b policy.Bounds) string {
+	switch {
+	case b.Min != nil && b.Max != nil:
+		return "allowed " + span(*b.Min) + ".." + span(*b.Max)
+	case b.Min != nil:
+		return "allowed " + span(*b.Min) + " and longer"
+	case b.Max != nil:
+		return "allowed longer, up to " + span(*b.Max)
+	default:
+		return "allowed longer"
+	}
+}
+
+func keepOf(r *policy.Rule) []Setting {
+	if r.Keep == 0 && r.Spec.KeepNewest == nil {
+		return nil
+	}
+	keep := Setting{Name: "keepNewest", Value: strconv.Itoa(r.Keep), From: theRule}
+	if k := r.Spec.KeepNewest; k != nil && int(k.Count) != r.Keep {
+		keep.From, keep.Note = "a RetentionPolicy of the namespace", "rule says "+strconv.Itoa(int(k.Count))
+	}
+	return []Setting{keep}
+}
+
+func capacityOf(r *policy.Rule) []Setting {
+	c := r.Capacity
+	switch {
+	case r.Spec.Capacity == nil:
+		return nil
+	case !c.Bounded:
+		return []Setting{{Name: "capacity", Value: "none", From: theRule, Note: "the namespace has no quota for it"}}
+	}
+	capacity := Setting{Name: "capacity", Value: strconv.Itoa(c.Max), From: theRule}
+	if c.ByQuota {
+		capacity.Note = strconv.Itoa(c.Percent) + " % of the namespace's quota"
+	}
+	if c.Fair {
+		capacity.Note = "shared by all namespaces"
+	}
+	return []Setting{capacity}
+}
+
+func suspensionOf(r *policy.Rule) []Setting {
+	if !r.Suspended {
+		return nil
+	}
+	suspend := Setting{Name: "suspend", Value: "true"}
+	for _, o := range r.Overrides {
+		switch {
+		case o.Suspend:
+			suspend.From, suspend.Note = override(o), ""
+			return []Setting{suspend}
+		case o.Invalid:
+			suspend.From, suspend.Note = override(o), "it cannot be understood, so it keeps"
+		}
+	}
+	return []Setting{suspend}
+}
+
+func override(o *policy.Override) string { return "RetentionPolicy " + o.From + " " + o.Path }
+
+func span(ttl time.Duration) string {
+	if ttl < 0 {
+		return "none"
+	}
+	return policy.FormatTTL(ttl)
+}

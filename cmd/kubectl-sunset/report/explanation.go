@@ -1,0 +1,236 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Explanation writes a page for people, at most 80 columns wide but for names that are longer.
+func Explanation(w io.Writer, p *explain.Page) error {
+	buffer := bufio.NewWriter(w)
+	e := &explanation{w: buffer, at: p.At}
+	e.head(p)
+	for i := range p.Rules {
+		e.rule(&p.Rules[i])
+	}
+	e.others(p)
+	e.blocks(p.Blocks)
+	e.changes(p.Changes)
+	return buffer.Flush()
+}
+
+type explanation struct {
+	w  io.Writer
+	at time.Time
+}
+
+// line writes a text, what does not fit on further lines that are indented deeper.
+func (e *explanation) line(indent int, format string, args ...any) {
+	for _, line := range wrap(fmt.Sprintf(format, args...), indent, indent+4) {
+		fmt.Fprintln(e.w, line)
+	}
+}
+
+func (e *explanation) title(text string) {
+	fmt.Fprintln(e.w)
+	e.line(0, "%s", text)
+}
+
+func (e *explanation) head(p *explain.Page) {
+	name := p.Object.Name
+	if p.Object.Namespace != "" {
+		name = p.Object.Namespace + "/" + name
+	}
+	age := ""
+	if !p.Object.Created.IsZero() {
+		age = ", " + duration.HumanDuration(p.At.Sub(p.Object.Created)) + " old"
+	}
+	e.line(0, "%s %s%s", p.Object.Kind, name, age)
+	e.line(0, "%s", Sentence(p.Verdict, p.At))
+}
+
+// Sentence is a verdict in one sentence.
+func Sentence(v policy.Verdict, at time.Time) string {
+	text := "stays: " + inWords(v.Reason)
+	switch {
+	case v.Action == policy.Wait:
+		text = "goes at " + moment(v.Due, at)
+	case v.Reason == policy.OverCapacity:
+		text = "goes now: " + words[v.Reason]
+	case v.Action == policy.Delete:
+		text = "goes now: due since " + moment(v.Due, at)
+	case v.Reason == policy.IsDryRun:
+		text = "stays: DryRun (would go at " + moment(v.Due, at) + ")"
+	}
+	if v.Rule == (policy.RuleID{}) || isAboutObject(v.Reason) {
+		return text
+	}
+	return text + ", by rule " + v.Rule.String()
+}
+
+// isAboutObject reports whether a reason is the object's, whatever the rules say.
+func isAboutObject(r policy.Reason) bool {
+	return r == policy.Terminating || r == policy.Held || r == policy.Uncounted
+}
+
+// moment is a time and how far away it is.
+func moment(t, at time.Time) string { return FormatTime(t) + ", " + Away(t, at) }
+
+func (e *explanation) rule(r *explain.Rule) {
+	e.title(r.ID.String() + ", mode " + string(r.Mode))
+	e.line(2, "says %s", e.says(r.Says))
+	for _, problem := range r.Problems {
+		e.line(2, "problem: %s", problem)
+	}
+	for _, s := range r.Settings {
+		e.line(2, "%s", setting(s))
+	}
+	for _, text := range places(r.Rank) {
+		e.line(2, "%s", text)
+	}
+	e.expressions(r.Expressions)
+}
+
+// says is what one rule says: due, keep or nothing.
+func (e *explanation) says(v policy.Verdict) string {
+	switch said(v) {
+	case "due":
+		if v.Reason == policy.OverCapacity {
+			return "due now: " + inWords(v.Reason)
+		}
+		return "due at " + moment(v.Due, e.at)
+	case "keep":
+		return "keep: " + inWords(v.Reason)
+	default:
+		return "nothing: " + inWords(v.Reason)
+	}
+}
+
+// said is what a rule says, in a stable word.
+func said(v policy.Verdict) string {
+	switch v.Reason {
+	case policy.Waiting, policy.Expired, policy.OverCapacity:
+		return "due"
+	case policy.NotEligible, policy.NoStartTime, policy.WithinCapacity, policy.NotSelected:
+		return "nothing"
+	default:
+		return "keep"
+	}
+}
+
+func setting(s explain.Setting) string {
+	text := s.Name + " " + s.Value
+	if s.From != "" {
+		text += " from " + s.From
+	}
+	if s.Note != "" {
+		text += "; " + s.Note
+	}
+	return text
+}
+
+// places are where an object stands among others.
+func places(r *explain.Rank) []string {
+	if r == nil {
+		return nil
+	}
+	var texts []string
+	if r.Keep > 0 {
+		group := "the namespace"
+		if r.Group != "" {
+			group = fmt.Sprintf("group %q", r.Group)
+		}
+		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
+	}
+	if c := r.Room; c != nil {
+		where := "in the namespace"
+		if c.Everywhere {
+			where = "in all namespaces"
+		}
+		texts = append(texts, fmt.Sprintf("%d eligible %s; at most %s", c.Count, where, stay(c.Max)))
+	}
+	return texts
+}
+
+func stay(n int) string {
+	if n == 1 {
+		return "1 stays"
+	}
+	return fmt.Sprintf("%d stay", n)
+}
+
+func (e *explanation) others(p *explain.Page) {
+	switch {
+	case len(p.Rules) == 0 && len(p.Others) == 0:
+		e.title("Nothing selects it, because no rule is about its kind.")
+		return
+	case len(p.Rules) == 0:
+		e.title("Nothing selects it, because:")
+	case len(p.Others) > 0:
+		e.title("Rules about its kind that do not select it:")
+	}
+	for _, o := range p.Others {
+		e.line(2, "%s: %s (%s)", o.ID, o.Message, o.Why)
+	}
+}
+
+func (e *explanation) blocks(blocks []explain.Block) {
+	if len(blocks) == 0 {
+		return
+	}
+	e.title("What keeps it:")
+	for _, b := range blocks {
+		e.line(2, "%s: %s", b.Reason, b.Message)
+	}
+}
+
+func (e *explanation) changes(changes []explain.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	e.title("What would change it:")
+	for _, c := range changes {
+		what := c.What
+		if !c.At.IsZero() {
+			what += " at " + moment(c.At, e.at)
+		}
+		e.line(2, "- %s", what)
+	}
+}
+
+// inWords is a reason and what it means.
+func inWords(r policy.Reason) string {
+	text := words[r]
+	if text == "" {
+		return string(r)
+	}
+	return string(r) + " (" + text + ")"
+}
+
+// words are what the reasons mean.
+var words = map[policy.Reason]string{
+	policy.Terminating:      "somebody deleted it already",
+	policy.Held:             "annotation " + v1alpha1.HoldAnnotation,
+	policy.Uncounted:        "its Job has not counted it yet",
+	policy.EvaluationFailed: "an expression failed",
+	policy.RuleInvalid:      "the rule cannot be understood",
+	policy.Stale:            "what the rule says is not known yet",
+	policy.IsSuspended:      "the rule is suspended and finds it eligible",
+	policy.IsUnapproved:     "the policy waits for approval",
+	policy.KeptNewest:       "among the newest of its group",
+	policy.NeverDue:         "ttlExpression gives none",
+	policy.Unmarked:         "not marked eligible yet",
+	policy.OverCapacity:     "there are more than may stay",
+	policy.WithinCapacity:   "there are not too many",
+	policy.NoStartTime:      "eligible, but startTime gives none",
+	policy.NotEligible:      "eligible gives false",
+	policy.NotSelected:      "no rule in force selects it",
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// widest is how many characters a value may take where people read it.
+const widest = 60
+
+// none is how an optional value without one is shown.
+const none = "none"
+
+// display writes a value for people. Text is quoted and cut, and a list or map that does not fit is only counted.
+func display(v ref.Val) string {
+	switch x := v.(type) {
+	case types.String:
+		return strconv.Quote(cut(string(x)))
+	case types.Timestamp:
+		return x.UTC().Format(time.RFC3339Nano)
+	case types.Duration:
+		return policy.FormatTTL(x.Duration)
+	case *types.Optional:
+		if !x.HasValue() {
+			return none
+		}
+		return display(x.GetValue())
+	case traits.Mapper:
+		return displayMap(x)
+	case traits.Lister:
+		return displayList(x)
+	case types.Null:
+		return "null"
+	case ref.Type:
+		return typeName(x.TypeName())
+	}
+	return displayScalar(v)
+}
+
+func displayScalar(v ref.Val) string {
+	switch x := v.Value().(type) {
+	case bool, int64, uint64, float64, fmt.Stringer:
+		return cut(fmt.Sprint(x))
+	case []byte:
+		return fmt.Sprintf("%d bytes", len(x))
+	}
+	return typeName(v.Type().TypeName())
+}
+
+func displayList(list traits.Lister) string {
+	var shown []string
+	for i := list.Iterator(); i.HasNext() == types.True; {
+		element := i.Next()
+		if len(shown) == widest || isContainer(element) {
+			return counted("[", list.Size(), "element", "]")
+		}
+		shown = append(shown, display(element))
+	}
+	return fitting("[", shown, "element", "]")
+}
+
+func displayMap(m traits.Mapper) string {
+	var shown []string
+	for i := m.Iterator(); i.HasNext() == types.True; {
+		key := i.Next()
+		value, _ := m.Find(key)
+		if len(shown) == widest || isContainer(value) {
+			return counted("{", m.Size(), "field", "}")
+		}
+		shown = append(shown, display(key)+": "+display(value))
+	}
+	slices.Sort(shown)
+	return fitting("{", shown, "field", "}")
+}
+
+func isContainer(v ref.Val) bool {
+	switch v.(type) {
+	case traits.Lister, traits.Mapper:
+		return true
+	}
+	return false
+}
+
+// fitting is the whole list or map if it fits, and otherwise its size.
+func fitting(open string, shown []string, unit, shut string) string {
+	text := open + strings.Join(shown, ", ") + shut
+	if utf8.RuneCountInString(text) > widest {
+		return counted(open, types.Int(len(shown)), unit, shut)
+	}
+	return text
+}
+
+func counted(open string, size ref.Val, unit, shut string) string {
+	if size != types.IntOne {
+		unit += "s"
+	}
+	return fmt.Sprintf("%s%v %s%s", open, size, unit, shut)
+}
+
+// displayTime writes what startTime gave.
+func displayTime(t time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	return display(types.Timestamp{Time: t})
+}
+
+// displayTTL writes what ttlExpression gave.
+func displayTTL(d time.Duration) string {
+	if d == policy.NeverTTL {
+		return none
+	}
+	return display(types.Duration{Duration: d})
+}
+
+func cut(text string) string {
+	if utf8.RuneCountInString(text) <= widest {
+		return text
+	}
+	return string([]rune(text)[:widest-3]) + "..."
+}

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Explanation is what one expression of a rule gives for an object, and what led to it.
+type Explanation struct {
+	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy; or an annotation that cannot be read
+	Text    string // the expression as written in the rule
+	Value   string // what it gives, for people; empty when it failed or was not asked
+	Err     error  // as in Facts.Err
+	Skipped bool   // not asked, because an expression before it failed or said no
+	Parts   []Part // in the order of the text, each followed by its own parts
+}
+
+// Part is a sub-expression and what it gives. What loops is one part, whose turns are not told; what is the same
+// whatever the object, such as a literal, is none.
+type Part struct {
+	Text         string // on one line, with the quotes and spaces of docs/cel.md
+	Variable     string // the variable whose expression this is a part of; empty for the rule's own
+	Line, Column int    // where it stands in that expression, from 1
+	Depth        int    // 0 for the parts of the expression itself
+	Value        string // for people; empty when it failed or was not needed
+	Err          string // what went wrong, here or in a part below
+	Skipped      bool   // not needed for the result, so never asked: the right side of false && ...
+}
+
+// patience is how many times the deadline of a rule it may take to explain one.
+const patience = 20
+
+// Explain says what each expression of the rule gives for the object, and each part of it. What the expressions give is
+// what Facts is made of. It is nil when the rule's selector does not match. It is for people to read: every part is
+// compiled and run on its own, and nothing is kept from one call to the next.
+func (r *Rule) Explain(ctx context.Context, object map[string]any) []Explanation {
+	if !r.selects(object) {
+		return nil
+	}
+	questions := r.questions(object)
+	explanations := r.answers(ctx, object, questions)
+	p, done := r.newProbe(ctx, object)
+	defer done()
+	for i := range explanations {
+		if q := questions[i]; q.wants != anything && !explanations[i].Skipped {
+			explanations[i].Parts = p.partsOf(q.text)
+		}
+	}
+	return explanations
+}
+
+// questions are what Facts asks, in its order: the expressions, and before the TTL the object's own if that cannot be
+// read, which wants no result.
+func (r *Rule) questions(object map[string]any) []expression {
+	all := r.source.expressions()
+	if _, err := ownTTL(object); err == nil {
+		return all
+	}
+	at := slices.IndexFunc(all, func(e expression) bool { return e.wants > start })
+	if at < 0 {
+		at = len(all)
+	}
+	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
+}
+
+// answers asks under the same deadline as Facts.
+func (r *Rule) answers(ctx context.Context, object map[string]any, questions []expression) []Explanation {
+	e := r.compiler.NewEvaluator(ctx)
+	defer e.Close()
+	e.input.object = object
+	if err := e.begin(r.loops); err != nil {
+		return []Explanation{{Err: err}}
+	}
+	if r.loops {
+		defer e.end()
+	}
+	answers, more := make([]Explanation, len(questions)), true
+	for i, q := range questions {
+		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: !more}
+		if more {
+			answers[i].Value, more, answers[i].Err = r.answer(e, q.wants)
+		}
+	}
+	return answers
+}
+
+func fieldOf(q expression) string {
+	if q.wants == anything {
+		return "annotation " + v1alpha1.TTLAnnotation
+	}
+	return q.wants.field()
+}
+
+// answer is what one question gives, and whether the next is asked then.
+func (r *Rule) answer(e *Evaluator, wants result) (text string, more bool, err error) {
+	switch wants {
+	case anything:
+		_, err = ownTTL(e.input.object)
+	case eligibility:
+		more, err = ask(e, r.eligible, wants, toBool)
+		text = strconv.FormatBool(more)
+	case start:
+		var t time.Time
+		t, err = ask(e, r.startTime, wants, toTime)
+		text, more = displayTime(t), true
+	case lifetime:
+		var ttl time.Duration
+		ttl, err = ask(e, r.ttlExpression, wants, toTTL)
+		text, more = displayTTL(ttl), true
+	case grouping:
+		var group string
+		group, err = ask(e, r.groupBy, wants, toGroup)
+		text, more = display(types.String(group)), true
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return text, more, nil
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// probe asks single parts of expressions about one object. Each is asked on its own, under the limits of a whole rule:
+// expressions have no effects, so a part gives the same alone as it does inside.
+type probe struct {
+	ctx      context.Context
+	compiler *Compiler
+	scope    *scope
+	object   map[string]any
+	views    map[string]*view // of the variables met so far
+}
+
+// view is an expression that is taken apart: the rule's own or that of a variable, which is not written out here.
+type view struct {
+	probe    *probe
+	variable string // empty for the rule's own
+	text     string
+	tree     *ast.AST
+	locals   map[string]ref.Val // what cel.bind binds around the part that is asked
+	values   map[int64]ref.Val  // by the part's id
+	told     bool
+}
+
+func (r *Rule) newProbe(ctx context.Context, object map[string]any) (*probe, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience*r.compiler.deadline, ErrDeadline)
+	return &probe{
+		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object,
+		views: map[string]*view{},
+	}, cancel
+}
+
+// view is nil if the text does not compile, which a rule's does.
+func (p *probe) view(text string) *view {
+	checked, findings := p.compiler.check(text, anything, p.scope)
+	if len(findings) > 0 {
+		return nil
+	}
+	return &view{probe: p, text: text, tree: checked.NativeRep(), locals: map[string]ref.Val{}, values: map[int64]ref.Val{}}
+}
+
+// viewOf is that of a variable.
+func (p *probe) viewOf(name string) *view {
+	v, met := p.views[name]
+	if met {
+		return v
+	}
+	if declared := p.scope.variable(name); declared != nil {
+		if v = p.view(declared.text); v != nil {
+			v.variable = name
+		}
+	}
+	p.views[name] = v
+	return v
+}
+
+// value is what the part gives, which may be an error.
+func (v *view) value(e ast.Expr) ref.Val {
+	if e.Kind() == ast.LiteralKind {
+		return e.AsLiteral()
+	}
+	value, asked := v.values[e.ID()]
+	if !asked {
+		value = v.ask(e)
+		v.values[e.ID()] = value
+	}
+	return value
+}
+
+func (v *view) ask(e ast.Expr) (answer ref.Val) {
+	defer func() {
+		if r := recover(); r != nil {
+			answer = types.NewErr("internal error: %v", r)
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(v.probe.ctx, v.probe.compiler.deadline, ErrDeadline)
+	defer cancel()
+	var err error
+	if ctx.Err() != nil {
+		err = interpreter.InterruptError{}
+	} else {
+		answer, err = v.run(ctx, e)
+	}
+	switch {
+	case errors.Is(err, interpreter.InterruptError{}):
+		return types.WrapErr(interruption(ctx, v.probe.compiler.deadline))
+	case err != nil:
+		return types.WrapErr(err)
+	}
+	return answer
+}
+
+func (v *view) run(ctx context.Context, e ast.Expr) (ref.Val, error) {
+	env := v.probe.scope.env
+	part := ast.NewCheckedAST(ast.NewAST(e, v.tree.SourceInfo()), v.tree.TypeMap(), v.tree.ReferenceMap())
+	options, _ := programOptions(env, e)
+	program, err := env.PlanProgram(part, options...)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := interpreter.NewExecutionFrame(&question{view: v, input: input{object: v.probe.object}})
+	if err != nil {
+		return nil, err
+	}
+	defer frame.Close()
+	if err := frame.SetContext(ctx, interruptFrequency); err != nil {
+		return nil, err
+	}
+	answer, _, err := program.Eval(frame)
+	return answer, err
+}
+
+// bind gives a local variable its value, and gives back what undoes it.
+func (v *view) bind(name string, value ref.Val) (undo func()) {
+	before, shadows := v.locals[name]
+	v.locals[name] = value
+	return func() {
+		delete(v.locals, name)
+		if shadows {
+			v.locals[name] = before
+		}
+	}
+}
+
+var _ cel.Activation = (*question)(nil)
+
+// question is what a part sees: what a whole expression sees, what is bound around it, and the variables.
+type question struct {
+	view *view
+	input
+}
+
+// ResolveName implements cel.Activation.
+func (q *question) ResolveName(name string) (any, bool) {
+	if value, ok := q.view.locals[name]; ok {
+		return immutable(value), true
+	}
+	if variable, ok := strings.CutPrefix(name, variablesVariable+"."); ok {
+		if v := q.view.probe.viewOf(variable); v != nil {
+			return immutable(v.value(v.tree.Expr())), true
+		}
+	}
+	return q.input.ResolveName(name)
+}

@@ -72,7 +72,7 @@ func diffOf(w io.Writer, changes []preview.Change, at time.Time) {
 		if len(found) == 0 {
 			continue
 		}
-		slices.SortStableFunc(found, func(a, b *preview.Change) int { return moment(a).Compare(moment(b)) })
+		slices.SortStableFunc(found, func(a, b *preview.Change) int { return whenChanged(a).Compare(whenChanged(b)) })
 		fmt.Fprintf(w, "  %s: %d\n", groups[g].title, len(found))
 		for _, c := range found[:min(len(found), changesShown)] {
 			fmt.Fprintf(w, "    %s %s: %s, was %s\n", c.Kind, c.Name, outcome(c.After, at), outcome(c.Before, at))
@@ -84,7 +84,7 @@ func diffOf(w io.Writer, changes []preview.Change, at time.Time) {
 }
 
 // moment is when the subject goes, or would have gone: the first to go come first.
-func moment(c *preview.Change) time.Time {
+func whenChanged(c *preview.Change) time.Time {
 	if c.What == preview.NewlyKept {
 		return c.Before.Due
 	}

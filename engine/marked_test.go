@@ -276,7 +276,7 @@ func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	o := object(t, "job-complete")
-	for i := range 10_100 {
+	for i := range 10_300 {
 		name := fmt.Sprint("job-", i)
 		if i%100 == 7 {
 			name = ""

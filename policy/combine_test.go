@@ -90,6 +90,35 @@ func TestOneRule(t *testing.T) {
 		"a dry run has no say":                  {says("a", dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
 		"no mode is a dry run":                  {says("a", mode("")), outcome{policy.Keep, policy.NotSelected, ""}},
 		"a mode nobody knows keeps":             {says("a", mode("enforce")), outcome{policy.Keep, policy.IsSuspended, "a"}},
+
+		"suspended by an override":                {says("a", suspendedHere), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"suspended by an override, not eligible":  {says("a", suspendedHere, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"a dry run that an override suspends":     {says("a", suspendedHere, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"waiting for approval":                    {says("a", unapproved), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval without a start":    {says("a", unapproved, noStart), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval and not eligible":   {says("a", unapproved, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"waiting for approval and invalid":        {says("a", unapproved, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"waiting for approval and over capacity":  {says("a", unapproved, excess), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"among the newest":                        {says("a", newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest, over capacity":         {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest without a start":        {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"among the newest and not eligible":       {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"not marked":                              {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, over capacity":               {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, among the newest":            {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"not seen eligible and not marked":        {says("a", marking), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"marked":                                  {says("a", markedAt(started)), outcome{policy.Delete, policy.Expired, "a"}},
+		"marked, and no longer eligible":          {says("a", markedAt(started), changed(noLonger)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"over capacity":                           {says("a", excess, ttl(2*hour)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and due anyway":           {says("a", excess), outcome{policy.Delete, policy.Expired, "a"}},
+		"over capacity, a nanosecond before due":  {says("a", excess, ttl(hour+1)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and starts in the future": {says("a", excess, start(now.Add(1))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a ttl":             {says("a", excess, ttl(policy.NeverTTL)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a start":           {says("a", excess, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"over capacity and suspended":             {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"over capacity and an error":              {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"within capacity, without a ttl":          {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
+		"within capacity, and the ttl is over":    {says("a", func(r *policy.Ruling) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +147,16 @@ func TestSeveralRules(t *testing.T) {
 		"a suspended rule that is eligible does":   {rulings(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
 		"a suspended rule that is not does not":    {rulings(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a TTL of never does":                      {rulings(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
+		"one that waits for approval does":         {rulings(says("a"), says("b", unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
+		"one among whose newest it is does":        {rulings(says("a"), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"one that has not marked it does":          {rulings(says("a"), says("b", estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
+		"none of them if it is a dry run":          {rulings(says("a"), says("b", unapproved, dryRun), says("c", newest, dryRun), says("d", estimated, dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
+		"one within its capacity does not":         {rulings(says("a"), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.Expired, "a"}},
+		"too many for one, due later for another":  {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(3*hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"too many for one, due for another":        {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(0))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"too many for one, kept by another":        {rulings(says("a", excess, ttl(2*hour)), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"too many for both":                        {rulings(says("b", excess, ttl(2*hour)), says("a", excess, ttl(3*hour))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"too many for one, and too few for one":    {rulings(says("a", excess, ttl(policy.NeverTTL)), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.OverCapacity, "a"}},
 		"nothing due: the first reason is told":    {rulings(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
 		"the same reason: the first by name tells": {rulings(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
 	}
@@ -135,13 +174,18 @@ func rulings(r ...policy.Ruling) []policy.Ruling { return r }
 func TestReasonsInOrder(t *testing.T) {
 	all := rulings(
 		says("error", failed), says("invalid", invalid), says("stale", unknown), says("suspended", suspended),
-		says("never", never), says("due", ttl(2*time.Hour)), says("no-start", noStart), says("not-eligible", notEligible),
+		says("unapproved", unapproved), says("newest", newest), says("never", never), says("unmarked", estimated),
+		says("due", ttl(2*time.Hour)), says("over", excess, ttl(2*time.Hour)), says("within", ttl(policy.NeverTTL)),
+		says("no-start", noStart), says("not-eligible", notEligible), says("not-selected", notSelected),
 	)
 	order := []outcome{
 		{policy.Keep, policy.EvaluationFailed, "error"}, {policy.Keep, policy.RuleInvalid, "invalid"},
 		{policy.Keep, policy.Stale, "stale"}, {policy.Keep, policy.IsSuspended, "suspended"},
-		{policy.Keep, policy.NeverDue, "never"}, {policy.Wait, policy.Waiting, "due"},
-		{policy.Keep, policy.NoStartTime, "no-start"}, {policy.Keep, policy.NotEligible, "not-eligible"},
+		{policy.Keep, policy.IsUnapproved, "unapproved"}, {policy.Keep, policy.KeptNewest, "newest"},
+		{policy.Keep, policy.NeverDue, "never"}, {policy.Keep, policy.Unmarked, "unmarked"},
+		{policy.Wait, policy.Waiting, "due"}, {policy.Delete, policy.OverCapacity, "over"},
+		{policy.Keep, policy.WithinCapacity, "within"}, {policy.Keep, policy.NoStartTime, "no-start"},
+		{policy.Keep, policy.NotEligible, "not-eligible"}, {policy.Keep, policy.NotSelected, ""},
 	}
 	for i, want := range order {
 		v, _ := policy.Decide(policy.Subject{}, all[i:], now)
@@ -196,5 +240,24 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
+	v, w := policy.Decide(policy.Subject{Created: started}, rulings(says("a", excess, ttl(2*hour))), now)
+	want := policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Rule: policy.RuleID{Policy: "p", Rule: "a"}, Start: started, TTL: 2 * hour, Due: now}
+	if diff := cmp.Diff(want, v); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if w.Reason() != policy.OverCapacity || !w.Due().Equal(now) {
+		t.Errorf("warrant of %s at %s", w.Reason(), w.Due())
+	}
+}
+
+func TestReasonsAreACopy(t *testing.T) {
+	all := policy.Reasons()
+	all[0] = "" // a copy
+	if got := policy.Reasons()[0]; got != policy.Terminating {
+		t.Errorf("the order begins with %q", got)
 	}
 }

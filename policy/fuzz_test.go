@@ -12,6 +12,8 @@ import (
 // FuzzParse reads anything, as JSON and as YAML. Nothing may panic, and what has a problem may not be in force unharmed.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "ttl": "1d"}]}}`))
+	f.Add([]byte(`{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a"}, "spec": {"mode": "Enforce", "overrides": [{"policy": "p", "ttl": "1h", "keepNewest": 2}]}}`))
+	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "keepNewest": {"count": 1}, "capacity": {"percentOfQuota": 9}, "override": {"ttl": {"min": "1h", "max": "2h"}}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if converted, err := yaml.YAMLToJSON(data); err == nil {
 			read(t, converted)
@@ -37,13 +39,21 @@ func read(t *testing.T, data []byte) {
 			checkValid(t, r)
 		}
 	}
-	policy.NewBook([]*policy.Policy{p}, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a")
+	for i, o := range p.Overrides {
+		if ttl := o.TTL; !o.Invalid && (o.Policy == "" || ttl == nil && !o.Suspend && o.Keep == nil && d.Spec.Overrides[i].Suspend == nil || ttl != nil && *ttl < 0) {
+			t.Errorf("valid, and yet %+v", o)
+		}
+	}
+	policy.NewBook([]*policy.Policy{p, policyOf("p", about(jobs, "jobs"))}, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a")
 }
 
 func checkValid(t *testing.T, r *policy.Rule) {
+	b := r.Bounds
 	switch {
-	case r.TTL < 0, r.Kind.Kind == "", r.Kind.Version == "", r.ID.Rule == "", r.Spec.Eligible == "", r.Spec.StartTime == "",
-		(r.Spec.TTL == "") == (r.Spec.TTLExpression == ""), policy.DefaultProtection().Kind(r.Kind.GroupKind()),
+	case r.Kind.Kind == "", r.Kind.Version == "", r.ID.Rule == "", r.Spec.Eligible == "", policy.DefaultProtection().Kind(r.Kind.GroupKind()),
+		r.Spec.TTL != "" && r.Spec.TTLExpression != "", r.Spec.TTL == "" && r.Spec.TTLExpression == "" && r.Spec.Capacity == nil,
+		(r.TTL < 0) != (r.Spec.TTL == "" && r.Spec.TTLExpression == ""), r.Keep < 0, r.Capacity.Max < 0, r.Capacity.ByQuota && r.Capacity.Fair,
+		b.Min != nil && b.Max != nil && *b.Min > *b.Max, b.Keep != nil && *b.Keep < 0, r.Namespace != "" && r.ServiceAccount == "",
 		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspended:
 		t.Errorf("valid, and yet %+v", r)
 	}

@@ -54,7 +54,7 @@ func (r *Rule) annotated(own, base time.Duration, l Lifetime) Lifetime {
 	case allowed != nil:
 		return Lifetime{TTL: r.Bounds.clamp(own, base), Wrote: own, Origin: FromAnnotation}
 	}
-	if longer := (Bounds{Max: r.Bounds.Max}).clamp(own, l.TTL); longer > l.TTL {
+	if longer := r.Bounds.clamp(own, base); own > l.TTL && longer > l.TTL {
 		return Lifetime{TTL: longer, Wrote: own, Origin: FromAnnotation}
 	}
 	return l

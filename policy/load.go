@@ -200,7 +200,7 @@ func (p *Policy) blame() {
 	for _, r := range p.Rules {
 		r.Problems = nil
 		for _, problem := range p.Problems {
-			if concerns(problem.Path, "spec.rules[", r.Index) && !strings.HasPrefix(problem.Path, "spec.overrides") {
+			if concerns(problem.Path, "spec.rules[", r.Index) && !strings.HasPrefix(problem.Path, "spec.overrides[") {
 				r.Problems = append(r.Problems, problem)
 			}
 		}
@@ -223,16 +223,23 @@ func concerns(path, list string, element int) bool {
 	return err != nil || i == element
 }
 
-// readElsewhere are the fields of a RetentionPolicy that say nothing about rules of ClusterRetentionPolicies.
-var readElsewhere = []string{"spec.rules", "spec.overrides", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "metadata", "status"}
+// readElsewhere are the fields of a RetentionPolicy that say nothing about rules of ClusterRetentionPolicies, or are
+// blamed on one override. A list that cannot be read as one is none of them: nothing behind it has been read either.
+var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "metadata", "status"}
 
 // doubt makes a problem that may hide an override suspend every rule in the namespace.
 func (p *Policy) doubt() {
 	for _, problem := range p.Problems {
-		understood := slices.ContainsFunc(readElsewhere, func(field string) bool { return strings.HasPrefix(problem.Path, field) })
+		understood := slices.ContainsFunc(readElsewhere, func(field string) bool { return within(problem.Path, field) })
 		if !understood {
 			p.Overrides = append(p.Overrides, &Override{From: p.Name, Path: problem.Path, Invalid: true})
 			return
 		}
 	}
+}
+
+// within reports whether a path is that of a field, or below it; a field that only begins with the same letters is another.
+func within(path, field string) bool {
+	rest, found := strings.CutPrefix(path, field)
+	return found && (rest == "" || strings.HasSuffix(field, "[") || rest[0] == '.' || rest[0] == '[')
 }

@@ -98,6 +98,9 @@ func (r *Rule) loadBounds(at report) {
 	if o.KeepNewest != nil {
 		n := int(*o.KeepNewest)
 		r.Bounds.Keep = &n
+		if n < 0 {
+			at("override.keepNewest", fmt.Sprintf("%d is negative", n), "0 or more")
+		}
 	}
 	if o.TTL == nil {
 		return

@@ -42,7 +42,7 @@ func (m Marking) Annotation() string {
 	}
 	written := make(map[string]string, len(m.marks))
 	for mark, at := range m.marks {
-		written[mark] = at.Format(time.RFC3339)
+		written[mark] = at.Format(time.RFC3339Nano) // a mark that somebody wrote with a fraction must not move earlier
 	}
 	// A map of strings can always be written; its keys come out sorted.
 	text, _ := json.Marshal(written)
@@ -75,9 +75,8 @@ func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
 		case !r.marks():
 		case r.isMismarked() && r.isEligible():
 			m.marks[r.Rule.Mark] = roundUp(now)
-		case r.isEligible() && !r.Facts.Estimated:
-			m.marks[r.Rule.Mark] = r.Facts.Start
-		case !r.Known && !r.Facts.Start.IsZero():
+		case r.Facts.Estimated || r.Facts.Start.IsZero():
+		case r.isEligible() || !r.Known:
 			m.marks[r.Rule.Mark] = r.Facts.Start
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type Override struct {
 	From    string // the RetentionPolicy, NAMESPACE/NAME
 	Path    string // where it is written, such as spec.overrides[0]
-	Policy  string // the ClusterRetentionPolicy
+	Policy  string // the ClusterRetentionPolicy; empty for all of them, where it is not understood which is meant
 	Rule    string // empty for every rule of it
 	TTL     *time.Duration
 	Suspend bool
@@ -25,7 +25,7 @@ type Override struct {
 
 // names reports whether the override is about a rule.
 func (o *Override) names(id RuleID) bool {
-	return o.Policy == id.Policy && (o.Rule == "" || o.Rule == id.Rule)
+	return (o.Policy == "" || o.Policy == id.Policy) && (o.Rule == "" || o.Rule == id.Rule)
 }
 
 // suspends reports whether the override keeps what the rule finds eligible.

@@ -41,3 +41,5 @@ func problems(of []policy.Problem) []string {
 func enforced(policyName, name string) *policy.Rule {
 	return &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: name}, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 }
+
+const hour = time.Hour

@@ -30,12 +30,16 @@ func randomWorld(r *rand.Rand) world {
 	if r.Intn(10) == 0 {
 		w.subject.Flags = policy.Flags(r.Intn(8))
 	}
+	if r.Intn(4) == 0 {
+		w.subject.Flags, w.subject.OwnTTL = w.subject.Flags|policy.HasTTL, randomTTL(r)
+	}
 	for p := range 1 + r.Intn(4) {
 		m := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended, ""}[r.Intn(5)]
+		waiting := r.Intn(20) == 0
 		for i := range r.Intn(3) {
 			ruling := randomRuling(r)
 			ruling.Rule.ID = policy.RuleID{Policy: fmt.Sprint("p", p), Rule: fmt.Sprint("r", i)}
-			ruling.Rule.Mode = m
+			ruling.Rule.Mode, ruling.Rule.Unapproved = m, waiting
 			w.rulings = append(w.rulings, ruling)
 		}
 	}
@@ -61,7 +65,23 @@ func randomRuling(r *rand.Rand) policy.Ruling {
 	if seldom() {
 		ruling.Facts.TTL = policy.NeverTTL
 	}
+	randomize(r, &ruling)
 	return ruling
+}
+
+// randomize gives a ruling what namespaces, objects, ranks and marks make of it.
+func randomize(r *rand.Rand, ruling *policy.Ruling) {
+	seldom := func() bool { return r.Intn(20) == 0 }
+	ruling.Standing = policy.Standing{Newest: seldom(), Excess: r.Intn(10) == 0}
+	ruling.Facts.Estimated = seldom() && ruling.Facts.Eligible
+	ruling.Rule.Suspended = seldom()
+	if seldom() {
+		ruling.Rule.TTL, ruling.Rule.HasTTLExpression, ruling.Rule.Capacity.Bounded = policy.NeverTTL, false, true
+	}
+	if r.Intn(3) == 0 {
+		ruling.Rule.Bounds = randomBounds(r)
+		ruling.Rule.Overrides = []*policy.Override{randomOverride(r), randomOverride(r)}
+	}
 }
 
 // randomTime and randomTTL have few values, so that ties happen.
@@ -124,18 +144,20 @@ func TestEveryVerdictIsWhole(t *testing.T) {
 		v, warrant := w.decide(now)
 		switch v.Action {
 		case policy.Delete:
-			return v.Reason == policy.Expired && !v.Due.After(now) && v.Due.Equal(v.Start.Add(v.TTL)) &&
-				!v.Start.Before(w.subject.Created) && warrant.Valid() && warrant.Rule().ID == v.Rule
+			expired := v.Reason == policy.Expired && !v.Due.After(now) && v.Due.Equal(v.Start.Add(v.TTL))
+			over := v.Reason == policy.OverCapacity && v.Due.Equal(now) && (v.TTL < 0 || v.Start.Add(v.TTL).After(now))
+			return (expired || over) && !v.Start.Before(w.subject.Created) && warrant.Valid() && warrant.Rule().ID == v.Rule && warrant.Reason() == v.Reason
 		case policy.Wait:
-			return v.Reason == policy.Waiting && v.Due.After(now) && !warrant.Valid()
+			return v.Reason == policy.Waiting && v.Due.Equal(v.Start.Add(v.TTL)) && v.Due.After(now) && !warrant.Valid()
 		default:
-			return v.Reason != "" && v.Reason != policy.Expired && v.Reason != policy.Waiting && !warrant.Valid()
+			return v.Reason != "" && v.Reason != policy.Expired && v.Reason != policy.OverCapacity && v.Reason != policy.Waiting && !warrant.Valid()
 		}
 	})
 }
 
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
-	keeping := []func(*policy.Ruling){unknown, failed, invalid, suspended, never, ttl(policy.Week), notEligible, noStart}
+	keeping := []func(*policy.Ruling){unknown, failed, invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
+		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL)}
 	forEach(t, func(r *rand.Rand, w world) bool {
 		before, _ := w.decide(now)
 		w.rulings = append(w.rulings, says("z", of("z"), keeping[r.Intn(len(keeping))]))
@@ -175,8 +197,16 @@ func TestMakingARuleInvalidNeverCausesADeletion(t *testing.T) {
 
 func TestALongerTTLNeverCausesADeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w world) bool {
+		// A dry run's override counts while it is longer than the rule: beyond, one in force that is shorter is all there is.
+		w = w.with(func(rule *policy.Rule) {
+			rule.Overrides = slices.DeleteFunc(slices.Clone(rule.Overrides), func(o *policy.Override) bool { return !o.InForce })
+		})
 		before, _ := w.decide(now)
-		after, _ := w.with(func(rule *policy.Rule) { rule.TTL += randomTTL(r) }).decide(now)
+		after, _ := w.with(func(rule *policy.Rule) {
+			if rule.TTL >= 0 {
+				rule.TTL += randomTTL(r)
+			}
+		}).decide(now)
 		return after.Action != policy.Delete || before.Action == policy.Delete
 	})
 }
@@ -185,8 +215,16 @@ func TestOnceDeleteAlwaysDelete(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w world) bool {
 		v, _ := w.decide(now)
 		later, _ := w.decide(now.Add(time.Duration(r.Int63n(int64(policy.Week)))))
-		return v.Action != policy.Delete || cmp.Equal(v, later)
+		if v.Action != policy.Delete || v.Reason == policy.Expired && !w.overCapacity() {
+			return v.Action != policy.Delete || cmp.Equal(v, later)
+		}
+		return later.Action == policy.Delete
 	})
+}
+
+// overCapacity reports whether a rule finds too many: what it says is due now, whenever that is.
+func (w world) overCapacity() bool {
+	return slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Standing.Excess })
 }
 
 func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
@@ -221,11 +259,42 @@ func TestAForecastWithoutDryRunsIsTheDecision(t *testing.T) {
 func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
 		forecast := policy.Forecast(w.subject, w.rulings, "p0", now)
-		v, _ := w.with(func(rule *policy.Rule) {
-			if rule.ID.Policy == "p0" && rule.Mode != v1alpha1.Suspended {
+		enforced := w.with(func(rule *policy.Rule) {
+			if rule.ID.Policy != "p0" {
+				return
+			}
+			rule.Unapproved = false
+			if rule.Mode != v1alpha1.Suspended {
 				rule.Mode = v1alpha1.Enforce
 			}
-		}).decide(now)
+		})
+		for i := range enforced.rulings {
+			if r := &enforced.rulings[i]; r.Rule.ID.Policy == "p0" {
+				r.Facts.Estimated = false
+			}
+		}
+		v, _ := enforced.decide(now)
 		return cmp.Equal(v, forecast)
+	})
+}
+
+func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
+	forEach(t, func(r *rand.Rand, w world) bool {
+		before, _ := w.decide(now)
+		after, _ := w.with(func(rule *policy.Rule) { rule.Unapproved = rule.Unapproved || r.Intn(2) == 0 }).decide(now)
+		return after.Action != policy.Delete || before.Action == policy.Delete
+	})
+}
+
+func TestMoreRoomNeverCausesADeletion(t *testing.T) {
+	forEach(t, func(r *rand.Rand, w world) bool {
+		before, _ := w.decide(now)
+		w.rulings = slices.Clone(w.rulings)
+		for i := range w.rulings {
+			s := &w.rulings[i].Standing
+			s.Newest, s.Excess = s.Newest || r.Intn(2) == 0, s.Excess && r.Intn(2) == 0
+		}
+		after, _ := w.decide(now)
+		return after.Action != policy.Delete || before.Action == policy.Delete
 	})
 }

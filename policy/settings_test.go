@@ -27,6 +27,22 @@ func TestSameSettings(t *testing.T) {
 		"propagation":         {func(r *policy.Rule) { r.Propagation = metav1.DeletePropagationOrphan }, false},
 		"events":              {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
 		"the version":         {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
+
+		"the mark":                {func(r *policy.Rule) { r.Mark = "x" }, false},
+		"the rights":              {func(r *policy.Rule) { r.ServiceAccount = "x" }, false},
+		"approval":                {func(r *policy.Rule) { r.Unapproved = true }, false},
+		"suspension":              {func(r *policy.Rule) { r.Suspended = true }, false},
+		"how many stay":           {func(r *policy.Rule) { r.Keep++ }, false},
+		"a capacity of nothing":   {func(r *policy.Rule) { r.Capacity.Bounded = true }, false},
+		"another capacity":        {func(r *policy.Rule) { r.Capacity.Max++ }, false},
+		"who shares it":           {func(r *policy.Rule) { r.Capacity.Fair = true }, false},
+		"the least ttl":           {func(r *policy.Rule) { r.Bounds.Min = ptr(hour) }, false},
+		"the most":                {func(r *policy.Rule) { r.Bounds.Max = ptr(hour) }, false},
+		"annotations refused":     {func(r *policy.Rule) { r.Bounds.Annotation = ptr(false) }, false},
+		"suspending forbidden":    {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
+		"the least of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = ptr(0) }, false},
+		"an override":             {overriding(hours(1)), false},
+		"what is only tried":      {func(r *policy.Rule) { r.Trial = enforced("p", "r") }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,5 +61,39 @@ func TestSameSettingsWantsAsManyRules(t *testing.T) {
 	one, two := &policy.Page{Rules: []*policy.Rule{r}}, &policy.Page{Rules: []*policy.Rule{r, enforced("p", "s")}}
 	if one.SameSettings(two) || two.SameSettings(one) {
 		t.Error("another number of rules is the same")
+	}
+}
+
+// overriding is a rule with overrides.
+func overriding(overrides ...*policy.Override) func(*policy.Rule) {
+	return func(r *policy.Rule) { r.Overrides = overrides }
+}
+
+func TestSameSettingsOfOverrides(t *testing.T) {
+	tests := map[string]struct {
+		change func(*policy.Override)
+		want   bool
+	}{
+		"nothing":             {func(*policy.Override) {}, true},
+		"where it is written": {func(o *policy.Override) { o.Path = "spec.overrides[7]" }, true},
+		"the ttl":             {func(o *policy.Override) { o.TTL = ptr(2 * hour) }, false},
+		"no ttl":              {func(o *policy.Override) { o.TTL = nil }, false},
+		"the policy it is of": {func(o *policy.Override) { o.From = "team-a/other" }, false},
+		"its mode":            {func(o *policy.Override) { o.InForce = false }, false},
+		"validity":            {func(o *policy.Override) { o.Invalid = true }, false},
+		"suspension":          {func(o *policy.Override) { o.Suspend = true }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			given, other := enforced("p", "r"), enforced("p", "r")
+			overriding(hours(1))(given)
+			changed := hours(1)
+			test.change(changed)
+			overriding(changed)(other)
+			a, b := &policy.Page{Rules: []*policy.Rule{given}}, &policy.Page{Rules: []*policy.Rule{other}}
+			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
+				t.Errorf("same is not %v", test.want)
+			}
+		})
 	}
 }

@@ -22,7 +22,8 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 	}
 	problem := Problem{Path: path, Message: err.Error()}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		problem.Path = joinPath(path, wrong.Field)
+		// Since Go 1.24 the path has the Go name of an embedded struct in it, which nobody wrote.
+		problem.Path = joinPath(path, strings.TrimPrefix(wrong.Field, "both."))
 		problem.Message = fmt.Sprintf("%s given, %s expected", wrong.Value, typeName(wrong.Type))
 	}
 	d.Problems = append(d.Problems, problem)

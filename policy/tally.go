@@ -225,7 +225,8 @@ func (c *Count) note(s Subject, r *Ruling) {
 
 // flatten makes a count of rulings about one subject a count of subjects.
 func (c *Count) flatten() {
-	c.Matched, c.Eligible, c.Held, c.Errors = min(c.Matched, 1), min(c.Eligible, 1), min(c.Held, 1), min(c.Errors, 1)
+	c.Matched, c.Eligible, c.Held = min(c.Matched, 1), min(c.Eligible, 1), min(c.Held, 1)
+	c.Errors, c.Excess = min(c.Errors, 1), min(c.Excess, 1)
 }
 
 func (c *Count) merge(o Count) {

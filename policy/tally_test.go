@@ -31,6 +31,12 @@ func due(d time.Duration) policy.Count {
 	return c
 }
 
+// with adds counts of what is no due.
+func with(c, more policy.Count) policy.Count {
+	c.Excess, c.Estimated = c.Excess+more.Excess, c.Estimated+more.Estimated
+	return c
+}
+
 // TestTally counts one subject for policy p.
 func TestTally(t *testing.T) {
 	tests := map[string]struct {
@@ -58,6 +64,19 @@ func TestTally(t *testing.T) {
 		"an error":                                {0, rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
 		"not selected":                            {0, rulings(says("a", notSelected)), policy.Count{}},
 		"facts that are missing":                  {0, rulings(says("a", unknown)), policy.Count{}},
+		"waiting for approval counts as approved": {0, rulings(says("a", unapproved)), due(0)},
+		"so does a dry run that would wait":       {0, rulings(says("a", dryRun, unapproved)), due(0)},
+		"another policy waits for approval":       {0, rulings(says("a"), says("z", of("q"), unapproved)), policy.Count{Matched: 1, Eligible: 1}},
+		"among the newest":                        {0, rulings(says("a", newest)), policy.Count{Matched: 1, Eligible: 1}},
+		"within capacity":                         {0, rulings(says("a", ttl(policy.NeverTTL))), policy.Count{Matched: 1, Eligible: 1}},
+		"beyond the capacity":                     {0, rulings(says("a", excess, ttl(policy.Day))), with(due(0), policy.Count{Excess: 1})},
+		"beyond that of two rules":                {0, rulings(says("a", excess), says("b", excess)), with(due(0), policy.Count{Excess: 1})},
+		"beyond the capacity, later for another":  {0, rulings(says("a", excess, ttl(policy.Day)), says("z", of("q"), ttl(2*hour))), with(due(hour), policy.Count{Excess: 1})},
+		"beyond the capacity and held":            {policy.IsHeld, rulings(says("a", excess)), policy.Count{Matched: 1, Eligible: 1, Held: 1, Excess: 1}},
+		"beyond the capacity and not eligible":    {0, rulings(says("a", excess, notEligible)), policy.Count{Matched: 1}},
+		"in force and not marked yet":             {0, rulings(says("a", estimated)), policy.Count{Matched: 1, Eligible: 1}},
+		"a dry run that nothing marks":            {0, rulings(says("a", estimated, dryRun)), due(0)},
+		"one that waits, not marked yet":          {0, rulings(says("a", estimated, unapproved)), due(0)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +97,31 @@ func TestTallyOfRules(t *testing.T) {
 		if diff := cmp.Diff(want, all[name].Count); diff != "" {
 			t.Errorf("rule %s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+func TestTallyOfEstimates(t *testing.T) {
+	tests := map[string]struct {
+		ruling policy.Ruling
+		want   policy.Count
+	}{
+		"a dry run":               {says("a", estimated, dryRun), with(due(0), policy.Count{Estimated: 1})},
+		"one that waits":          {says("a", estimated, unapproved), with(due(0), policy.Count{Estimated: 1})},
+		"marked":                  {says("a", markedAt(started), dryRun), due(0)},
+		"in force, not due yet":   {says("a", estimated), policy.Count{Matched: 1, Eligible: 1}},
+		"among the newest":        {says("a", estimated, newest, dryRun), policy.Count{Matched: 1, Eligible: 1}},
+		"too many, as an example": {says("a", estimated, excess, dryRun, ttl(policy.Day)), with(due(0), policy.Count{Estimated: 1, Excess: 1})},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := tallyOf(policy.Subject{Name: "x"}, test.ruling).Policies["p"].Rules["a"]
+			if diff := cmp.Diff(test.want, got.Count); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if due := test.want.Due.Week > 0; due != (len(got.Soonest) == 1) {
+				t.Errorf("samples %v", got.Soonest)
+			}
+		})
 	}
 }
 
@@ -159,7 +203,7 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 		for p := range 4 {
 			name := fmt.Sprint("p", p)
 			var want, got int64
-			if policy.Forecast(w.subject, w.rulings, name, now).Action == policy.Delete && w.saysDue(name) {
+			if w.foresees(name).Action == policy.Delete && w.saysDue(name) {
 				want = 1
 			}
 			if tally := all.Policies[name]; tally != nil {
@@ -173,14 +217,27 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 	})
 }
 
-// saysDue reports whether a rule of the policy, alone and one day, would delete the subject.
+// foresees is the decision, or the forecast where the policy is not in force.
+func (w world) foresees(policyName string) policy.Verdict {
+	for _, r := range w.rulings {
+		if dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; r.Rule.ID.Policy == policyName && (dry || r.Rule.Unapproved) {
+			return policy.Forecast(w.subject, w.rulings, policyName, now)
+		}
+	}
+	v, _ := w.decide(now)
+	return v
+}
+
+// saysDue reports whether a rule of the policy, alone and one day, would delete the subject, held or not.
 func (w world) saysDue(policyName string) bool {
 	for _, r := range w.rulings {
 		alone := world{rulings: rulings(r)}.with(func(rule *policy.Rule) {
+			rule.Unapproved = false
 			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
 				rule.Mode = v1alpha1.Enforce
 			}
 		})
+		alone.rulings[0].Facts.Estimated = false
 		if v, _ := alone.decide(now.Add(policy.Week)); r.Rule.ID.Policy == policyName && v.Action == policy.Delete {
 			return true
 		}

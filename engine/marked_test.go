@@ -1,0 +1,320 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// loaded is a rule of a policy in force, and its program.
+func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*policy.Rule, *engine.Rule) {
+	t.Helper()
+	r := rule()
+	for _, change := range changes {
+		change(&r)
+	}
+	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: uid}, Spec: policy.Spec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{r}}}
+	p := d.Load(policy.DefaultProtection())
+	programs := newCompiler(t).Load(p)
+	if len(p.Problems) > 0 {
+		t.Fatal(p.Problems)
+	}
+	return p.Rules[0], programs[p.Rules[0].Key]
+}
+
+func markMode(r *v1alpha1.Rule) { r.StartTime = "" }
+
+func eligibleIf(text string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) { r.Eligible = text }
+}
+
+// annotate is a Job with one annotation.
+func annotate(t testing.TB, name, value string) map[string]any {
+	t.Helper()
+	o := object(t, "job-complete")
+	o["metadata"].(map[string]any)["annotations"] = map[string]any{name: value}
+	return o
+}
+
+func TestFactsOfMarks(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	marked, _ := loaded(t, "u", markMode)
+	mark := func(name, at string) string { return fmt.Sprintf(`{%q:%q}`, name, at) }
+	selecting := func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	}
+	const text = "2026-03-02T12:00:00Z"
+	tests := map[string]struct {
+		changes []func(*v1alpha1.Rule)
+		marks   func(own string) string
+		want    policy.Facts
+		err     string
+	}{
+		"a mark":                        {nil, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
+		"beside marks of others":        {nil, func(own string) string { return `{"other":"2026-03-01T00:00:00Z",` + mark(own, text)[1:] }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
+		"marks of others alone":         {nil, func(string) string { return mark("other", text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"no mark":                       {nil, func(string) string { return "" }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"garbage":                       {nil, func(own string) string { return own + "=" + text }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"a mark that is no time":        {nil, func(own string) string { return mark(own, "soon") }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"marked, and not eligible":      {[]func(*v1alpha1.Rule){eligibleIf("false")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, ""},
+		"marked, and not selected":      {[]func(*v1alpha1.Rule){selecting}, func(own string) string { return mark(own, text) }, policy.Facts{Marked: true, Start: at}, ""},
+		"marked, and an error":          {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
+		"not marked, and an error":      {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(string) string { return "" }, policy.Facts{Selected: true, Marked: true}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
+		"the mark of an older eligible": {[]func(*v1alpha1.Rule){eligibleIf("true")}, func(string) string { return mark(marked.Mark, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, program := loaded(t, "u", append([]func(*v1alpha1.Rule){markMode}, test.changes...)...)
+			o := annotate(t, v1alpha1.EligibleSinceAnnotation, test.marks(r.Mark))
+			got := program.Facts(t.Context(), o)
+			if message := fmt.Sprint(got.Err); (got.Err != nil || test.err != "") && message != test.err {
+				t.Errorf("error %s, want %s", message, test.err)
+			}
+			got.Err = nil
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMarksOfOthersArePruned reads an object that carries marks of an earlier installation and writes on it.
+func TestMarksOfOthersArePruned(t *testing.T) {
+	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	earlier, _ := loaded(t, "gone", markMode)
+	r, program := loaded(t, "u", markMode)
+	facts := program.Facts(t.Context(), annotate(t, v1alpha1.EligibleSinceAnnotation, `{"`+earlier.Mark+`":"2020-01-01T00:00:00Z"}`))
+	facts.Start, facts.Estimated = at, true
+	got := policy.MarkingOf(policy.Subject{}, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, at).Annotation()
+	if want := `{"` + r.Mark + `":"2026-03-02T12:00:00Z"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestKeysOfMarks(t *testing.T) {
+	other := func(r *v1alpha1.Rule) { r.Name = "other" }
+	ttl := func(r *v1alpha1.Rule) { r.TTL = "9d" }
+	tests := map[string]struct {
+		uid     types.UID
+		changes []func(*v1alpha1.Rule)
+		key     bool // the same key, where there is a startTime
+		marks   bool // the same key and mark, where there is none
+	}{
+		"the same rule":      {"u", nil, true, true},
+		"another ttl":        {"u", []func(*v1alpha1.Rule){ttl}, true, true},
+		"another policy":     {"v", nil, true, false},
+		"a rule beside it":   {"u", []func(*v1alpha1.Rule){other}, true, false},
+		"another expression": {"u", []func(*v1alpha1.Rule){eligibleIf("true")}, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			first, _ := loaded(t, "u")
+			second, program := loaded(t, test.uid, test.changes...)
+			if (first.Key == second.Key) != test.key || first.Mark+second.Mark != "" || program.Key() != second.Key {
+				t.Errorf("keys %s and %s, marks %q and %q", first.Key, second.Key, first.Mark, second.Mark)
+			}
+			first, _ = loaded(t, "u", markMode)
+			second, program = loaded(t, test.uid, append(test.changes, markMode)...)
+			if (first.Key == second.Key) != test.marks || (first.Mark == second.Mark) != test.marks || second.Mark == "" || program.Key() != second.Key {
+				t.Errorf("mark mode: keys %s and %s, marks %q and %q", first.Key, second.Key, first.Mark, second.Mark)
+			}
+		})
+	}
+}
+
+func TestAnInvalidRuleDoesNotMark(t *testing.T) {
+	r := rule()
+	markMode(&r)
+	r.TTL = "soon"
+	p := (&policy.Document{Spec: policy.Spec{Rules: []v1alpha1.Rule{r}}}).Load(policy.Protection{})
+	programs := newCompiler(t).Load(p)
+	if p.Rules[0].Mark != "" || programs[p.Rules[0].Key] == nil {
+		t.Errorf("mark is %q", p.Rules[0].Mark)
+	}
+}
+
+func TestAMarkingRuleReadsItsMarks(t *testing.T) {
+	_, program := loaded(t, "u", markMode, eligibleIf("object.metadata.labels.team == 'data'"))
+	want := []string{"metadata.annotations['sunset.x-k8s.io/eligible-since']", "metadata.labels.team"}
+	if diff := cmp.Diff(want, program.Reads()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if !program.MetadataOnly() {
+		t.Error("it does not do with metadata")
+	}
+}
+
+func TestFactsOfAnOwnTTL(t *testing.T) {
+	const broken = `annotation sunset.x-k8s.io/ttl: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`
+	at := time.Date(2026, time.March, 1, 12, 10, 0, 0, time.UTC)
+	eligible := policy.Facts{Selected: true, Eligible: true, Start: at}
+	selecting := func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	}
+	refusing := func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: new(bool)} }
+	tests := map[string]struct {
+		ttl    any
+		change func(*v1alpha1.Rule)
+		want   policy.Facts
+		err    string
+	}{
+		"one that can be read":                 {"2h", eligibleIf("true"), eligible, ""},
+		"one that cannot":                      {"soon", eligibleIf("true"), policy.Facts{Selected: true}, broken},
+		"to a rule that is not eligible":       {"soon", eligibleIf("false"), policy.Facts{Selected: true}, ""},
+		"to a rule that does not select":       {"soon", selecting, policy.Facts{}, ""},
+		"to a rule that allows none":           {"soon", refusing, policy.Facts{Selected: true}, broken},
+		"a negative one":                       {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset.x-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"an empty one":                         {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"one that is no text":                  {int64(3), eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"null":                                 {nil, eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"the error of eligible is told before": {"soon", eligibleIf("object.kind"), policy.Facts{Selected: true}, "eligible: gave string, wants bool"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			test.change(&r)
+			o := object(t, "job-complete")
+			o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.TTLAnnotation: test.ttl}
+			got := factsOf(t, r, o)
+			if message := fmt.Sprint(got.Err); (got.Err != nil || test.err != "") && message != test.err {
+				t.Errorf("error %s, want %s", message, test.err)
+			}
+			got.Err = nil
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			s, err := engine.SubjectOf(o)
+			if readable := test.ttl == "2h"; err != nil || s.Flags.Has(policy.HasTTL) != readable || readable && s.OwnTTL != 2*time.Hour {
+				t.Errorf("subject %+v, %v", s, err)
+			}
+		})
+	}
+}
+
+func TestFactsOfGroups(t *testing.T) {
+	const wants = "keepNewest.groupBy: gave %s, wants string"
+	tests := map[string]struct {
+		groupBy string
+		group   string
+		err     string
+	}{
+		"none":                {"", "", ""},
+		"a label":             {"object.metadata.labels.app", "report", ""},
+		"a label that is not": {"object.metadata.?labels[?'owner'].orValue('')", "", ""},
+		"two of them":         {"object.metadata.labels.app + '/' + object.metadata.labels.team", "report/data", ""},
+		"a missing label":     {"object.metadata.labels.owner", "", "keepNewest.groupBy: no such key: owner; where a field can be absent write .?field or has()"},
+		"a number":            {"object.spec.completions", "", fmt.Sprintf(wants, "int")},
+		"a map":               {"object.metadata.labels", "", fmt.Sprintf(wants, "map")},
+		"null":                {"dyn(null)", "", fmt.Sprintf(wants, "null")},
+		"an option":           {"dyn(object.metadata.?labels)", "", fmt.Sprintf(wants, "optional")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: test.groupBy}
+			got := factsOf(t, r, object(t, "job-complete"))
+			if message := fmt.Sprint(got.Err); (got.Err != nil || test.err != "") && message != test.err {
+				t.Errorf("error %s, want %s", message, test.err)
+			}
+			if got.Group != test.group || (got.Err != nil) == got.Eligible {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestGroupsAreAskedLast(t *testing.T) {
+	r := rule()
+	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.nothing"}
+	r.Eligible = "false"
+	if got := factsOf(t, r, object(t, "job-complete")); got != (policy.Facts{Selected: true}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
+	for _, text := range []string{"1", "true", "['a']", "optional.of('a')", "now"} {
+		r := rule()
+		r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: text}
+		compiled, problems := newCompiler(t).Rule(r, nil, "spec.rules[0]")
+		if compiled != nil || len(problems) != 1 || problems[0].Path != "spec.rules[0].keepNewest.groupBy" {
+			t.Errorf("%s: problems %v", text, problems)
+		}
+	}
+}
+
+func TestTheKeyHasTheGroup(t *testing.T) {
+	c := newCompiler(t)
+	with := func(k *v1alpha1.KeepNewest) string {
+		r := rule()
+		r.KeepNewest = k
+		return mustCompile(t, c, r).Key()
+	}
+	if with(nil) != with(&v1alpha1.KeepNewest{Count: 1}) || with(&v1alpha1.KeepNewest{Count: 1, GroupBy: "'a'"}) != with(&v1alpha1.KeepNewest{Count: 2, GroupBy: "'a'"}) {
+		t.Error("how many stay changes the key")
+	}
+	if with(nil) == with(&v1alpha1.KeepNewest{Count: 1, GroupBy: "'a'"}) || with(&v1alpha1.KeepNewest{GroupBy: "'b'"}) == with(&v1alpha1.KeepNewest{GroupBy: "'a'"}) {
+		t.Error("another group does not change the key")
+	}
+}
+
+// TestAnEvaluatorTellsGroupsApart: it shares the texts of groups, also when there are more than it remembers.
+func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
+	c := newCompiler(t)
+	r := rule()
+	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.metadata.name"}
+	program := mustCompile(t, c, r)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	o := object(t, "job-complete")
+	for i := range 10_300 {
+		name := fmt.Sprint("job-", i)
+		if i%100 == 7 {
+			name = ""
+		}
+		o["metadata"].(map[string]any)["name"] = name
+		if got := e.Facts(program, o); got.Err != nil || got.Group != name {
+			t.Fatalf("%q: got %+v", name, got)
+		}
+	}
+}
+
+// TestADecoderReadsWhatSettingsAndMarksNeed decodes a Job with every annotation of ours for rules that read none.
+func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
+	text := strings.Replace(decodedJob, `"other":"z"`,
+		`"other":"z","sunset.x-k8s.io/ttl":"2h","sunset.x-k8s.io/eligible-since":"{}","kubernetes.io/config.mirror":"m"`, 1)
+	always := map[string]any{"sunset.x-k8s.io/hold": "true", "sunset.x-k8s.io/ttl": "2h", "kubernetes.io/config.mirror": "m"}
+	withMarks := map[string]any{"sunset.x-k8s.io/eligible-since": "{}"}
+	for name, value := range always {
+		withMarks[name] = value
+	}
+	_, plain := loaded(t, "u")
+	_, marks := loaded(t, "u", markMode)
+	for name, test := range map[string]struct {
+		rules []*engine.Rule
+		want  map[string]any
+	}{
+		"no rule":           {nil, always},
+		"a rule":            {[]*engine.Rule{plain}, always},
+		"a rule that marks": {[]*engine.Rule{plain, marks}, withMarks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := engine.NewDecoder(test.rules...).Decode([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(any(test.want), got["metadata"].(map[string]any)["annotations"]); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,427 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// within are bounds of a TTL, both in hours.
+func within(least, most time.Duration) policy.Bounds {
+	return policy.Bounds{Min: ptr(least * hour), Max: ptr(most * hour)}
+}
+
+// hours is an enforced override of every rule of policy p.
+func hours(ttl time.Duration) *policy.Override {
+	return &policy.Override{Policy: "p", TTL: ptr(ttl * hour), InForce: true}
+}
+
+// tried is an override of a RetentionPolicy that is a dry run.
+func tried(o *policy.Override) *policy.Override {
+	o.InForce = false
+	return o
+}
+
+// settled is a rule of policy p as it is in team-a, where each override is in a RetentionPolicy of its own.
+func settled(r *policy.Rule, overrides ...*policy.Override) *policy.Rule {
+	policies := []*policy.Policy{policyOf("p", r)}
+	for i, o := range overrides {
+		mine := own("team-a", fmt.Sprint("r", i))
+		o.From, o.Path = mine.Name, "spec.overrides[0]"
+		mine.Overrides = []*policy.Override{o}
+		policies = append(policies, mine)
+	}
+	return policy.NewBook(policies, namespaces, policy.Protection{}).Page(r.Kind.GroupKind(), "team-a").Rules[0]
+}
+
+// annotated is a subject with a TTL of its own; below 0 it has none.
+func annotated(ttl time.Duration) policy.Subject {
+	if ttl < 0 {
+		return policy.Subject{}
+	}
+	return policy.Subject{Flags: policy.HasTTL, OwnTTL: ttl * hour}
+}
+
+// TestLifetime has a rule with a TTL of ten hours, in hours all the way.
+func TestLifetime(t *testing.T) {
+	const none, never = time.Duration(-1), policy.NeverTTL
+	type overrides = []*policy.Override
+	allowing := func(b policy.Bounds, annotation bool) policy.Bounds {
+		b.Annotation = &annotation
+		return b
+	}
+	free, refused := allowing(policy.Bounds{}, true), allowing(policy.Bounds{}, false)
+	tests := map[string]struct {
+		bounds    policy.Bounds
+		overrides overrides
+		own       time.Duration
+		ttl       time.Duration
+		origin    policy.Origin
+	}{
+		"the rule's":                                      {policy.Bounds{}, nil, none, 10, policy.FromRule},
+		"an override goes before the rule":                {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
+		"an annotation goes before the rule":              {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
+		"an annotation goes before an override":           {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
+		"a longer one too":                                {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
+		"an override of another policy":                   {within(1, 20), overrides{{Policy: "q", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of another rule":                     {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of this rule":                        {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: ptr(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
+		"an override that sets no ttl":                    {within(1, 20), overrides{{Policy: "p", Keep: ptr(3), InForce: true}}, none, 10, policy.FromRule},
+		"without override: a longer override counts":      {policy.Bounds{}, overrides{hours(11)}, none, 11, policy.FromOverride},
+		"without override: a shorter does not":            {policy.Bounds{}, overrides{hours(4)}, none, 10, policy.FromOverride},
+		"without override: a longer annotation counts":    {policy.Bounds{}, nil, 11, 11, policy.FromAnnotation},
+		"without override: a shorter annotation does not": {policy.Bounds{}, nil, 4, 10, policy.FromRule},
+		"nor one shorter than the namespace's":            {policy.Bounds{}, overrides{hours(20)}, 15, 20, policy.FromOverride},
+		"an override below min":                           {within(5, 20), overrides{hours(4)}, none, 5, policy.FromOverride},
+		"an override at min":                              {within(5, 20), overrides{hours(5)}, none, 5, policy.FromOverride},
+		"an override above max":                           {within(5, 20), overrides{hours(21)}, none, 20, policy.FromOverride},
+		"at once, where min is nothing":                   {within(0, 20), overrides{hours(0)}, none, 0, policy.FromOverride},
+		"only max: not shorter than the rule":             {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(4)}, none, 10, policy.FromOverride},
+		"only max: not longer than that":                  {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(21)}, none, 20, policy.FromOverride},
+		"a max below the rule's leaves the rule's":        {policy.Bounds{Max: ptr(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
+		"only min: as long as one likes":                  {policy.Bounds{Min: ptr(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
+		"a min above the rule's lengthens what is set":    {within(15, 20), overrides{hours(4)}, none, 15, policy.FromOverride},
+		"and nothing that is not":                         {within(15, 20), nil, none, 10, policy.FromRule},
+		"annotation true: within the bounds":              {allowing(within(5, 20), true), nil, 4, 5, policy.FromAnnotation},
+		"annotation true: at most max":                    {allowing(within(5, 20), true), nil, 21, 20, policy.FromAnnotation},
+		"annotation true without bounds: not shorter":     {free, nil, 4, 10, policy.FromAnnotation},
+		"annotation true without bounds: longer":          {free, nil, 40, 40, policy.FromAnnotation},
+		"annotation false":                                {refused, nil, 40, 10, policy.FromRule},
+		"annotation false beside an override":             {allowing(within(1, 20), false), overrides{hours(4)}, 15, 4, policy.FromOverride},
+		"annotation absent: a longer one, up to max":      {within(1, 20), nil, 21, 20, policy.FromAnnotation},
+		"annotation absent: a longer one, from min":       {within(15, 20), nil, 11, 15, policy.FromAnnotation},
+		"annotation absent: not one that min would make":  {within(15, 20), nil, 4, 10, policy.FromRule},
+		"annotation absent: not a shorter one":            {within(1, 20), nil, 4, 10, policy.FromRule},
+		"annotation absent: longer than the namespace's":  {within(1, 20), overrides{hours(4)}, 6, 6, policy.FromAnnotation},
+		"of two overrides the longer":                     {within(1, 20), overrides{hours(4), hours(6)}, none, 6, policy.FromOverride},
+		"in the other order":                              {within(1, 20), overrides{hours(6), hours(4)}, none, 6, policy.FromOverride},
+		"a dry run that is shorter has no say":            {within(1, 20), overrides{tried(hours(4))}, none, 10, policy.FromRule},
+		"a dry run that is longer has":                    {within(1, 20), overrides{tried(hours(14))}, none, 14, policy.FromOverride},
+		"a dry run that is longer beside a shorter one":   {within(1, 20), overrides{hours(4), tried(hours(14))}, none, 14, policy.FromOverride},
+		"a dry run above max":                             {within(1, 20), overrides{tried(hours(24))}, none, 20, policy.FromOverride},
+		"an invalid override sets nothing":                {within(1, 20), overrides{{Policy: "p", TTL: ptr(hour), InForce: true, Invalid: true}}, none, 10, policy.FromRule},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ten := about(jobs, "r")
+			ten.TTL, ten.Bounds = 10*hour, test.bounds
+			expression := about(jobs, "r")
+			expression.TTL, expression.HasTTLExpression, expression.Bounds = 0, true, test.bounds
+			for _, given := range []struct {
+				rule  *policy.Rule
+				facts policy.Facts
+			}{{ten, policy.Facts{}}, {expression, policy.Facts{TTL: 10 * hour}}} {
+				r := settled(given.rule, test.overrides...)
+				got := r.Lifetime(annotated(test.own), given.facts)
+				if got.TTL != test.ttl*hour || got.Origin != test.origin || (got.By != nil) != (got.Origin == policy.FromOverride) {
+					t.Errorf("expression %v: got %+v, want %s of %s", r.HasTTLExpression, got, test.ttl*hour, test.origin)
+				}
+				if r.HasTTLExpression {
+					given.facts.TTL = never
+				} else {
+					unbounded := *r
+					unbounded.TTL = never
+					r = &unbounded
+				}
+				if got := r.Lifetime(annotated(test.own), given.facts); got.TTL != never || got.Origin != policy.FromRule {
+					t.Errorf("expression %v: what never ends is made %+v", r.HasTTLExpression, got)
+				}
+			}
+		})
+	}
+}
+
+func TestLifetimeTellsWhatIsWritten(t *testing.T) {
+	r := about(jobs, "r")
+	r.Bounds = within(5, 20)
+	r.Bounds.Annotation = ptr(true)
+	first, second := hours(1), hours(30)
+	got := settled(r, first, second).Lifetime(policy.Subject{}, policy.Facts{})
+	if diff := cmp.Diff(policy.Lifetime{TTL: 20 * hour, Origin: policy.FromOverride, Wrote: 30 * hour, By: second}, got); diff != "" {
+		t.Errorf("override: -want +got\n%s", diff)
+	}
+	got = settled(r, first).Lifetime(annotated(1), policy.Facts{})
+	if diff := cmp.Diff(policy.Lifetime{TTL: 5 * hour, Origin: policy.FromAnnotation, Wrote: hour}, got); diff != "" {
+		t.Errorf("annotation: -want +got\n%s", diff)
+	}
+}
+
+func TestSuspendingOverrides(t *testing.T) {
+	tests := map[string]struct {
+		override policy.Override
+		forbid   bool
+		want     bool
+	}{
+		"suspend":                              {policy.Override{Suspend: true, InForce: true}, false, true},
+		"in a dry run too":                     {policy.Override{Suspend: true}, false, true},
+		"an invalid one":                       {policy.Override{Invalid: true, InForce: true}, false, true},
+		"one that sets a ttl":                  {policy.Override{TTL: ptr(hour), InForce: true}, false, false},
+		"of another rule":                      {policy.Override{Suspend: true, Rule: "s"}, false, false},
+		"where the rule forbids it":            {policy.Override{Suspend: true, InForce: true}, true, false},
+		"an invalid one where it is forbidden": {policy.Override{Invalid: true}, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := about(jobs, "r")
+			r.Bounds.NoSuspend = test.forbid
+			test.override.Policy = "p"
+			if got := settled(r, &test.override); got.Suspended != test.want {
+				t.Errorf("suspended is %v, want %v", got.Suspended, test.want)
+			}
+			if r.Suspended {
+				t.Error("the rule given was changed")
+			}
+		})
+	}
+}
+
+func TestKeepNewestOfOverrides(t *testing.T) {
+	keep := func(n int) *policy.Override { return &policy.Override{Policy: "p", Keep: ptr(n), InForce: true} }
+	tests := map[string]struct {
+		least     *int
+		overrides []*policy.Override
+		want      int
+	}{
+		"none":                         {nil, nil, 5},
+		"more":                         {nil, []*policy.Override{keep(7)}, 7},
+		"less is not allowed":          {nil, []*policy.Override{keep(3)}, 5},
+		"less where it is allowed":     {ptr(2), []*policy.Override{keep(3)}, 3},
+		"the least that is allowed":    {ptr(2), []*policy.Override{keep(0)}, 2},
+		"none where that is allowed":   {ptr(0), []*policy.Override{keep(0)}, 0},
+		"a least above the rule's":     {ptr(6), []*policy.Override{keep(3)}, 6},
+		"of two the one that is more":  {ptr(2), []*policy.Override{keep(4), keep(3)}, 4},
+		"a dry run that is less":       {ptr(2), []*policy.Override{tried(keep(3))}, 5},
+		"a dry run that is more":       {ptr(2), []*policy.Override{tried(keep(7)), keep(3)}, 7},
+		"an override that is invalid":  {ptr(2), []*policy.Override{{Policy: "p", Keep: ptr(3), Invalid: true, InForce: true}}, 5},
+		"a ttl says nothing about it":  {ptr(2), []*policy.Override{hours(3)}, 5},
+		"one of another rule says not": {ptr(2), []*policy.Override{{Policy: "p", Rule: "s", Keep: ptr(9), InForce: true}}, 5},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := about(jobs, "r")
+			r.Keep, r.Bounds.Keep = 5, test.least
+			if got := settled(r, test.overrides...); got.Keep != test.want {
+				t.Errorf("keeps %d, want %d", got.Keep, test.want)
+			}
+		})
+	}
+}
+
+func TestTrial(t *testing.T) {
+	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-5 * hour)}
+	tests := map[string]struct {
+		overrides []*policy.Override
+		ttl       time.Duration // of the trial, in hours; -1 for none
+		keep      int
+	}{
+		"no override":                    {nil, -1, 0},
+		"one in force":                   {[]*policy.Override{hours(4)}, -1, 0},
+		"a dry run that is shorter":      {[]*policy.Override{tried(hours(4))}, 4, 5},
+		"beside one in force":            {[]*policy.Override{hours(6), tried(hours(4))}, 6, 5},
+		"a dry run that keeps less":      {[]*policy.Override{tried(&policy.Override{Policy: "p", Keep: ptr(1)})}, 10, 1},
+		"a dry run about another policy": {[]*policy.Override{tried(&policy.Override{Policy: "q", TTL: ptr(hour)})}, -1, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := about(jobs, "r")
+			r.TTL, r.Keep, r.Bounds = 10*hour, 5, within(1, 20)
+			r.Bounds.Keep = ptr(0)
+			trial := settled(r, test.overrides...).Trial
+			if (trial != nil) != (test.ttl >= 0) {
+				t.Fatalf("trial is %+v", trial)
+			}
+			if trial == nil {
+				return
+			}
+			if got := trial.Lifetime(policy.Subject{}, due); got.TTL != test.ttl*hour || trial.Keep != test.keep || trial.Trial != nil {
+				t.Errorf("trial is %+v, with %s", trial, got.TTL)
+			}
+		})
+	}
+}
+
+// setting is a random rule with random overrides, about one subject.
+type setting struct {
+	rule      *policy.Rule
+	overrides []*policy.Override
+	subject   policy.Subject
+	facts     policy.Facts
+}
+
+func randomSetting(r *rand.Rand) setting {
+	s := setting{rule: about(jobs, "r"), subject: policy.Subject{Created: randomTime(r)}}
+	s.rule.TTL, s.rule.HasTTLExpression, s.rule.Keep = randomTTL(r), r.Intn(3) == 0, r.Intn(4)
+	s.rule.Bounds = randomBounds(r)
+	s.facts = policy.Facts{Selected: true, Eligible: true, Start: randomTime(r), TTL: randomTTL(r)}
+	if r.Intn(2) == 0 {
+		s.subject.Flags, s.subject.OwnTTL = policy.HasTTL, randomTTL(r)
+	}
+	for range r.Intn(4) {
+		s.overrides = append(s.overrides, randomOverride(r))
+	}
+	return s
+}
+
+func randomBounds(r *rand.Rand) (b policy.Bounds) {
+	if r.Intn(2) == 0 {
+		b.Min = ptr(randomTTL(r))
+	}
+	if r.Intn(2) == 0 {
+		b.Max = ptr(randomTTL(r))
+	}
+	if b.Min != nil && b.Max != nil && *b.Min > *b.Max {
+		b.Min, b.Max = b.Max, b.Min
+	}
+	if r.Intn(2) == 0 {
+		b.Annotation = ptr(r.Intn(2) == 0)
+	}
+	if r.Intn(2) == 0 {
+		b.Keep = ptr(r.Intn(4))
+	}
+	b.NoSuspend = r.Intn(4) == 0
+	return b
+}
+
+func randomOverride(r *rand.Rand) *policy.Override {
+	o := &policy.Override{Policy: "p", Suspend: r.Intn(20) == 0, InForce: r.Intn(3) > 0, Invalid: r.Intn(20) == 0}
+	if r.Intn(4) > 0 {
+		o.TTL = ptr(randomTTL(r))
+	}
+	if r.Intn(2) == 0 {
+		o.Keep = ptr(r.Intn(5))
+	}
+	return o
+}
+
+// in gives the rule in its namespace, with more overrides.
+func (s setting) in(more ...*policy.Override) *policy.Rule {
+	return settled(s.rule, append(slices.Clone(s.overrides), more...)...)
+}
+
+// forEachSetting calls a property with random settings. What a rule ranks is for the ranking: Keep is compared by itself.
+func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
+	t.Helper()
+	r := rand.New(rand.NewSource(11))
+	origins := map[policy.Origin]int{}
+	for range rounds / 4 {
+		s := randomSetting(r)
+		origins[s.in().Lifetime(s.subject, s.facts).Origin]++
+		if !property(r, s) {
+			t.Fatalf("does not hold for %+v\nwith %+v and facts %+v\nand %s", s.rule, s.subject, s.facts, cmp.Diff(nil, s.overrides))
+		}
+	}
+	for _, origin := range []policy.Origin{policy.FromRule, policy.FromOverride, policy.FromAnnotation} {
+		if origins[origin] < rounds/40 {
+			t.Errorf("only %d of %d settings come from %s", origins[origin], rounds/4, origin)
+		}
+	}
+}
+
+// goes reports whether the rule, alone, lets the subject go now, and how much it keeps.
+func (s setting) goes(r *policy.Rule) (bool, time.Duration, int) {
+	v, _ := policy.Decide(s.subject, rulings(policy.Ruling{Rule: r, Facts: s.facts, Known: true}), now)
+	return v.Action == policy.Delete, r.Lifetime(s.subject, s.facts).TTL, r.Keep
+}
+
+// sooner reports whether the second rule lets go what the first does not, or would one day.
+func (s setting) sooner(before, after *policy.Rule) bool {
+	goes, ttl, keep := s.goes(before)
+	then, later, more := s.goes(after)
+	return then && !goes || !after.Suspended && (later < ttl || more < keep) || before.Suspended && !after.Suspended
+}
+
+func TestTheOrderOfOverridesNeverMatters(t *testing.T) {
+	forEachSetting(t, func(r *rand.Rand, s setting) bool {
+		first := s.in()
+		r.Shuffle(len(s.overrides), func(i, j int) { s.overrides[i], s.overrides[j] = s.overrides[j], s.overrides[i] })
+		second := s.in()
+		return !s.sooner(first, second) && !s.sooner(second, first) && first.Lifetime(s.subject, s.facts).Origin == second.Lifetime(s.subject, s.facts).Origin
+	})
+}
+
+func TestWithoutOverrideARuleIsOnlyMadeLonger(t *testing.T) {
+	forEachSetting(t, func(r *rand.Rand, s setting) bool {
+		s.rule.Bounds = policy.Bounds{}
+		return !s.sooner(s.in(), s.in(randomOverride(r))) && !s.sooner(settled(s.rule), s.in())
+	})
+}
+
+func TestWithoutOverrideAnAnnotationOnlyLengthens(t *testing.T) {
+	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
+		s.rule.Bounds.Annotation = nil
+		with := s.in().Lifetime(s.subject, s.facts).TTL
+		s.subject.Flags = 0
+		return with >= s.in().Lifetime(s.subject, s.facts).TTL
+	})
+}
+
+func TestAnInvalidOverrideNeverCausesADeletion(t *testing.T) {
+	forEachSetting(t, func(r *rand.Rand, s setting) bool {
+		o := randomOverride(r)
+		o.Invalid = true
+		return !s.sooner(s.in(), s.in(o))
+	})
+}
+
+func TestAnOverrideThatIsTriedNeverCausesADeletion(t *testing.T) {
+	forEachSetting(t, func(r *rand.Rand, s setting) bool {
+		return !s.sooner(s.in(), s.in(tried(randomOverride(r))))
+	})
+}
+
+func TestWhatIsSetIsWithinTheBounds(t *testing.T) {
+	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
+		b, l := s.rule.Bounds, s.in().Lifetime(s.subject, s.facts)
+		return b.Min == nil || b.Max == nil || l.Origin == policy.FromRule || *b.Min <= l.TTL && l.TTL <= *b.Max
+	})
+}
+
+// TestWhatATrialShowsIsWhatEnforcingDoes compares with the same overrides once their policies are enforced.
+func TestWhatATrialShowsIsWhatEnforcingDoes(t *testing.T) {
+	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
+		now := s.in()
+		trial := now.Trial
+		if trial == nil {
+			trial = now
+		}
+		for i, o := range s.overrides {
+			inForce := *o
+			inForce.InForce = true
+			s.overrides[i] = &inForce
+		}
+		then := s.in()
+		return !s.sooner(trial, then) && !s.sooner(then, trial) && then.Trial == nil
+	})
+}
+
+func TestWhatNeverEndsIsNotEnded(t *testing.T) {
+	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
+		s.rule.HasTTLExpression, s.facts.TTL = true, policy.NeverTTL
+		goes, ttl, _ := s.goes(s.in())
+		return !goes && ttl == policy.NeverTTL
+	})
+}
+
+// TestARuleOfACapacityHasNoTTL: no override nor annotation gives it one.
+func TestARuleOfACapacityHasNoTTL(t *testing.T) {
+	r := about(jobs, "r")
+	r.TTL, r.Capacity, r.Bounds = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 3}, within(0, 1)
+	r.Bounds.Annotation = ptr(true)
+	of := settled(r, hours(0))
+	for _, m := range []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.DryRun} {
+		of.Mode = m
+		v := policy.Forecast(annotated(0), rulings(policy.Ruling{Rule: of, Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: started}}), "p", now)
+		if v.Action != policy.Keep || v.Reason != policy.WithinCapacity {
+			t.Errorf("%s: verdict %+v", m, v)
+		}
+	}
+}

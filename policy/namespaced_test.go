@@ -1,0 +1,490 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ownRule is the JSON of a rule without a problem.
+const ownRule = `{"name": "own", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", ` +
+	`"startTime": "object.metadata.creationTimestamp", "ttl": "1h"}`
+
+// namespaced reads a RetentionPolicy team-a/mine with this spec.
+func namespaced(t *testing.T, spec string) *policy.Policy {
+	t.Helper()
+	return parse(t, `{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy",
+		"metadata": {"name": "mine", "namespace": "team-a"}, "spec": `+spec+`}`).Load(policy.DefaultProtection())
+}
+
+func TestLoadOfARetentionPolicy(t *testing.T) {
+	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u",
+		"annotations": {"sunset.x-k8s.io/approved": "abc"}},
+		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"backlogCount": 7}, "rules": [`+ownRule+`],
+			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3}]}}`)
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) > 0 {
+		t.Fatalf("problems %v, want none", p.Problems)
+	}
+	if p.Name != "team-a/mine" || p.Namespace != "team-a" || p.ServiceAccount != "cleaner" || p.Approved != "abc" ||
+		p.Approval != (policy.Approval{Percent: 25, Count: 7}) {
+		t.Errorf("policy is %+v", p)
+	}
+	r := p.Rules[0]
+	if r.ID != (policy.RuleID{Policy: "team-a/mine", Rule: "own"}) || r.Namespace != "team-a" || r.ServiceAccount != "cleaner" || r.PolicyUID != "u" {
+		t.Errorf("rule is %+v", r)
+	}
+	fourHours, three := 4*hour, 3
+	want := []*policy.Override{
+		{From: "team-a/mine", Path: "spec.overrides[0]", Policy: "batch", Rule: "jobs", TTL: &fourHours, InForce: true},
+		{From: "team-a/mine", Path: "spec.overrides[1]", Policy: "batch", Suspend: true, Keep: &three, InForce: true},
+	}
+	if diff := cmp.Diff(want, p.Overrides); diff != "" {
+		t.Errorf("overrides: -want +got\n%s", diff)
+	}
+}
+
+// TestWhatIsWrongWithARetentionPolicy tells what is reported, and whom it concerns: each of two overrides, of rules p/jobs
+// and p/pods, and the rule of its own.
+func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
+	const good = `{"policy": "p", "rule": "jobs", "ttl": "4h"}`
+	const both = good + `, {"policy": "p", "rule": "pods", "ttl": "4h"}`
+	const account = `"serviceAccountName": "cleaner"`
+	spec := func(first, rule string) string {
+		return `{` + account + `, "overrides": [` + first + `, {"policy": "p", "rule": "pods", "ttl": "4h"}], "rules": [` + rule + `]}`
+	}
+	override := func(text string) string { return spec(text, ownRule) }
+	rule := func(from, to string) string { return spec(good, strings.Replace(ownRule, from, to, 1)) }
+	with := func(field string) string {
+		return `{` + account + `, ` + field + `, "overrides": [` + both + `], "rules": [` + ownRule + `]}`
+	}
+	type concerned struct{ jobs, pods, own bool }
+	none, all := concerned{}, concerned{true, true, true}
+	tests := map[string]struct {
+		spec  string
+		paths []string
+		want  concerned
+	}{
+		"nothing": {override(good), nil, none},
+		"an unknown field of an override": {
+			override(`{"policy": "p", "rule": "jobs", "ttl": "4h", "until": "x"}`), []string{"spec.overrides[0].until"}, concerned{jobs: true}},
+		"a repeated field of an override": {
+			override(`{"policy": "p", "rule": "jobs", "ttl": "4h", "ttl": "5h"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
+		"a ttl of another type": {
+			override(`{"policy": "p", "rule": "jobs", "ttl": 4}`), []string{"spec.overrides[0].ttl", "spec.overrides[0]"}, concerned{jobs: true}},
+		"a suspend of another type": {
+			override(`{"policy": "p", "rule": "jobs", "suspend": "true"}`), []string{"spec.overrides[0].suspend"}, concerned{jobs: true}},
+		"a ttl that is none": {
+			override(`{"policy": "p", "rule": "jobs", "ttl": "soon"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
+		"a negative ttl": {
+			override(`{"policy": "p", "rule": "jobs", "ttl": "-1h"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
+		"a negative keepNewest": {
+			override(`{"policy": "p", "rule": "jobs", "keepNewest": -1}`), []string{"spec.overrides[0].keepNewest"}, concerned{jobs: true}},
+		"an override that changes nothing": {
+			override(`{"policy": "p", "rule": "jobs"}`), []string{"spec.overrides[0]"}, concerned{jobs: true}},
+		"a rule that cannot be read may be any": {
+			override(`{"policy": "p", "rule": 1, "ttl": "4h"}`), []string{"spec.overrides[0].rule"}, concerned{jobs: true, pods: true}},
+		"no policy: it may be any": {
+			override(`{"ttl": "4h"}`), []string{"spec.overrides[0].policy"}, concerned{jobs: true, pods: true}},
+		"a misspelt policy field": {
+			override(`{"polcy": "p", "ttl": "4h"}`), []string{"spec.overrides[0].polcy", "spec.overrides[0].policy"}, concerned{jobs: true, pods: true}},
+		"a misspelt policy field, and a rule": {
+			override(`{"polcy": "p", "rule": "jobs", "ttl": "4h"}`), []string{"spec.overrides[0].polcy", "spec.overrides[0].policy"}, concerned{jobs: true}},
+		"an override that is a text": {
+			override(`"p/jobs"`), []string{"spec.overrides[0]", "spec.overrides[0].policy"}, concerned{jobs: true, pods: true}},
+
+		"an unknown field of the rule":      {rule(`"ttl"`, `"until": 1, "ttl"`), []string{"spec.rules[0].until"}, concerned{own: true}},
+		"a ttl of the rule of another type": {rule(`"1h"`, `1`), []string{"spec.rules[0].ttl"}, concerned{own: true}},
+		"a rule that is a text":             {spec(good, `"own"`), []string{"spec.rules[0]", "spec.rules[0].name", "spec.rules[0].target.apiVersion", "spec.rules[0].ttl", "spec.rules[0].eligible"}, concerned{own: true}},
+		"a protected kind":                  {rule(`"batch/v1", "kind": "Job"`, `"v1", "kind": "PersistentVolumeClaim"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
+		"a protected group":                 {rule(`"batch/v1", "kind": "Job"`, `"rbac.authorization.k8s.io/v1", "kind": "Role"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
+		"a policy of our own":               {rule(`"batch/v1", "kind": "Job"`, `"sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
+
+		"rules without a ServiceAccount": {
+			`{"overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
+		"a ServiceAccount of another type": {
+			`{"serviceAccountName": 1, "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
+		"a mode nobody knows":          {with(`"mode": "enforce"`), []string{"spec.mode"}, concerned{own: true}},
+		"a mode of another type":       {with(`"mode": true`), []string{"spec.mode"}, concerned{own: true}},
+		"variables of another type":    {with(`"variables": "x"`), []string{"spec.variables"}, concerned{own: true}},
+		"an unknown field of approval": {with(`"approval": {"percent": 1}`), []string{"spec.approval.percent"}, concerned{own: true}},
+		"an approval out of range":     {with(`"approval": {"backlogPercent": 101}`), []string{"spec.approval.backlogPercent"}, concerned{own: true}},
+
+		"an unknown field of spec":                 {with(`"suspendAll": true`), []string{"spec.suspendAll"}, all},
+		"one that begins like overrides":           {with(`"overridesToo": []`), []string{"spec.overridesToo"}, all},
+		"one that begins like rules":               {with(`"rulesOfOthers": []`), []string{"spec.rulesOfOthers"}, all},
+		"one that begins like mode":                {with(`"modeOfOthers": []`), []string{"spec.modeOfOthers"}, all},
+		"a field of the other kind of policy":      {with(`"namespaceSelector": {}`), []string{"spec.namespaceSelector"}, all},
+		"overrides that are no list":               {`{` + account + `, "overrides": {"policy": "p"}, "rules": [` + ownRule + `]}`, []string{"spec.overrides"}, all},
+		"rules that are no list may hide the rest": {`{"rules": "x", "overrides": [` + both + `]}`, []string{"spec.rules"}, concerned{jobs: true, pods: true}},
+		"overrides twice":                          {with(`"overrides": []`), []string{"spec.overrides"}, all},
+		"a spec of another type":                   {`"x"`, []string{"spec"}, concerned{jobs: true, pods: true}},
+		"null for a spec":                          {`null`, []string{"spec"}, concerned{jobs: true, pods: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mine := namespaced(t, test.spec)
+			var paths []string
+			for _, p := range mine.Problems {
+				paths = append(paths, p.Path)
+			}
+			if diff := cmp.Diff(test.paths, paths); diff != "" {
+				t.Errorf("problems: -want +got\n%s", diff)
+			}
+			book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs"), about(pods, "pods")), mine}, namespaces, policy.Protection{})
+			var got concerned
+			got.jobs = book.Page(jobs.GroupKind(), "team-a").Rules[0].Suspended
+			got.pods = book.Page(pods.GroupKind(), "team-a").Rules[0].Suspended
+			got.own = len(mine.Rules) > 0 && mine.Rules[0].Invalid()
+			if got != test.want {
+				t.Errorf("concerned are %+v, want %+v", got, test.want)
+			}
+			if book.Page(jobs.GroupKind(), "team-b").Rules[0].Suspended {
+				t.Error("another namespace is concerned")
+			}
+		})
+	}
+}
+
+func TestARetentionPolicyBesideSpecIsStrictToo(t *testing.T) {
+	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a"}, "overrides": [{"policy": "p", "suspend": true}],
+		"spec": {"overrides": [{"policy": "p", "rule": "other", "ttl": "1h"}]}}`).Load(policy.DefaultProtection())
+	book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.Protection{})
+	if !book.Page(jobs.GroupKind(), "team-a").Rules[0].Suspended {
+		t.Error("overrides that are not indented keep nothing")
+	}
+}
+
+func TestApprovalOfAPolicy(t *testing.T) {
+	tests := map[string]struct {
+		approval string
+		want     policy.Approval
+		path     string
+	}{
+		"none":                 {`null`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"an empty one":         {`{}`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"both":                 {`{"backlogPercent": 0, "backlogCount": 0}`, policy.Approval{}, ""},
+		"one of them":          {`{"backlogPercent": 100}`, policy.Approval{Percent: 100, Count: 100}, ""},
+		"a negative count":     {`{"backlogCount": -1}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogCount"},
+		"more than all":        {`{"backlogPercent": 101}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogPercent"},
+		"of another type, all": {`7`, policy.Approval{Percent: 25, Count: 100}, "spec.approval"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, `{"spec": {"approval": `+test.approval+`, "rules": [`+ownRule+`]}}`).Load(policy.Protection{})
+			if p.Approval != test.want {
+				t.Errorf("approval is %+v, want %+v", p.Approval, test.want)
+			}
+			if bad := test.path != ""; len(p.Problems) > 0 != bad || bad && (p.Problems[0].Path != test.path || !p.Rules[0].Invalid()) {
+				t.Errorf("problems %v, want one at %q", problems(p.Problems), test.path)
+			}
+		})
+	}
+}
+
+func TestHash(t *testing.T) {
+	const fine = `{"mode": "Enforce", "approval": {"backlogCount": 5}, "serviceAccountName": "cleaner",
+		"variables": [{"name": "v", "expression": "true"}], "overrides": [{"policy": "p", "ttl": "4h"}],
+		"rules": [{"name": "own", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "startTime": "x", "ttl": "1h", "events": "PerObject"}]}`
+	tests := map[string]struct {
+		from, to string
+		same     bool
+	}{
+		"nothing":           {``, ``, true},
+		"the mode":          {`"Enforce"`, `"DryRun"`, true},
+		"no mode":           {`"mode": "Enforce", `, ``, true},
+		"approval":          {`"backlogCount": 5`, `"backlogPercent": 5`, true},
+		"events":            {`"PerObject"`, `"Aggregate"`, true},
+		"the order":         {`"name": "v", "expression": "true"`, `"expression": "true", "name": "v"`, true},
+		"another ttl":       {`"ttl": "1h"`, `"ttl": "2h"`, false},
+		"a name":            {`"name": "own"`, `"name": "other"`, false},
+		"another kind":      {`"Job"`, `"CronJob"`, false},
+		"eligible":          {`"eligible": "true"`, `"eligible": "false"`, false},
+		"startTime":         {`"x"`, `"y"`, false},
+		"mark mode":         {`"startTime": "x", `, ``, false},
+		"a variable":        {`"expression": "true"`, `"expression": "false"`, false},
+		"an override":       {`"4h"`, `"5h"`, false},
+		"the account":       {`"cleaner"`, `"other"`, false},
+		"keepNewest":        {`"ttl": "1h"`, `"ttl": "1h", "keepNewest": {"count": 1}`, false},
+		"capacity":          {`"ttl": "1h"`, `"ttl": "1h", "capacity": {"max": 1}`, false},
+		"override":          {`"ttl": "1h"`, `"ttl": "1h", "override": {"annotation": true}`, false},
+		"how it deletes":    {`"ttl": "1h"`, `"ttl": "1h", "delete": {"propagationPolicy": "Orphan"}`, false},
+		"a selector":        {`"kind": "Job"`, `"kind": "Job", "selector": {"matchLabels": {"a": "b"}}`, false},
+		"one rule more":     {`"rules": [`, `"rules": [` + ownRule + `, `, false},
+		"one override less": {`{"policy": "p", "ttl": "4h"}`, ``, false},
+	}
+	first := namespaced(t, fine).Hash
+	if len(first) != 16 {
+		t.Errorf("hash is %q", first)
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(fine, test.from, test.to, 1)
+			if changed == fine && name != "nothing" {
+				t.Fatal("nothing was changed")
+			}
+			if got := namespaced(t, changed).Hash; (got == first) != test.same {
+				t.Errorf("hashes %s and %s", first, got)
+			}
+		})
+	}
+}
+
+func TestHashOfAClusterRetentionPolicy(t *testing.T) {
+	hash := func(more string) string {
+		return parse(t, `{"spec": {`+more+`"rules": [`+ownRule+`]}}`).Load(policy.Protection{}).Hash
+	}
+	if hash("") != hash(`"mode": "Enforce", "approval": {}, `) {
+		t.Error("it depends on mode or approval")
+	}
+	for _, more := range []string{`"namespaceSelector": {"matchLabels": {"a": "b"}}, `, `"excludeNamespaces": ["x"], `} {
+		if hash("") == hash(more) {
+			t.Errorf("it does not depend on %s", more)
+		}
+	}
+}
+
+func TestLoadTakesRankingAndBounds(t *testing.T) {
+	d := fine()
+	three, most, ten, yes, no := int32(3), int32(5000), int32(10), true, false
+	d.Spec.Rules[0].KeepNewest = &v1alpha1.KeepNewest{Count: 3}
+	d.Spec.Rules[0].Capacity = &v1alpha1.Capacity{Max: &most, Share: v1alpha1.ShareFair}
+	d.Spec.Rules[0].Override = &v1alpha1.Override{TTL: &v1alpha1.TTLBounds{Min: "10m", Max: "30d"}, Annotation: &yes, Suspend: &no, KeepNewest: &three}
+	d.Spec.Rules[1].TTL = ""
+	d.Spec.Rules[1].Capacity = &v1alpha1.Capacity{PercentOfQuota: &ten}
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) > 0 {
+		t.Fatal(problems(p.Problems))
+	}
+	minimum, maximum, keep := 10*time.Minute, 30*policy.Day, 3
+	want := policy.Bounds{Min: &minimum, Max: &maximum, Annotation: &yes, NoSuspend: true, Keep: &keep}
+	if diff := cmp.Diff(want, p.Rules[0].Bounds); diff != "" {
+		t.Errorf("bounds: -want +got\n%s", diff)
+	}
+	if r := p.Rules[0]; r.Keep != 3 || r.Capacity != (policy.Capacity{Bounded: true, Max: 5000, Fair: true}) || !r.Ranks() {
+		t.Errorf("rule is %+v", r)
+	}
+	if r := p.Rules[1]; r.TTL != policy.NeverTTL || r.Capacity != (policy.Capacity{Bounded: true, ByQuota: true, Percent: 10}) {
+		t.Errorf("rule is %+v", r)
+	}
+}
+
+func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
+	number := func(n int32) *int32 { return &n }
+	capacity := func(c v1alpha1.Capacity) func(*v1alpha1.Rule) { return func(r *v1alpha1.Rule) { r.Capacity = &c } }
+	bounds := func(b v1alpha1.TTLBounds) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{TTL: &b} }
+	}
+	tests := map[string]struct {
+		spoil func(*v1alpha1.Rule)
+		path  string
+	}{
+		"keepNewest of none":       {func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{} }, "keepNewest.count"},
+		"an empty capacity":        {capacity(v1alpha1.Capacity{}), "capacity"},
+		"a capacity of two":        {capacity(v1alpha1.Capacity{Max: number(1), PercentOfQuota: number(1)}), "capacity"},
+		"a negative capacity":      {capacity(v1alpha1.Capacity{Max: number(-1)}), "capacity.max"},
+		"more than the quota":      {capacity(v1alpha1.Capacity{PercentOfQuota: number(101)}), "capacity.percentOfQuota"},
+		"a negative part":          {capacity(v1alpha1.Capacity{PercentOfQuota: number(-1)}), "capacity.percentOfQuota"},
+		"a quota that is shared":   {capacity(v1alpha1.Capacity{PercentOfQuota: number(1), Share: v1alpha1.ShareFair}), "capacity.share"},
+		"a share nobody knows":     {capacity(v1alpha1.Capacity{Max: number(1), Share: "fair"}), "capacity.share"},
+		"a min that is no ttl":     {bounds(v1alpha1.TTLBounds{Min: "soon"}), "override.ttl.min"},
+		"a max that is no ttl":     {bounds(v1alpha1.TTLBounds{Max: "-1h"}), "override.ttl.max"},
+		"a min above max":          {bounds(v1alpha1.TTLBounds{Min: "2h", Max: "1h"}), "override.ttl"},
+		"a negative least of keep": {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: number(-1)} }, "override.keepNewest"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := fine()
+			test.spoil(&d.Spec.Rules[0])
+			p := d.Load(policy.DefaultProtection())
+			if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules[0]."+test.path {
+				t.Fatalf("problems %v, want one at %s", problems(p.Problems), test.path)
+			}
+			if !p.Rules[0].Invalid() || p.Rules[1].Invalid() {
+				t.Error("another rule is invalid")
+			}
+		})
+	}
+}
+
+// own is a RetentionPolicy with rules of its own.
+func own(namespace, name string, rules ...*policy.Rule) *policy.Policy {
+	p := policyOf(namespace+"/"+name, rules...)
+	p.Namespace = namespace
+	for _, r := range rules {
+		r.Namespace = namespace
+	}
+	return p
+}
+
+func TestPageOfOwnRules(t *testing.T) {
+	book := policy.NewBook([]*policy.Policy{
+		policyOf("everywhere", about(jobs, "jobs")),
+		own("team-a", "mine", about(jobs, "jobs")), own("unborn", "mine", about(jobs, "jobs")), own("kube-system", "mine", about(jobs, "jobs")),
+	}, namespaces, policy.DefaultProtection())
+	tests := map[string]struct {
+		namespace string
+		want      []string
+	}{
+		"in their namespace, beside the cluster's": {"team-a", []string{"everywhere/jobs", "team-a/mine/jobs"}},
+		"not in another":                 {"team-b", []string{"everywhere/jobs"}},
+		"in one that is not known yet":   {"unborn", []string{"everywhere/jobs", "unborn/mine/jobs"}},
+		"not in one that is protected":   {"kube-system", []string{}},
+		"not for cluster-scoped objects": {"", []string{"everywhere/jobs"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, names(book.Page(jobs.GroupKind(), test.namespace))); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{"everywhere/jobs"}, names(&policy.Page{Rules: book.ClusterRules("team-a")})); diff != "" {
+		t.Errorf("cluster rules: -want +got\n%s", diff)
+	}
+}
+
+func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
+	p := own("kube-system", "mine")
+	p.Overrides = []*policy.Override{{Policy: "p", Suspend: true, Path: "spec.overrides[0]"}}
+	book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.DefaultProtection())
+	if o := book.Overrides("kube-system"); len(o) > 0 {
+		t.Errorf("overrides %v, want none", o)
+	}
+}
+
+func TestATenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
+	kind := schema.GroupKind{Group: "g", Kind: "Thing"}
+	for _, m := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce} {
+		// By policy name the tenant's come first.
+		theirs := policyOf("z", at("v1", "r", m))
+		book := policy.NewBook([]*policy.Policy{
+			own("a", "mine", at("v2", "r", v1alpha1.Enforce)), own("kube-system", "mine", at("v3", "r", v1alpha1.Enforce)), theirs,
+		}, nil, policy.DefaultProtection())
+		if got := book.Version(kind).Version; got != "v1" {
+			t.Errorf("read at %s, want v1", got)
+		}
+		for _, r := range book.Rules(kind) {
+			if tenant := r.Namespace != ""; r.Invalid() != tenant {
+				t.Errorf("%s: invalid is %v", r.ID, r.Invalid())
+			}
+		}
+	}
+}
+
+func TestOverridesOfWhatIsNotThere(t *testing.T) {
+	tests := map[string]struct {
+		override policy.Override
+		want     []string
+	}{
+		"a policy and a rule that are":  {policy.Override{Policy: "batch", Rule: "jobs"}, nil},
+		"every rule of a policy":        {policy.Override{Policy: "batch"}, nil},
+		"a policy nearly named so":      {policy.Override{Policy: "bacth", Rule: "jobs"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "bacth" (did you mean batch?)`}},
+		"a policy that is nothing like": {policy.Override{Policy: "logging"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "logging"`}},
+		"a rule nearly named so":        {policy.Override{Policy: "batch", Rule: "job"}, []string{`spec.overrides[0].rule: policy batch has no rule "job" (did you mean jobs?)`}},
+		"a rule of another policy":      {policy.Override{Policy: "other", Rule: "jobs"}, []string{`spec.overrides[0].rule: policy other has no rule "jobs"`}},
+		"a RetentionPolicy is none":     {policy.Override{Policy: "team-a/mine"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "team-a/mine"`}},
+		"no policy is told elsewhere":   {policy.Override{Invalid: true}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.override.Path = "spec.overrides[0]"
+			mine := own("team-a", "mine", about(jobs, "own"))
+			mine.Overrides = []*policy.Override{&test.override}
+			book := policy.NewBook([]*policy.Policy{policyOf("batch", about(jobs, "jobs")), policyOf("other", about(jobs, "sweep")), mine}, nil, policy.Protection{})
+			got := book.Policies()[2]
+			if diff := cmp.Diff(test.want, problems(got.Problems)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if got.Rules[0].Invalid() || len(mine.Problems) > 0 {
+				t.Error("the rule of its own is invalid, or the policy given was changed")
+			}
+		})
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	quota := func(n int64) policy.Namespace {
+		return policy.Namespace{Quotas: map[string]int64{"jobs.batch": n, "pods": 7}}
+	}
+	spaces := map[string]policy.Namespace{
+		"large": quota(200), "small": quota(9), "none": quota(0), "other": {Quotas: map[string]int64{"jobs": 5}}, "unknown": {},
+	}
+	r := about(jobs, "jobs")
+	r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 25}
+	book := policy.NewBook([]*policy.Policy{policyOf("p", r)}, spaces, policy.Protection{})
+	for namespace, want := range map[string]policy.Capacity{
+		"large":   {Bounded: true, ByQuota: true, Percent: 25, Max: 50},
+		"small":   {Bounded: true, ByQuota: true, Percent: 25, Max: 2},
+		"none":    {Bounded: true, ByQuota: true, Percent: 25, Max: 0},
+		"other":   {},
+		"unknown": {},
+		"unborn":  {},
+		"":        {},
+	} {
+		if got := book.Page(jobs.GroupKind(), namespace).Rules[0].Capacity; got != want {
+			t.Errorf("%q: capacity is %+v, want %+v", namespace, got, want)
+		}
+	}
+	if r.Capacity.Max != 0 || !r.Capacity.ByQuota {
+		t.Error("the rule given was changed")
+	}
+	if book.Page(jobs.GroupKind(), "large").SameSettings(book.Page(jobs.GroupKind(), "small")) {
+		t.Error("another quota gives the same settings")
+	}
+}
+
+func TestNamespaceEqual(t *testing.T) {
+	base := func() policy.Namespace {
+		return policy.Namespace{Labels: labels.Set{"a": "b"}, Quotas: map[string]int64{"pods": 1}}
+	}
+	for name, change := range map[string]func(*policy.Namespace){
+		"labels":  func(n *policy.Namespace) { n.Labels["a"] = "c" },
+		"a hold":  func(n *policy.Namespace) { n.Held = true },
+		"a quota": func(n *policy.Namespace) { n.Quotas["pods"] = 2 },
+	} {
+		changed := base()
+		change(&changed)
+		if !base().Equal(base()) || base().Equal(changed) || changed.Equal(base()) {
+			t.Errorf("%s: Equal is wrong", name)
+		}
+	}
+}
+
+func TestWaitingLeavesThePolicyAlone(t *testing.T) {
+	given := policyOf("p", about(jobs, "jobs"), about(pods, "pods"))
+	waiting := given.Waiting()
+	if !waiting.Unapproved || !waiting.Rules[0].Unapproved || !waiting.Rules[1].Unapproved {
+		t.Error("a rule does not wait")
+	}
+	if given.Unapproved || given.Rules[0].Unapproved {
+		t.Error("the policy given was changed")
+	}
+}
+
+// TestTheOrderOfRetentionPoliciesNeverMatters: overrides apply whatever order policies are given in.
+func TestTheOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
+	var policies []*policy.Policy
+	for i := range 4 {
+		ttl := time.Duration(2+3*i%4) * hour
+		mine := own("team-a", fmt.Sprint("p", i))
+		mine.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: i%2 == 0, From: mine.Name}}
+		policies = append(policies, mine)
+	}
+	policies = append(policies, policyOf("p", about(jobs, "jobs")))
+	first := policy.NewBook(policies, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a")
+	for i := range policies {
+		policies[0], policies[i] = policies[i], policies[0]
+		if !policy.NewBook(policies, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a").SameSettings(first) {
+			t.Fatal("another order gives other settings")
+		}
+	}
+}

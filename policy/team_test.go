@@ -1,0 +1,112 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// teamOf counts one subject for the team of its namespace.
+func teamOf(s policy.Subject, r ...policy.Ruling) *policy.Tallies {
+	all := policy.NewTallies(now)
+	s.Namespace = "team-a"
+	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
+	all.Add(s, r)
+	return all
+}
+
+// trying has overrides of RetentionPolicies that are dry runs: once enforced the rule is as the option makes it.
+func trying(option func(*policy.Ruling)) func(*policy.Ruling) {
+	return func(r *policy.Ruling) {
+		rule := *r.Rule
+		trial := *r
+		trial.Rule = &rule
+		option(&trial)
+		r.Rule.Trial = trial.Rule
+	}
+}
+
+// tenants makes it a rule of the namespace's own.
+func tenants(r *policy.Ruling) {
+	r.Rule.ID.Policy, r.Rule.Namespace = "team-a/"+r.Rule.ID.Policy, "team-a"
+}
+
+// TestTeam counts one subject for rule p/a.
+func TestTeam(t *testing.T) {
+	matched := policy.Count{Matched: 1, Eligible: 1}
+	tests := map[string]struct {
+		rulings []policy.Ruling
+		want    policy.Count
+	}{
+		"due now":                                {rulings(says("a")), due(0)},
+		"due later":                              {rulings(says("a", ttl(2*hour))), due(hour)},
+		"not selected":                           {rulings(says("a", notSelected)), policy.Count{}},
+		"not eligible":                           {rulings(says("a", notEligible)), policy.Count{Matched: 1}},
+		"an error":                               {rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
+		"a dry run counts as if enforced":        {rulings(says("a", dryRun)), due(0)},
+		"so does a policy that waits":            {rulings(says("a", unapproved)), due(0)},
+		"suspended":                              {rulings(says("a", suspended)), matched},
+		"among the newest":                       {rulings(says("a", newest)), matched},
+		"too many":                               {rulings(says("a", excess)), func() policy.Count { c := due(0); c.Excess = 1; return c }()},
+		"an override that is tried":              {rulings(says("a", ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"one that is tried on a dry run":         {rulings(says("a", dryRun, ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"one that is tried, of another policy":   {rulings(says("a"), says("b", of("q"), ttl(policy.Week), trying(ttl(2*hour)))), due(hour)},
+		"the tenant's own rule keeps":            {rulings(says("a"), says("b", tenants, failed)), matched},
+		"the tenant's own dry run does not":      {rulings(says("a"), says("b", tenants, dryRun, failed)), due(0)},
+		"another policy that waits for approval": {rulings(says("a"), says("b", of("q"), unapproved)), matched},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			all := teamOf(policy.Subject{}, test.rulings...)
+			var got policy.Count
+			if c := all.Teams["team-a"].Rules[policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
+				got = *c
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if own := all.Teams["team-a"].Rules[policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
+				t.Error("the rule of its own is counted as the cluster's")
+			}
+		})
+	}
+}
+
+func TestATeamCountsHeldAndAddsUp(t *testing.T) {
+	all := policy.NewTallies(now)
+	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
+	for _, s := range []policy.Subject{
+		{Namespace: "team-a"}, {Namespace: "team-a", Flags: policy.IsHeld}, {Namespace: "team-b"}, {},
+	} {
+		all.Add(s, rulings(says("a")))
+	}
+	want := due(0)
+	want.Matched, want.Eligible, want.Held = 2, 2, 1
+	if diff := cmp.Diff(map[policy.RuleID]*policy.Count{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"].Rules); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(all.Teams) != 1 {
+		t.Error("a team nobody asked for is counted")
+	}
+}
+
+// TestWhatIsTriedCountsForTheTeamOnly: what the cluster's policies do is not changed by a dry run in a namespace.
+func TestWhatIsTriedCountsForTheTeamOnly(t *testing.T) {
+	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour))))
+	if diff := cmp.Diff(due(23*hour), all.Policies["p"].Count); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestATallyNotesChangesOfTeams: what is tried may change its window before anything in force does.
+func TestATallyNotesChangesOfTeams(t *testing.T) {
+	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour+1))))
+	if got := all.Changes(); !got.Equal(now.Add(1)) {
+		t.Errorf("changes at %v, want in a nanosecond", got)
+	}
+}

@@ -139,12 +139,12 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 		v.due = v.start.Add(v.ttl)
 	}
 	switch {
+	case v.ttl < 0 && r.Rule.hasTTL():
+		v.reason = NeverDue
 	case r.Standing.Excess && (v.ttl < 0 || v.due.After(now)):
 		v.due, v.excess = now, true
-	case !r.Rule.hasTTL():
-		v.reason = WithinCapacity
 	case v.ttl < 0:
-		v.reason = NeverDue
+		v.reason = WithinCapacity
 	}
 }
 

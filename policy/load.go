@@ -56,7 +56,7 @@ func (p *Policy) loadNeeds(d *Document) {
 	spec := &d.Spec
 	switch {
 	case d.Namespaced() && len(spec.Rules)+len(spec.Overrides) == 0 && len(p.Problems) == 0:
-		p.problem("spec", "neither overrides nor rules", "a RetentionPolicy changes rules of ClusterRetentionPolicies, or has rules of its own")
+		p.problem("spec.rules", "neither rules nor overrides", "a RetentionPolicy changes rules of ClusterRetentionPolicies, or has rules of its own")
 	case d.Namespaced() && len(spec.Rules) > 0 && spec.ServiceAccountName == "":
 		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace that may list and delete what the rules target: they act with its rights")
 	case !d.Namespaced() && len(spec.Rules) == 0 && len(p.Problems) == 0:

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -459,14 +460,34 @@ func TestNamespaceEqual(t *testing.T) {
 	}
 }
 
-func TestWaitingLeavesThePolicyAlone(t *testing.T) {
-	given := policyOf("p", about(jobs, "jobs"), about(pods, "pods"))
-	waiting := given.Waiting()
-	if !waiting.Unapproved || !waiting.Rules[0].Unapproved || !waiting.Rules[1].Unapproved {
-		t.Error("a rule does not wait")
+func TestAGateCoversWhatItSays(t *testing.T) {
+	both := policyOf("p", about(jobs, "jobs"), about(jobs, "more"))
+	for name, test := range map[string]struct {
+		gate *policy.Gate
+		want map[string][]bool // by namespace: whether each rule waits
+	}{
+		"no gate":            {nil, map[string][]bool{"a": {false, false}, "b": {false, false}}},
+		"everything":         {&policy.Gate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
+		"a namespace":        {&policy.Gate{Namespaces: sets.New("a")}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
+		"a rule":             {&policy.Gate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
+		"a rule somewhere":   {&policy.Gate{Namespaces: sets.New("b"), Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
+		"a cluster's object": {&policy.Gate{Namespaces: sets.New("a")}, map[string][]bool{"": {false, false}}},
+	} {
+		gated := *both
+		gated.Gate = test.gate
+		book := policy.NewBook([]*policy.Policy{&gated}, map[string]policy.Namespace{"a": {}, "b": {}}, policy.Protection{})
+		for namespace, want := range test.want {
+			var got []bool
+			for _, r := range book.Page(jobs.GroupKind(), namespace).Rules {
+				got = append(got, r.Unapproved)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, namespace %q: -want +got\n%s", name, namespace, diff)
+			}
+		}
 	}
-	if given.Unapproved || given.Rules[0].Unapproved {
-		t.Error("the policy given was changed")
+	if both.Rules[0].Unapproved {
+		t.Error("the rule given was changed")
 	}
 }
 

@@ -19,6 +19,8 @@ type Override struct {
 	Keep    *int // of keepNewest
 	// InForce: the RetentionPolicy is enforced, so that the override may also make objects go sooner.
 	InForce bool
+	// Rests: the RetentionPolicy is suspended, and not a dry run whose effect is of interest.
+	Rests bool
 	// Invalid: it cannot be understood and may have meant to keep, so it suspends where it may.
 	Invalid bool
 }
@@ -127,12 +129,12 @@ func (r *Rule) ttlUnder(o *Override, base time.Duration) (ttl time.Duration, cou
 	return ttl, o.InForce || ttl >= base
 }
 
-// enforced is what the overrides would be if every RetentionPolicy were enforced.
+// enforced is what the overrides would be if every RetentionPolicy that is a dry run were enforced.
 func enforced(overrides []*Override) []*Override {
 	all := make([]*Override, len(overrides))
 	for i, o := range overrides {
 		inForce := *o
-		inForce.InForce = true
+		inForce.InForce = !o.Rests
 		all[i] = &inForce
 	}
 	return all
@@ -142,7 +144,7 @@ func enforced(overrides []*Override) []*Override {
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	path := overridePath(i)
 	o := &Override{
-		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce,
+		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Rests: p.Mode == v1alpha1.Suspended,
 		Suspend: spec.Suspend != nil && *spec.Suspend,
 	}
 	if spec.Policy == "" {

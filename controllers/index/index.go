@@ -149,11 +149,12 @@ func (x *Index) Len() (subjects int, synced bool) {
 	return len(x.rows), x.synced
 }
 
-// Has reports whether the rows carry facts about a rule, read at the version that the rules want.
-func (x *Index) Has(r *policy.Rule) bool {
+// Has reports whether the rows carry facts about a rule of the book, read at the version that its rules want, and are
+// judged by that book.
+func (x *Index) Has(book *policy.Book, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0
+	return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0
 }
 
 // column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version

@@ -78,7 +78,7 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 		}
 		k, watched := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
-		case watched && k.Index.Has(r):
+		case watched && v.listed[r.ID]:
 		case watched && k.Lost != nil:
 			rules = append(rules, r.ID.Rule)
 		default:

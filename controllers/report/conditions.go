@@ -82,7 +82,7 @@ func (v *view) watching(p *policy.Policy) standing {
 		switch {
 		case ok && k.Lost != nil:
 			return standing{false, k.Lost.Reason, k.Lost.Message}
-		case !ok || !k.Index.Has(r):
+		case !ok || !v.listed[r.ID]:
 			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}

@@ -205,8 +205,8 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	doubt := r.State.Doubt()
 	r.seen = fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
-	tallies := r.count(edition.Book, kinds)
-	view := newView(edition, kinds, tallies, r.counted)
+	view := newView(edition, kinds, r.counted)
+	view.counted(r.count(edition.Book, kinds))
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.doubt = doubt
 	r.took = r.Clock.Since(began)

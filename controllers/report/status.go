@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,18 +25,40 @@ type view struct {
 	edition  policies.Edition
 	kinds    map[schema.GroupKind]retention.KindState
 	tallies  *policy.Tallies
+	listed   map[policy.RuleID]bool // whose kind was listed completely while it was counted
 	warnings func(key string) []policy.Problem
 	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
 	doubt    error
 	now      time.Time
 }
 
-func newView(e policies.Edition, kinds []retention.KindState, tallies *policy.Tallies, now time.Time) *view {
-	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, tallies: tallies, now: now}
+// newView makes a view of what is counted next.
+func newView(e policies.Edition, kinds []retention.KindState, now time.Time) *view {
+	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
 	}
+	v.listed = v.listedNow()
 	return v
+}
+
+// counted takes the count. What was not listed before it, or is not any more, was not counted completely.
+func (v *view) counted(tallies *policy.Tallies) {
+	v.tallies = tallies
+	after := v.listedNow()
+	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
+}
+
+func (v *view) listedNow() map[policy.RuleID]bool {
+	listed := map[policy.RuleID]bool{}
+	for _, p := range v.edition.Book.Policies() {
+		for _, r := range p.Rules {
+			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.edition.Book, r) {
+				listed[r.ID] = true
+			}
+		}
+	}
+	return listed
 }
 
 // status is the whole status of a policy. deleted is what its rules have deleted so far; before is the status it

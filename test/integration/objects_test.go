@@ -247,7 +247,13 @@ func TestHoldKeepsUntilItIsLifted(t *testing.T) {
 // annotate sets the hold of an object to a JSON value.
 func (w *world) annotate(object client.Object, hold string) {
 	w.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.HoldAnnotation, hold)
+	w.setAnnotation(object, v1alpha1.HoldAnnotation, hold)
+}
+
+// setAnnotation sets an annotation to a JSON value.
+func (w *world) setAnnotation(object client.Object, key, value string) {
+	w.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	if err := w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		w.Fatal(err)
 	}

@@ -37,12 +37,12 @@ func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke fun
 
 // core are the rights that Sunset needs whatever the policies say.
 var core = []rbacv1.PolicyRule{
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status"}, Verbs: []string{"patch"}},
+	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
 	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews"}, Verbs: []string{"create"}},
+	{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews", "subjectaccessreviews"}, Verbs: []string{"create"}},
 }
 
 func onConfigMaps(verbs ...string) rbacv1.PolicyRule {

@@ -228,8 +228,8 @@ func TestTheWebhookWarns(t *testing.T) {
 		"of what the schema does not have": {w.own("a", strings.Replace(ownRules, `"true"`, `"object.?dataa.hasValue()"`, 1)), []string{"spec.rules[0].eligible:1:", "dataa"}},
 		"of what matches nothing":          {w.own("a", ownRules), []string{"spec.rules[0].target: matches no ConfigMap now"}},
 		"of an override of nothing": {w.own("a", fmt.Sprintf("overrides: [{policy: %ss, ttl: 1d}, {policy: %s, rule: jobss, ttl: 1d}]", batch, batch)), []string{
-			fmt.Sprintf("spec.overrides[0].policy: there is no ClusterRetentionPolicy named %q (did you mean %q?)", batch+"s", batch),
-			fmt.Sprintf(`spec.overrides[1].rule: there is no rule of %s named "jobss" (did you mean "jobs"?)`, batch),
+			fmt.Sprintf("spec.overrides[0].policy: there is no ClusterRetentionPolicy %q (did you mean %s?)", batch+"s", batch),
+			fmt.Sprintf(`spec.overrides[1].rule: policy %s has no rule "jobss" (did you mean jobs?)`, batch),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestTheWebhookWarns(t *testing.T) {
 	if err := l.Create(t.Context(), w.own("a", ownRules), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.take(); got != "" && !strings.Contains(got, `named "batch"`) || strings.Contains(got, "matches") {
+	if got := l.take(); got != "" && !strings.Contains(got, `no ClusterRetentionPolicy "batch"`) || strings.Contains(got, "matches") {
 		t.Errorf("warned of a rule that is fine: %s", got)
 	}
 }

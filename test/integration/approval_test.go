@@ -1,0 +1,112 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// cautious is previews with the approval that policies have by themselves.
+func cautious(mode, ttl string) string {
+	return fmt.Sprintf(previews, mode, ttl) + "approval: {backlogCount: 100, backlogPercent: 25}\n"
+}
+
+func (w *world) backlog(n int) (all []client.Object) {
+	for i := range n {
+		all = append(all, w.configMap(fmt.Sprint("cm-", i), preview))
+	}
+	return all
+}
+
+// pending waits for an approval to be required, and gives its hash.
+func (w *world) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash string) {
+	w.Helper()
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.PendingApproval == nil || s.PendingApproval.Due != due {
+			return errors.New("no approval is required, or of another number")
+		}
+		hash = s.PendingApproval.Hash
+		c := w.condition(s, v1alpha1.ConditionApprovalRequired)
+		if c.Status != "True" {
+			return errors.New("the condition is missing")
+		}
+		return contains(c.Message, fmt.Sprintf("%d of %d objects would go at once", due, s.PendingApproval.Selected), "kubectl sunset approve "+p.Name, hash)
+	})
+	return hash
+}
+
+func (w *world) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
+	w.Helper()
+	w.setAnnotation(p, v1alpha1.ApprovedAnnotation, fmt.Sprintf("%q", hash))
+}
+
+// TestNothingBigGoesByRulesNobodyPreviewed until it is approved, also after a restart.
+func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
+	w := newWorld(t)
+	all := w.backlog(10)
+	stop := w.sunset()
+	p := w.policy("previews", cautious("Enforce", "0s"))
+	hash := w.pending(p, 10)
+	w.stays(time.Second, all...)
+	stop()
+	w.sunset()
+	w.stays(2*time.Second, all...)
+	w.approve(p, "0123456789abcdef")
+	w.stays(time.Second, all...)
+	w.approve(p, hash)
+	w.left()
+	// A steady flow never trips it.
+	w.backlog(12)
+	w.left()
+}
+
+// TestAPreviewNeedsNoApproval, nor does going back to what was previewed.
+func TestAPreviewNeedsNoApproval(t *testing.T) {
+	w := newWorld(t)
+	w.backlog(10)
+	w.sunset()
+	p := w.policy("previews", cautious("DryRun", "0s"))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Now != 10 || len(s.Previews) != 1 {
+			return errors.New("not previewed")
+		}
+		return nil
+	})
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	w.left()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "1h" })
+	all := w.backlog(11)
+	w.stays(time.Second, all...)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "0s" }) // previewed before
+	w.left()
+}
+
+// TestASmallBacklogNeedsNoApproval.
+func TestASmallBacklogNeedsNoApproval(t *testing.T) {
+	w := newWorld(t)
+	w.backlog(9)
+	w.sunset()
+	w.policy("previews", cautious("Enforce", "0s"))
+	w.left()
+}
+
+// TestOtherNamespacesNeedApproval: those that a label brings under rules in force wait, the others do not.
+func TestOtherNamespacesNeedApproval(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	w.labelNamespace("clean", w.namespace)
+	all := other.backlog(10)
+	w.sunset()
+	p := w.policy("previews", cautious("Enforce", "0s")+fmt.Sprintf("namespaceSelector: {matchLabels: {clean: %s}}\n", w.namespace))
+	w.gone(w.configMap("probe", preview))
+	other.labelNamespace("clean", w.namespace)
+	hash := w.pending(p, 10)
+	w.gone(w.configMap("steady", preview))
+	other.stays(time.Second, all...)
+	w.approve(p, hash)
+	other.left()
+}

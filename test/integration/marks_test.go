@@ -1,0 +1,157 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// unused deletes ConfigMaps a while after they have been labelled unused: nothing says since when, so Sunset notes it.
+const unused = `
+mode: %s
+rules:
+- name: unused
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {test: marks}}}
+  eligible: "object.metadata.labels[?'unused'].orValue('') == 'yes'"
+  ttl: %s
+`
+
+func (w *world) label(cm *corev1.ConfigMap, value string) {
+	w.Helper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"unused":%s}}}`, value))
+	if err := w.Patch(w.Context(), cm, patch); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// mark waits for the only mark on an object, which is not that of somebody else.
+func (w *world) mark(cm *corev1.ConfigMap) (at time.Time) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+			return err
+		}
+		text := cm.Annotations[v1alpha1.EligibleSinceAnnotation]
+		marks := policy.ParseMarks(text)
+		if len(marks) != 1 || strings.Contains(text, "0123456789abcdef") {
+			return fmt.Errorf("marked %s", text)
+		}
+		for _, at = range marks {
+		}
+		return nil
+	})
+	return at
+}
+
+// unmarked waits until the annotation is gone.
+func (w *world) unmarked(cm *corev1.ConfigMap) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+			return err
+		}
+		if value, ok := cm.Annotations[v1alpha1.EligibleSinceAnnotation]; ok {
+			return fmt.Errorf("still marked %s", value)
+		}
+		return nil
+	})
+}
+
+var marked = map[string]string{"test": "marks"}
+
+// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible, and anew when it was not meanwhile.
+func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "3s"))
+	used, back := w.configMap("used", marked), w.configMap("back", marked)
+	w.label(back, `"yes"`)
+	first := w.mark(back)
+	w.label(back, "null")
+	w.unmarked(back)
+	w.stays(4*time.Second, back, used)
+	w.label(back, `"yes"`)
+	second := w.mark(back)
+	if !second.After(first) {
+		t.Errorf("marked %s and then %s", first, second)
+	}
+	w.gone(back)
+	if late := time.Since(second.Add(3 * time.Second)); late < 0 {
+		t.Errorf("gone %s early", -late)
+	}
+	w.stays(0, used)
+}
+
+// TestAMarkSurvivesARestart: the time before it counts.
+func TestAMarkSurvivesARestart(t *testing.T) {
+	w := newWorld(t)
+	stop := w.sunset()
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "5s"))
+	cm := w.configMap("cm", marked)
+	w.label(cm, `"yes"`)
+	at := w.mark(cm)
+	stop()
+	w.sunset()
+	if again := w.mark(cm); !again.Equal(at) {
+		t.Errorf("marked %s, after the restart %s", at, again)
+	}
+	w.gone(cm)
+	if early := time.Until(at.Add(5 * time.Second)); early > 0 {
+		t.Errorf("gone %s early", early)
+	}
+}
+
+// TestForgedAndForeignMarks: a mark of long ago counts from creation at most, one of somebody else not at all.
+func TestForgedAndForeignMarks(t *testing.T) {
+	w := newWorld(t)
+	stop := w.sunset()
+	w.policy("unused", fmt.Sprintf(unused, "Enforce", "6s"))
+	forged, foreign := w.configMap("forged", marked), w.configMap("foreign", marked)
+	w.label(forged, `"yes"`)
+	w.mark(forged)
+	stop()
+	text := forged.Annotations[v1alpha1.EligibleSinceAnnotation]
+	year := time.Now().UTC().Format("2006-")
+	w.setAnnotation(forged, v1alpha1.EligibleSinceAnnotation, fmt.Sprintf("%q", strings.Replace(text, year, "2001-", 1)))
+	w.setAnnotation(foreign, v1alpha1.EligibleSinceAnnotation, `"{\"0123456789abcdef\":\"2001-01-01T00:00:00Z\"}"`)
+	w.label(foreign, `"yes"`)
+	began := time.Now()
+	w.sunset()
+	if at := w.mark(foreign); at.Before(began.Truncate(time.Second)) {
+		t.Errorf("the foreign mark counts: %s", at)
+	}
+	w.gone(forged)
+	if early := time.Until(forged.CreationTimestamp.Add(6 * time.Second)); early > 0 {
+		t.Errorf("the forged one is gone %s early", early)
+	}
+}
+
+// TestADryRunMarksNothing and says that its numbers are estimated.
+func TestADryRunMarksNothing(t *testing.T) {
+	w, g := behindGate(t)
+	writes := g.record(func(r *http.Request) bool {
+		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
+	})
+	p := w.policy("unused", fmt.Sprintf(unused, "DryRun", "1h"))
+	cm := w.configMap("cm", marked)
+	w.label(cm, `"yes"`)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Hour != 1 || s.Rules[0].Estimated != 1 {
+			return errors.New("not estimated")
+		}
+		return nil
+	})
+	if w := writes(); len(w) > 0 {
+		t.Errorf("a dry run wrote: %v", w)
+	}
+}

@@ -1,0 +1,172 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// team creates a RetentionPolicy in the test's namespace, from the spec's YAML, and deletes it at the end.
+func (w *world) team(name, spec string) *unstructured.Unstructured {
+	w.Helper()
+	object := w.own(name, spec)
+	w.create(object)
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
+	return object
+}
+
+// teamStatus waits until the status of a RetentionPolicy is as wanted.
+func (w *world) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.RetentionPolicyStatus) error) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		current := p.DeepCopy()
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), current); err != nil {
+			return err
+		}
+		var status v1alpha1.RetentionPolicyStatus
+		written, _, _ := unstructured.NestedMap(current.Object, "status")
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status); err != nil {
+			return err
+		}
+		if err := want(status); err != nil {
+			data, _ := yaml.Marshal(status)
+			return fmt.Errorf("%w in status:\n%s", err, data)
+		}
+		return nil
+	})
+}
+
+// clusterRule is what a RetentionPolicy's status says of the only rule of the cluster in its namespace.
+func clusterRule(s v1alpha1.RetentionPolicyStatus) (v1alpha1.ClusterRuleStatus, error) {
+	if len(s.ClusterRules) != 1 {
+		return v1alpha1.ClusterRuleStatus{}, fmt.Errorf("%d rules of the cluster, want 1", len(s.ClusterRules))
+	}
+	return s.ClusterRules[0], nil
+}
+
+// bounded is previews with bounds for namespaces and objects.
+func bounded(mode, ttl, override string) string {
+	return fmt.Sprintf(previews, mode, ttl) + "  override: " + override + "\n"
+}
+
+// TestANamespaceChangesARuleWithinItsBounds: shorter down to the least that is allowed, and no further.
+func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 2s}}"))
+	cm := w.configMap("cm", preview)
+	w.stays(time.Second, cm)
+	team := w.team("defaults", fmt.Sprintf("mode: Enforce\noverrides: [{policy: %s, rule: previews, ttl: 1s}]", p.Name))
+	w.gone(cm)
+	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+		rule, err := clusterRule(s)
+		switch {
+		case err != nil:
+			return err
+		case rule.TTL != "2s" || len(rule.Messages) != 1:
+			return errors.New("another TTL, or another number of messages")
+		}
+		return contains(rule.Messages[0], "ttl 1s counts as 2s", "the shortest that the rule allows")
+	})
+}
+
+// TestWithoutOverrideANamespaceCanOnlyKeepLonger, and sees what it would get in a dry run of its own.
+func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
+	longer := w.team("longer", fmt.Sprintf("overrides: [{policy: %s, ttl: 1h}]", p.Name)) // a dry run, and it counts
+	w.team("shorter", fmt.Sprintf("mode: Enforce\noverrides: [{policy: %s, ttl: 1s}]", p.Name))
+	w.teamStatus(longer, func(s v1alpha1.RetentionPolicyStatus) error {
+		rule, err := clusterRule(s)
+		if err == nil && rule.TTL != "1h" {
+			err = errors.New("the longer TTL does not count")
+		}
+		return err
+	})
+	cm := w.configMap("cm", preview)
+	w.stays(5*time.Second, cm)
+	w.teamStatus(longer, func(s v1alpha1.RetentionPolicyStatus) error {
+		rule, err := clusterRule(s)
+		if err == nil && (rule.Matched != 1 || rule.Eligible != 1 || rule.Due.Day != 1 || rule.NextDueTime == nil) {
+			err = errors.New("the namespace's own numbers are wrong")
+		}
+		return err
+	})
+	if err := w.Client.Delete(t.Context(), longer); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cm)
+}
+
+// TestASuspendedRuleKeepsInItsNamespace within a second, though the watch is frozen.
+func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
+	w, g := behindGate(t)
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
+	w.gone(w.configMap("probe", preview))
+	cm := w.configMap("cm", preview)
+	thaw := g.freeze()
+	w.team("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+	w.stays(6*time.Second, cm)
+	thaw()
+}
+
+func TestWhatAnOverrideNamesInVainIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "DryRun", "1h"))
+	team := w.team("typos", fmt.Sprintf("overrides: [{policy: %sx, suspend: true}, {policy: %s, rule: preview, suspend: true}]", p.Name, p.Name))
+	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+		return contains(w.condition(s, v1alpha1.ConditionValid).Message,
+			"spec.overrides[0].policy", "did you mean "+p.Name, "spec.overrides[1].rule", "did you mean previews?")
+	})
+}
+
+// TestAnUnreadableOverrideSuspends: who wrote it may have meant to keep.
+func TestAnUnreadableOverrideSuspends(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "2s"))
+	team := w.team("typo", fmt.Sprintf("overrides: [{policy: %s, ttl: 30dd}]", p.Name))
+	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+		rule, err := clusterRule(s)
+		if err == nil && rule.Mode != v1alpha1.Suspended {
+			err = errors.New("not suspended")
+		}
+		return err
+	})
+	w.stays(4*time.Second, w.configMap("cm", preview))
+}
+
+// TestAnObjectSetsItsOwnTimeToLive, at its creation or later, within the bounds of the rule. One that cannot be read keeps
+// it and is told.
+func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", bounded("Enforce", "1h", "{ttl: {min: 1s, max: 2h}, annotation: true}"))
+	early := w.configMap("early", preview)
+	malformed := w.configMap("malformed", preview)
+	plain := w.configMap("plain", preview)
+	w.setAnnotation(malformed, v1alpha1.TTLAnnotation, `"soon"`)
+	w.setAnnotation(early, v1alpha1.TTLAnnotation, `"0s"`)
+	w.gone(early)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Errors != 1 || len(s.Rules[0].ErrorSamples) != 1 {
+			return errors.New("the malformed annotation is not told")
+		}
+		return contains(s.Rules[0].ErrorSamples[0].Message, v1alpha1.TTLAnnotation, `"soon"`)
+	})
+	w.stays(time.Second, malformed, plain)
+	w.setAnnotation(malformed, v1alpha1.TTLAnnotation, `"1s"`)
+	w.gone(malformed)
+}

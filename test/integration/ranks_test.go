@@ -1,0 +1,197 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// ranked creates a ConfigMap of a preview environment that was used some seconds from now: creation gives no order.
+func (w *world) ranked(name, app string, place int) *corev1.ConfigMap {
+	w.Helper()
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{"env": "preview", "app": app}},
+		Data:       map[string]string{"usedAt": time.Now().Add(time.Duration(place) * time.Second).UTC().Format(time.RFC3339)},
+	}
+	w.create(cm)
+	return cm
+}
+
+// byUse ranks ConfigMaps by when they were used last.
+const byUse = `
+mode: %s
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.data.usedAt
+  %s
+`
+
+// names of the ConfigMaps of preview environments that are there.
+func (w *world) names() (names []string) {
+	w.Helper()
+	list := &corev1.ConfigMapList{}
+	if err := w.List(w.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
+		w.Fatal(err)
+	}
+	for _, cm := range list.Items {
+		if cm.DeletionTimestamp == nil {
+			names = append(names, cm.Name)
+		}
+	}
+	return names
+}
+
+// left waits until exactly these are left, and makes sure that they stay.
+func (w *world) left(want ...string) {
+	w.Helper()
+	same := func() error {
+		if got := w.names(); fmt.Sprint(got) != fmt.Sprint(want) {
+			return fmt.Errorf("left are %v, want %v", got, want)
+		}
+		return nil
+	}
+	cluster.Eventually(w, patience, same)
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err := same(); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// TestTheNewestOfEachGroupStay, by when they were used, however old they are; held ones take a place.
+func TestTheNewestOfEachGroupStay(t *testing.T) {
+	w := newWorld(t)
+	for _, app := range []string{"a", "b"} {
+		for place := range 4 {
+			w.ranked(fmt.Sprintf("%s%d", app, place), app, -place) // 0 is the newest
+		}
+	}
+	w.ranked("c0", "c", 0)
+	w.annotate(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "b0"}}, `"true"`)
+	w.sunset()
+	w.policy("previews", fmt.Sprintf(byUse, "Enforce", `ttl: 0s
+  keepNewest: {count: 2, groupBy: "object.metadata.?labels[?'app'].orValue('')"}`))
+	w.left("a0", "a1", "b0", "b1", "c0")
+	w.ranked("a9", "a", 5)
+	w.left("a0", "a9", "b0", "b1", "c0")
+}
+
+// TestNeverFewerThanTheNewestRemain while objects come and go and DELETEs fail.
+func TestNeverFewerThanTheNewestRemain(t *testing.T) {
+	w, g := behindGate(t)
+	const keep = 3
+	for i := range 10 {
+		w.ranked(fmt.Sprint("cm-", i), "a", i-100)
+	}
+	g.answers(everyOther())
+	var watching sync.WaitGroup
+	done := make(chan struct{})
+	watching.Go(func() {
+		for {
+			if n := len(w.names()); n < keep {
+				w.Errorf("only %d remain", n)
+				return
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	w.policy("previews", fmt.Sprintf(byUse, "Enforce", "ttl: 0s\n  keepNewest: {count: 3}"))
+	for i := range 20 {
+		w.ranked(fmt.Sprint("cm-", 10+i), "a", i-50)
+	}
+	w.left("cm-27", "cm-28", "cm-29")
+	close(done)
+	watching.Wait()
+}
+
+// TestCapacityLetsTheOldestGo before their time to live ends, and no more of them than there are too many.
+func TestCapacityLetsTheOldestGo(t *testing.T) {
+	w := newWorld(t)
+	for place := range 5 {
+		w.ranked(fmt.Sprint("cm-", place), "a", -place)
+	}
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(byUse, "Enforce", "capacity: {max: 3}"))
+	w.left("cm-0", "cm-1", "cm-2")
+	oldest := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-2"}}
+	w.annotate(oldest, `"true"`)
+	w.ranked("cm-9", "a", 9)
+	w.left("cm-0", "cm-1", "cm-2", "cm-9") // what is too much is held
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Rules[0].Excess != 1 {
+			return errors.New("the excess is not shown")
+		}
+		return nil
+	})
+	w.annotate(oldest, "null")
+	w.left("cm-0", "cm-1", "cm-9")
+}
+
+// TestAFairCapacityTakesFromTheNamespacesWithMost.
+func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
+	many, few := newWorld(t), newWorld(t)
+	for place := range 6 {
+		many.ranked(fmt.Sprint("cm-", place), "a", -place)
+	}
+	few.ranked("cm-0", "a", -500)
+	few.ranked("cm-1", "a", -600)
+	many.labelNamespace("fair", many.namespace)
+	few.labelNamespace("fair", many.namespace)
+	many.sunset()
+	many.policy("fair", fmt.Sprintf(byUse, "Enforce", "capacity: {max: 5, share: Fair}")+
+		fmt.Sprintf("namespaceSelector: {matchLabels: {fair: %s}}\n", many.namespace))
+	many.left("cm-0", "cm-1", "cm-2")
+	few.left("cm-0", "cm-1")
+}
+
+// TestACapacityIsAPartOfTheQuota of the namespace, as it is now.
+func TestACapacityIsAPartOfTheQuota(t *testing.T) {
+	w := newWorld(t)
+	for place := range 4 {
+		w.ranked(fmt.Sprint("cm-", place), "a", -place)
+	}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "objects"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("8")}},
+	}
+	w.create(quota)
+	w.sunset()
+	w.policy("previews", fmt.Sprintf(byUse, "Enforce", "capacity: {percentOfQuota: 50}"))
+	w.left("cm-0", "cm-1", "cm-2", "cm-3")
+	w.ranked("cm-9", "a", 9)
+	w.left("cm-0", "cm-1", "cm-2", "cm-9")
+}
+
+// everyOther lets every other DELETE of a ConfigMap fail.
+func everyOther() func(*http.Request) *answer {
+	var mu sync.Mutex
+	n := 0
+	return func(r *http.Request) *answer {
+		if r.Method != http.MethodDelete {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%2 == 0 {
+			return nil
+		}
+		return &answer{code: http.StatusInternalServerError}
+	}
+}

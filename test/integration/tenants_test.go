@@ -1,0 +1,160 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// account makes a ServiceAccount that may do something in the test's namespace, until revoke is called.
+func (w *world) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
+	w.Helper()
+	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: name}},
+	}
+	for _, object := range []client.Object{&corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, binding} {
+		w.create(object)
+	}
+	return func() {
+		w.Helper()
+		if err := w.Client.Delete(w.Context(), binding); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+const teamRules = `
+mode: Enforce
+approval: {backlogCount: 1000, backlogPercent: 100}
+serviceAccountName: cleaner
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: %s, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 1s
+`
+
+// permitted waits until the condition Permitted has a reason.
+func permitted(w *world, reason string, words ...string) func(v1alpha1.RetentionPolicyStatus) error {
+	return func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, v1alpha1.ConditionPermitted)
+		if c.Reason != reason {
+			return fmt.Errorf("permitted is %s", c.Reason)
+		}
+		return contains(c.Message, words...)
+	}
+}
+
+// TestANamespacesOwnRulesActThereAndWithTheirAccountsRights: nowhere else, and no longer than they have them.
+func TestANamespacesOwnRulesActThereAndWithTheirAccountsRights(t *testing.T) {
+	w, neighbour := newWorld(t), newWorld(t)
+	w.sunset()
+	revoke := w.account("cleaner", onConfigMaps("list", "delete"))
+	other := neighbour.configMap("cm", preview)
+	team := w.team("own", fmt.Sprintf(teamRules, "ConfigMap"))
+	w.gone(w.configMap("cm", preview))
+	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 1 || len(s.Rules) != 1 {
+			return errors.New("the deletion is not counted")
+		}
+		return permitted(w, "Permitted")(s)
+	})
+	revoke()
+	time.Sleep(1100 * time.Millisecond) // answers count for a second
+	late := w.configMap("late", preview)
+	w.stays(4*time.Second, late)
+	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Matched != 0 || len(s.Rules[0].Soonest) != 0 {
+			return errors.New("numbers are told of what may not be read")
+		}
+		return permitted(w, "Forbidden", "ServiceAccount cleaner may not list, delete configmaps in namespace "+w.namespace)(s)
+	})
+	neighbour.stays(0, other)
+}
+
+// TestATenantGainsNothing: no deletion and no read by any of these.
+func TestATenantGainsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind   string
+		rights []rbacv1.PolicyRule
+		spec   func(w, victim *world) string // in place of teamRules
+	}{
+		"an account without any right":   {kind: "ConfigMap"},
+		"an account that may not list":   {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("delete")}},
+		"an account that may not delete": {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("list")}},
+		"another kind":                   {kind: "Secret", rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}},
+		"another namespace's account": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(w, victim *world) string {
+			return replace(fmt.Sprintf(teamRules, "ConfigMap"), "serviceAccountName: cleaner", "serviceAccountName: "+victim.namespace+":cleaner")
+		}},
+		"another namespace's selector": {spec: func(w, victim *world) string {
+			return fmt.Sprintf(teamRules, "ConfigMap") + fmt.Sprintf("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}\n", victim.namespace)
+		}},
+		"marks without the right to patch": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(*world, *world) string {
+			return replace(fmt.Sprintf(teamRules, "ConfigMap"), "  startTime: object.metadata.creationTimestamp\n", "")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, victim := newWorld(t), newWorld(t)
+			w.sunset()
+			w.account("cleaner", test.rights...)
+			victim.account("cleaner", onConfigMaps("list", "delete"))
+			spec := fmt.Sprintf(teamRules, test.kind)
+			if test.spec != nil {
+				spec = test.spec(w, victim)
+			}
+			mine, theirs := w.configMap("cm", preview), victim.configMap("cm", preview)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "secret", Labels: preview}}
+			w.create(secret)
+			team := w.team("own", spec)
+			w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
+				switch ready := w.condition(s, v1alpha1.ConditionReady); {
+				case ready.Status != "False":
+					return errors.New("ready")
+				case s.Matched != 0 || s.Eligible != 0 || s.Due.Week != 0 || len(s.Rules[0].Soonest) != 0 || len(s.Rules[0].ErrorSamples) != 0:
+					return errors.New("numbers are told of what may not be read")
+				}
+				return nil
+			})
+			w.stays(3*time.Second, mine, theirs, secret)
+			if err := w.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil || len(mine.Annotations) != 0 {
+				t.Errorf("something was written on the object: %v %v", mine.Annotations, err)
+			}
+		})
+	}
+}
+
+// TestATenantDoesNotDisturbTheClusterRules by reading their kind at another version, or by a protected kind.
+func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
+	w.account("cleaner", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	bad := w.team("aaa", replace(fmt.Sprintf(teamRules, "ConfigMap"), "apiVersion: v1", "apiVersion: v2"))
+	w.team("bbb", fmt.Sprintf(teamRules, "Namespace"))
+	w.gone(w.configMap("cm", preview))
+	w.expect(p, v1alpha1.ConditionReady, "Ready")
+	w.teamStatus(bad, func(s v1alpha1.RetentionPolicyStatus) error {
+		return contains(w.condition(s, v1alpha1.ConditionValid).Message, "a kind is read at one version only")
+	})
+}
+
+// replace replaces what must be there.
+func replace(text, old, new string) string {
+	if !strings.Contains(text, old) {
+		panic(old + " is not in the text")
+	}
+	return strings.ReplaceAll(text, old, new)
+}

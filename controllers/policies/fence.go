@@ -106,7 +106,7 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 	if l.fresh(l.live.policies) {
 		return nil
 	}
-	for _, shelf := range l.allShelves() {
+	for _, shelf := range l.shelves() {
 		if err := l.checkShelf(ctx, shelf); err != nil {
 			return err
 		}
@@ -115,9 +115,9 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 	return nil
 }
 
-func (l *Loop) checkShelf(ctx context.Context, on *shelf) error {
+func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 	list := &metav1.PartialObjectMetadataList{}
-	if err := l.readMetadata(ctx, on.list, "PartialObjectMetadataList", list); err != nil {
+	if err := l.readMetadata(ctx, on.list(), "PartialObjectMetadataList", list); err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
 	if on.rewound(list.ResourceVersion) {
@@ -141,7 +141,7 @@ func (l *Loop) checkShelf(ctx context.Context, on *shelf) error {
 	return nil
 }
 
-func (l *Loop) knows(on *shelf, item *metav1.PartialObjectMetadata) bool {
+func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := on.get(item)
@@ -149,7 +149,7 @@ func (l *Loop) knows(on *shelf, item *metav1.PartialObjectMetadata) bool {
 }
 
 // takeLivePolicies puts in force what a live list shows and we did not know.
-func (l *Loop) takeLivePolicies(ctx context.Context, on *shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
+func (l *Loop) takeLivePolicies(ctx context.Context, on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	news := false

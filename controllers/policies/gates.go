@@ -1,8 +1,6 @@
 package policies
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,17 +105,6 @@ func (l *Loop) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.G
 			l.publish()
 		}
 	}
-}
-
-// entries are all policies.
-func (l *Loop) entries() []*entry {
-	var all []*entry
-	for _, shelf := range l.shelves() {
-		for _, s := range shelf.all {
-			all = append(all, s.value)
-		}
-	}
-	return slices.Clip(all)
 }
 
 // OwnRules are the rules of RetentionPolicies.

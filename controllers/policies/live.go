@@ -8,10 +8,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-const (
-	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
-	namespacesPath = "/api/v1/namespaces"
-)
+const namespacesPath = "/api/v1/namespaces"
 
 func (l *Loop) readMetadata(ctx context.Context, path, as string, into any) error {
 	return l.read(ctx, path, "application/json;as="+as+";g=meta.k8s.io;v=v1", into)

@@ -53,23 +53,15 @@ type Loop struct {
 
 	failed     chan error // what only a new process can mend
 	mu         sync.Mutex
-	complete   bool // the caches have been read once
-	cluster    shelf
-	namespaced shelf
+	complete   bool          // the caches have been read once
+	cluster    known[*entry] // the ClusterRetentionPolicies
+	namespaced known[*entry] // the RetentionPolicies
 	namespaces known[policy.Namespace]
 	quotas     quotas
 	book       *policy.Book                 // as last published
 	scoped     map[types.UID]*policy.Policy // of that book
 
 	live freshness
-}
-
-// shelf holds the policies of one kind.
-type shelf struct {
-	known[*entry]
-	kind schema.GroupVersionKind
-	path func(metav1.Object) string // where one is read
-	list string                     // where all are
 }
 
 // entry is one policy as compiled.
@@ -124,30 +116,11 @@ func (l *Loop) fail(err error) {
 	}
 }
 
-// shelves are those of both kinds of policy.
-func (l *Loop) shelves() []*shelf {
-	if l.cluster.path == nil {
-		l.cluster.kind, l.cluster.list = v1alpha1.ClusterRetentionPolicyKind, apiPath+"/clusterretentionpolicies"
-		l.cluster.path = func(o metav1.Object) string { return l.cluster.list + "/" + o.GetName() }
-		l.namespaced.kind, l.namespaced.list = v1alpha1.RetentionPolicyKind, apiPath+"/retentionpolicies"
-		l.namespaced.path = func(o metav1.Object) string {
-			return apiPath + "/namespaces/" + o.GetNamespace() + "/retentionpolicies/" + o.GetName()
-		}
-	}
-	return []*shelf{&l.cluster, &l.namespaced}
-}
-
-func (l *Loop) allShelves() []*shelf {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shelves()
-}
-
 // Reconcile reads everything there is, compiles what has changed and publishes. What has been seen live and is newer
 // than the cache stays.
 func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var policies [][]unstructured.Unstructured
-	for _, shelf := range l.allShelves() {
+	for _, shelf := range l.shelves() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(shelf.kind)
 		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -199,7 +172,7 @@ func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured,
 }
 
 // takePolicy puts a policy in force if it says something new.
-func (l *Loop) takePolicy(ctx context.Context, on *shelf, object *unstructured.Unstructured) bool {
+func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Unstructured) bool {
 	known, ok := on.get(object)
 	if ok && known.says(object) || !on.accept(object) {
 		return false

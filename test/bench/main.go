@@ -29,7 +29,7 @@ var (
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, drain, ttl, fences or standing")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences or standing")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flag.Parse()
 	size := full
@@ -68,6 +68,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		run  func(context.Context) error
 	}{
 		{"cel", lab.cel},
+		{"ranks", lab.ranks},
 		{"drain", lab.drains},
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},

@@ -1,0 +1,47 @@
+package policies
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// shelf is the policies of one kind, and where the API server has them.
+type shelf struct {
+	*known[*entry]
+	kind   schema.GroupVersionKind
+	plural string
+}
+
+// shelves are those of both kinds.
+func (l *Loop) shelves() []shelf {
+	return []shelf{
+		{&l.cluster, v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies"},
+		{&l.namespaced, v1alpha1.RetentionPolicyKind, "retentionpolicies"},
+	}
+}
+
+// entries are all policies.
+func (l *Loop) entries() []*entry {
+	var all []*entry
+	for _, shelf := range l.shelves() {
+		for _, s := range shelf.all {
+			all = append(all, s.value)
+		}
+	}
+	return all
+}
+
+const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
+
+// list is where all policies are.
+func (s shelf) list() string { return apiPath + s.plural }
+
+// path is where one policy is.
+func (s shelf) path(o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return s.list() + "/" + o.GetName()
+	}
+	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
+}

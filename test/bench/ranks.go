@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ranks measures what one change of an object costs the index where a rule ranks its subjects, beside a rule that does
+// not, and beside ranking all of them anew. Each namespace has a hundred.
+func (l *lab) ranks(context.Context) error {
+	plain := l.changes(policy.Rule{TTL: time.Hour})
+	l.table.add(fmt.Sprintf("a change among %d objects, no ranking", l.size.standing), fmt.Sprintf("%.1f us", micros(plain)), "")
+	for _, ranking := range []struct {
+		name string
+		rule policy.Rule
+	}{
+		{"keepNewest 20", policy.Rule{TTL: time.Hour, Keep: 20}},
+		{"capacity 50, PerNamespace", policy.Rule{TTL: time.Hour, Capacity: policy.Capacity{Bounded: true, Max: 50}}},
+		{"capacity of half, Fair", policy.Rule{TTL: time.Hour, Capacity: policy.Capacity{Bounded: true, Max: l.size.standing / 2, Fair: true}}},
+	} {
+		took := l.changes(ranking.rule)
+		anew := l.rankAnew(ranking.rule)
+		l.table.add("the same with "+ranking.name, fmt.Sprintf("%.1f us", micros(took)),
+			fmt.Sprintf("%.1f times no ranking; ranking all anew takes %s", float64(took)/float64(plain), milliseconds(anew)))
+	}
+	return nil
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+var ranked = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// objectsEach is how many objects a namespace has.
+const objectsEach = 100
+
+func (l *lab) bookOf(rule policy.Rule) *policy.Book {
+	rule.ID, rule.Kind, rule.Key, rule.Mode = policy.RuleID{Policy: "p", Rule: "r"}, ranked, "key", v1alpha1.Enforce
+	namespaces := map[string]policy.Namespace{}
+	for i := range l.size.standing/objectsEach + 1 {
+		namespaces[namespaceOf(i)] = policy.Namespace{}
+	}
+	p := &policy.Policy{Name: "p", Mode: v1alpha1.Enforce, Namespaces: labels.Everything(), Rules: []*policy.Rule{&rule}}
+	return policy.NewBook([]*policy.Policy{p}, namespaces, policy.Protection{})
+}
+
+func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
+
+// changes is how long one change takes: an object that is replaced by one whose time started elsewhere.
+func (l *lab) changes(rule policy.Rule) time.Duration {
+	now := time.Now()
+	layout := &index.Layout{Columns: []string{"key"}}
+	row := func(i, version int) *index.Row {
+		start := now.Add(-time.Duration(rand.N(100_000)) * time.Second)
+		subject := policy.Subject{
+			Namespace: namespaceOf(i / objectsEach), Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint("uid-", i)),
+			ResourceVersion: fmt.Sprint(version), Created: start,
+		}
+		return index.NewRow(subject, layout, policy.Facts{Selected: true, Eligible: true, Start: start})
+	}
+	x := index.New(ranked.GroupKind(), func() {})
+	x.SetBook(l.bookOf(rule), now)
+	rows := make([]*index.Row, l.size.standing)
+	for i := range rows {
+		rows[i] = row(i, 1)
+	}
+	x.Replace(index.Listing{ID: 1, Kind: ranked, Layout: layout}, rows, now)
+	version := 1
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			version++
+			x.Apply(1, row(rand.N(l.size.standing), version), now)
+		}
+	})
+	return time.Duration(result.NsPerOp())
+}
+
+// rankAnew is how long it takes to rank all objects from nothing.
+func (l *lab) rankAnew(rule policy.Rule) time.Duration {
+	ranking := l.bookOf(rule).Ranking(ranked.GroupKind(), policy.RuleID{Policy: "p", Rule: "r"})
+	members := make([]policy.Member, l.size.standing)
+	for i := range members {
+		members[i] = policy.Member{Namespace: namespaceOf(i / objectsEach), UID: types.UID(fmt.Sprint("uid-", i)), Start: time.Unix(rand.N[int64](100_000), 0)}
+	}
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			ranking.Rank(members)
+		}
+	})
+	return time.Duration(result.NsPerOp())
+}

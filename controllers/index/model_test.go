@@ -31,7 +31,7 @@ func (m *model) decide(uid types.UID, now time.Time) policy.Verdict {
 	page := m.book.Page(jobs.GroupKind(), row.Namespace)
 	for _, r := range page.Rules {
 		ruling := policy.Ruling{Rule: r}
-		if c := slices.Index(m.listing.Columns, r.Key); c >= 0 && m.synced && m.book.Knows(row.Namespace) {
+		if c := slices.Index(m.listing.Layout.Columns, r.Key); c >= 0 && m.synced && m.book.Knows(row.Namespace) {
 			ruling.Facts, ruling.Known = row.Facts[c], true
 		}
 		rulings = append(rulings, ruling)
@@ -77,20 +77,20 @@ var keys = []string{"a", "b", "c"}
 func newPlayer(seed int64) *player {
 	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}}
 	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
-	p.model = &model{rows: map[types.UID]draft{}, gone: map[types.UID]string{}, book: &policy.Book{}}
+	p.model = &model{rows: map[types.UID]draft{}, gone: map[types.UID]string{}, book: &policy.Book{}, listing: index.Listing{Layout: columns[""]}}
 	return p
 }
 
 func (p *player) uid() types.UID { return types.UID(fmt.Sprint("u", p.Intn(12))) }
 
 // row is a random subject with facts for each column.
-func (p *player) row(uid types.UID, version string, columns int) draft {
-	r := draft{Subject: policy.Subject{UID: uid, Name: string(uid), ResourceVersion: version, Created: now.Add(-time.Hour)}}
+func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
+	r := draft{Layout: l, Subject: policy.Subject{UID: uid, Name: string(uid), ResourceVersion: version, Created: now.Add(-time.Hour)}}
 	r.Namespace = []string{"team-a", "team-b", "unborn", "kube-system", ""}[p.Intn(5)]
 	if p.Intn(8) == 0 {
 		r.Flags = policy.IsHeld
 	}
-	for range columns {
+	for range l.Columns {
 		r.Facts = append(r.Facts, policy.Facts{
 			Selected: p.Intn(6) > 0, Eligible: p.Intn(4) > 0, Start: now.Add(time.Duration(p.Intn(600)) * time.Minute),
 		})
@@ -104,9 +104,9 @@ func (p *player) version() string {
 }
 
 func (p *player) replace() {
-	columns := slices.Clone(keys)
-	p.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
-	listing := index.Listing{ID: p.model.listing.ID + 1, Kind: jobs, Columns: columns[:1+p.Intn(len(columns))]}
+	order := slices.Clone(keys)
+	p.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	listing := index.Listing{ID: p.model.listing.ID + 1, Kind: jobs, Layout: &index.Layout{Columns: order[:1+p.Intn(len(order))]}}
 	fresh := map[types.UID]draft{}
 	var rows []*index.Row
 	for range p.Intn(14) {
@@ -118,9 +118,9 @@ func (p *player) replace() {
 		if old, ok := p.model.rows[uid]; ok && p.Intn(2) == 0 {
 			version = old.ResourceVersion
 		}
-		r := p.row(uid, version, len(listing.Columns))
+		r := p.row(uid, version, listing.Layout)
 		fresh[uid] = r
-		rows = append(rows, index.NewRow(r.Subject, r.Facts...))
+		rows = append(rows, index.NewRow(r.Subject, r.Layout, r.Facts...))
 	}
 	p.world.Replace(listing, rows, p.now)
 	p.model.listing, p.model.rows, p.model.synced = listing, fresh, true
@@ -132,8 +132,8 @@ func (p *player) replace() {
 }
 
 func (p *player) apply() {
-	r := p.row(p.uid(), p.version(), len(p.model.listing.Columns))
-	p.world.Apply(p.model.listing, index.NewRow(r.Subject, r.Facts...), p.now)
+	r := p.row(p.uid(), p.version(), p.model.listing.Layout)
+	p.world.Apply(p.model.listing.ID, index.NewRow(r.Subject, r.Layout, r.Facts...), p.now)
 	if p.model.listing.ID > 0 {
 		p.model.rows[r.UID] = r
 		p.model.keep()
@@ -141,21 +141,21 @@ func (p *player) apply() {
 }
 
 func (p *player) applyStale() {
-	r := p.row(p.uid(), p.version(), 1)
-	p.world.Apply(index.Listing{ID: 1 << 40, Kind: jobs}, index.NewRow(r.Subject, r.Facts...), p.now)
-	p.world.Forget(index.Listing{ID: 1 << 40, Kind: jobs}, p.uid())
-	p.world.Distrust(index.Listing{ID: 1 << 40, Kind: jobs})
+	r := p.row(p.uid(), p.version(), columns["a"])
+	p.world.Apply(1<<40, index.NewRow(r.Subject, r.Layout, r.Facts...), p.now)
+	p.world.Forget(1<<40, p.uid(), p.now)
+	p.world.Distrust(1 << 40)
 }
 
 func (p *player) forget() {
 	uid := p.uid()
-	p.world.Forget(p.model.listing, uid)
+	p.world.Forget(p.model.listing.ID, uid, p.now)
 	delete(p.model.rows, uid)
 	p.model.keep()
 }
 
 func (p *player) distrust() {
-	p.world.Distrust(p.model.listing)
+	p.world.Distrust(p.model.listing.ID)
 	p.model.synced = false
 }
 
@@ -199,7 +199,7 @@ func (p *player) markGone() {
 	} else {
 		p.model.gone[uid] = s.ResourceVersion
 	}
-	p.world.MarkGone(s)
+	p.world.MarkGone(s, p.now)
 }
 
 func (p *player) wait() { p.now = p.now.Add(time.Duration(p.Intn(60)) * time.Minute) }
@@ -231,7 +231,9 @@ func (p *player) step(t *testing.T) {
 // compareJudgements asks both about every subject.
 func (p *player) compareJudgements(t *testing.T) {
 	for uid, row := range p.model.rows {
-		got, warrant, ok := p.world.Judge(uid, p.now)
+		j, ok := p.world.Judge(uid, p.now)
+		p.world.Return(uid, p.now)
+		got, warrant := j.Verdict, j.Warrant
 		if gone := p.model.gone[uid] == row.ResourceVersion; ok == gone {
 			t.Fatalf("%s known: %v after %v", uid, ok, p.ops)
 		} else if gone {

@@ -35,6 +35,24 @@ func (x *Index) Consistent() error {
 			return fmt.Errorf("%s has %d rows and thinks it has %d", at.namespace, rows[s], s.rows)
 		}
 	}
+	return x.rankedConsistently()
+}
+
+// rankedConsistently says whether somebody is ranked who should not be, or is not who should.
+func (x *Index) rankedConsistently() error {
+	members := map[*ranks]int{}
+	for _, row := range x.rows {
+		for i, r := range row.space.page.ranks {
+			if _, ok := row.member(i); ok && r != nil {
+				members[r]++
+			}
+		}
+	}
+	for id, r := range x.ranks {
+		if r.set.Len() != members[r] {
+			return fmt.Errorf("%s ranks %d members of %d", id, r.set.Len(), members[r])
+		}
+	}
 	return nil
 }
 

@@ -99,6 +99,7 @@ func notEligible(r *draft) { r.Facts[0].Eligible = false }
 // world is an index with a current listing under one rule.
 type world struct {
 	*index.Index
+	t       *testing.T
 	listing index.Listing
 	wakes   int
 }
@@ -109,7 +110,7 @@ func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
 	for _, r := range rules {
 		names = append(names, r.Key)
 	}
-	w := &world{listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
+	w := &world{t: t, listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
 	w.Index = index.New(jobs.GroupKind(), func() { w.wakes++ })
 	w.SetBook(book(rules...), now)
 	w.Replace(w.listing, rows, now)

@@ -199,7 +199,8 @@ func (p *player) layout(names []string) *index.Layout {
 // row is a random version of a subject.
 func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
 	r := draft{Layout: l, Subject: policy.Subject{
-		Namespace: placeOf(uid), UID: uid, Name: string(uid), ResourceVersion: version, Created: now.Add(-time.Hour),
+		Namespace: placeOf(uid), UID: uid, Name: string(uid), ResourceVersion: version,
+		Created: now.Add(time.Duration(p.Intn(240)-180) * time.Minute),
 	}}
 	r.Flags = []policy.Flags{0, 0, 0, 0, 0, 0, policy.IsHeld, policy.IsTerminating}[p.Intn(8)]
 	for _, key := range l.Columns {

@@ -68,26 +68,27 @@ func TestTheNewestStay(t *testing.T) {
 		kept   []string // among the newest two
 		due    []string
 	}{
-		"of four":                         {nil, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"of another group":                {[]*index.Row{aged("0", 0, group("x"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
-		"of another namespace":            {[]*index.Row{aged("0", 0, in("team-b"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
-		"a held one counts":               {[]*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"1"}, []string{"2", "3", "4"}},
-		"one on its way out":              {[]*index.Row{aged("0", 0, flags(policy.IsTerminating))}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"one that goes on":                {[]*index.Row{aged("0", 0, notEligible)}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"one nobody can judge":            {[]*index.Row{aged("0", 0, failing)}, nil, []string{"1", "2", "3", "4"}, nil},
-		"one nobody can judge, elsewhere": {[]*index.Row{aged("0", 0, failing, in("team-b"))}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"of the same age, by UID":         {[]*index.Row{aged("20", 2)}, nil, []string{"1", "2"}, []string{"20", "3", "4"}},
-		"a new one comes":                 {nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"0", "1"}, []string{"2", "3", "4"}},
-		"the newest is deleted":           {nil, func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}, []string{"4"}},
-		"the newest is deleted by us":     {nil, func(w *world) { w.MarkGone(aged("1", 1).Subject(), now) }, []string{"2", "3"}, []string{"4"}},
-		"the newest begins anew":          {nil, func(w *world) { w.Apply(1, aged("1", 1, at("2"), notEligible), now) }, []string{"2", "3"}, []string{"4"}},
-		"one changes groups":              {nil, func(w *world) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"one turns out to fail":           {nil, func(w *world) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2", "3"}, nil},
-		"more may stay":                   {nil, func(w *world) { w.SetBook(book(rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"fewer may stay":                  {nil, func(w *world) { w.SetBook(book(rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
-		"none has to stay":                {nil, func(w *world) { w.SetBook(book(rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
-		"a rule in its place":             {nil, func(w *world) { w.SetBook(book(rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"one namespace keeps more":        {[]*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
+		"of four":                                      {nil, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"of another group":                             {[]*index.Row{aged("0", 0, group("x"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
+		"of another namespace":                         {[]*index.Row{aged("0", 0, in("team-b"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
+		"a held one counts":                            {[]*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"1"}, []string{"2", "3", "4"}},
+		"one on its way out":                           {[]*index.Row{aged("0", 0, flags(policy.IsTerminating))}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"one that goes on":                             {[]*index.Row{aged("0", 0, notEligible)}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"one nobody can judge":                         {[]*index.Row{aged("0", 0, failing)}, nil, []string{"1", "2", "3", "4"}, nil},
+		"one nobody can judge, elsewhere":              {[]*index.Row{aged("0", 0, failing, in("team-b"))}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"of the same age, by UID":                      {[]*index.Row{aged("20", 2)}, nil, []string{"1", "2"}, []string{"20", "3", "4"}},
+		"a new one comes":                              {nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"0", "1"}, []string{"2", "3", "4"}},
+		"the newest is deleted":                        {nil, func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}, []string{"4"}},
+		"the newest is deleted by us":                  {nil, func(w *world) { w.MarkGone(aged("1", 1).Subject(), now) }, []string{"2", "3"}, []string{"4"}},
+		"the newest begins anew":                       {nil, func(w *world) { w.Apply(1, aged("1", 1, at("2"), notEligible), now) }, []string{"2", "3"}, []string{"4"}},
+		"one changes groups":                           {nil, func(w *world) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"one turns out to fail":                        {nil, func(w *world) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2", "3"}, nil},
+		"one says that it began before it was created": {[]*index.Row{aged("0", 99, func(r *draft) { r.Created = now.Add(-99 * time.Hour) })}, nil, []string{"0", "1"}, []string{"2", "3", "4"}},
+		"more may stay":                                {nil, func(w *world) { w.SetBook(book(rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"fewer may stay":                               {nil, func(w *world) { w.SetBook(book(rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
+		"none has to stay":                             {nil, func(w *world) { w.SetBook(book(rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
+		"a rule in its place":                          {nil, func(w *world) { w.SetBook(book(rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"one namespace keeps more":                     {[]*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
 		"listed anew": {nil, func(w *world) {
 			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}, []*index.Row{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
 		}, []string{"3", "4"}, []string{"5"}},
@@ -113,20 +114,28 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 		change func(w *world)
 		due    []string
 	}{
-		"two may stay":                       {[]func(*policy.Rule){room(2)}, nil, nil, []string{"3", "4"}},
-		"four may stay":                      {[]func(*policy.Rule){room(4)}, nil, nil, nil},
-		"each namespace on its own":          {[]func(*policy.Rule){room(2)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
-		"groups do not matter":               {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, group("x"))}, nil, []string{"2", "3", "4"}},
-		"held ones count":                    {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
-		"one nobody can judge does not":      {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, failing)}, nil, []string{"3", "4"}},
-		"the newest stay beyond it":          {[]func(*policy.Rule){room(1), keep(3)}, nil, nil, []string{"4"}},
-		"before their TTL":                   {[]func(*policy.Rule){room(3), ttl(1000 * time.Hour)}, nil, nil, []string{"4"}},
-		"another one comes":                  {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
-		"one goes by itself":                 {[]func(*policy.Rule){room(3)}, nil, func(w *world) { w.Forget(1, "1", now) }, nil},
-		"less room":                          {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
-		"fair: those with most give":         {[]func(*policy.Rule){fair(3)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
-		"fair: one comes elsewhere":          {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
-		"fair: one goes elsewhere":           {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
+		"two may stay":                  {[]func(*policy.Rule){room(2)}, nil, nil, []string{"3", "4"}},
+		"four may stay":                 {[]func(*policy.Rule){room(4)}, nil, nil, nil},
+		"each namespace on its own":     {[]func(*policy.Rule){room(2)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
+		"groups do not matter":          {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, group("x"))}, nil, []string{"2", "3", "4"}},
+		"held ones count":               {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
+		"one nobody can judge does not": {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, failing)}, nil, []string{"3", "4"}},
+		"the newest stay beyond it":     {[]func(*policy.Rule){room(1), keep(3)}, nil, nil, []string{"4"}},
+		"before their TTL":              {[]func(*policy.Rule){room(3), ttl(1000 * time.Hour)}, nil, nil, []string{"4"}},
+		"another one comes":             {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
+		"one goes by itself":            {[]func(*policy.Rule){room(3)}, nil, func(w *world) { w.Forget(1, "1", now) }, nil},
+		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
+		"fair: those with most give":    {[]func(*policy.Rule){fair(3)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
+		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
+		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
+		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) {
+			joined := func(selects string) *policy.Book {
+				return policy.NewBook([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
+			}
+			w.SetBook(joined("ci"), now) // team-a alone
+			expect(w.t, "due alone", never, w.take(now))
+			w.SetBook(joined(""), now)
+		}, []string{"4"}},
 		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
 		"each for itself, and then together": {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", fair(3))), now) }, []string{"4"}},
 	}

@@ -235,14 +235,21 @@ func (w *world) Check(_ context.Context, namespace string) error {
 }
 
 // Permit implements retention.Fence.
-func (w *world) Permit(_ context.Context, r *policy.Rule) error {
+func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
 	w.mu.Lock()
 	permit := w.permit
 	w.mu.Unlock()
 	if permit == nil {
 		return nil
 	}
-	return permit(r)
+	answer := make(chan error, 1)
+	go func() { answer <- permit(r) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // tooMany ends a test that loops: fake time stands still meanwhile.

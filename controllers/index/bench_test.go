@@ -28,7 +28,7 @@ func manyRows() []*index.Row {
 			ResourceVersion: fmt.Sprint(10_000_000 + i),
 			Created:         finished.Add(-time.Minute),
 		}
-		rows[i] = index.NewRow(subject, facts, facts)
+		rows[i] = index.NewRow(subject, columns["a b"], facts, facts)
 	}
 	return rows
 }
@@ -45,7 +45,7 @@ func bookOfTwo(first time.Duration) *policy.Book {
 	return policy.NewBook([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
-var two = index.Listing{ID: 1, Kind: jobs, Columns: []string{"a", "b"}}
+var two = index.Listing{ID: 1, Kind: jobs, Layout: columns["a b"]}
 
 func fullIndex(rows []*index.Row) *index.Index {
 	x := index.New(jobs.GroupKind(), func() {})
@@ -78,7 +78,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		r := *changes[i%many]
-		x.Apply(two, &r, now)
+		x.Apply(two.ID, &r, now)
 	}
 }
 

@@ -113,12 +113,18 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	}
 }
 
-// MarkGone records that a DELETE of this version succeeded: it is not judged again unless a newer version turns up.
+// MarkGone records that a DELETE of this version succeeded: it is not judged again unless a newer version turns up. One
+// that has turned up already takes its place.
 func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if row := x.rows[s.UID]; row != nil && row.version() == s.ResourceVersion {
-		row.gone = true
+	row := x.rows[s.UID]
+	switch {
+	case row == nil:
+	case row.version() != s.ResourceVersion:
+		x.giveBack(row, now)
+	default:
+		row.gone, row.leaving = true, false
 		row.setDue(time.Time{})
 		x.unschedule(row)
 		x.delist(row, now)

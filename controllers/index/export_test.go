@@ -23,16 +23,34 @@ func (x *Index) Consistent() error {
 	}
 	rows := map[*space]int{}
 	for uid, row := range x.rows {
-		if rows[row.space]++; x.spaces[row.space.name] != row.space {
-			return fmt.Errorf("%s is in a namespace that is not known", uid)
+		if rows[row.space]++; x.spaces[row.space.place] != row.space {
+			return fmt.Errorf("%s is in a place that is not known", uid)
 		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
 			return fmt.Errorf("%s thinks it is scheduled", uid)
 		}
 	}
-	for name, s := range x.spaces {
+	for at, s := range x.spaces {
 		if s.rows != rows[s] {
-			return fmt.Errorf("%s has %d rows and thinks it has %d", name, rows[s], s.rows)
+			return fmt.Errorf("%s has %d rows and thinks it has %d", at.namespace, rows[s], s.rows)
+		}
+	}
+	return x.rankedConsistently()
+}
+
+// rankedConsistently says whether somebody is ranked who should not be, or is not who should.
+func (x *Index) rankedConsistently() error {
+	members := map[*ranks]int{}
+	for _, row := range x.rows {
+		for i, r := range row.space.page.ranks {
+			if _, ok := row.member(i); ok && r != nil {
+				members[r]++
+			}
+		}
+	}
+	for id, r := range x.ranks {
+		if r.set.Len() != members[r] {
+			return fmt.Errorf("%s ranks %d members of %d", id, r.set.Len(), members[r])
 		}
 	}
 	return nil
@@ -41,7 +59,7 @@ func (x *Index) Consistent() error {
 // TakeAtMost is how much one TakeDue hands over.
 const TakeAtMost = takeAtMost
 
-// Spaces is of how many namespaces the index remembers the rules.
+// Spaces is of how many places the index remembers the rules.
 func (x *Index) Spaces() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -3,6 +3,7 @@ package index_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,19 +58,26 @@ func book(rules ...*policy.Rule) *policy.Book {
 // draft is a row to be.
 type draft struct {
 	policy.Subject
-	Facts []policy.Facts
+	Layout *index.Layout
+	Facts  []policy.Facts
 }
 
-// row is a Job of team-a at version 1 that finished at a time; one set of facts for each column.
+// columns are layouts by their columns: rows that are to be compared share one.
+var columns = map[string]*index.Layout{
+	"": {}, "a": {Columns: []string{"a"}}, "b": {Columns: []string{"b"}}, "a b": {Columns: []string{"a", "b"}}, "b a": {Columns: []string{"b", "a"}},
+}
+
+// row is a Job of team-a at version 1 that finished at a time; its one column is a.
 func row(uid string, finished time.Time, options ...func(*draft)) *index.Row {
 	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: uid, UID: types.UID(uid), ResourceVersion: "1", Created: now.Add(-1000 * time.Hour)},
+		Layout:  columns["a"],
 		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: finished}},
 	}
 	for _, o := range options {
 		o(r)
 	}
-	return index.NewRow(r.Subject, r.Facts...)
+	return index.NewRow(r.Subject, r.Layout, r.Facts...)
 }
 
 func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
@@ -78,21 +86,31 @@ func flags(f policy.Flags) func(*draft) {
 	return func(r *draft) { r.Flags = f }
 }
 
+// under gives a row other columns, with the facts of the first in each.
+func under(names string) func(*draft) {
+	return func(r *draft) {
+		r.Layout = columns[names]
+		r.Facts = slices.Repeat(r.Facts[:1], len(r.Layout.Columns))
+	}
+}
+
 func notEligible(r *draft) { r.Facts[0].Eligible = false }
 
 // world is an index with a current listing under one rule.
 type world struct {
 	*index.Index
+	t       *testing.T
 	listing index.Listing
 	wakes   int
 }
 
-// newWorld makes an index of the rules; the current listing has a column for each.
+// newWorld makes an index of the rules; the current listing has a column for each key.
 func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
-	w := &world{listing: index.Listing{ID: 1, Kind: jobs}}
+	var names []string
 	for _, r := range rules {
-		w.listing.Columns = append(w.listing.Columns, r.Key)
+		names = append(names, r.Key)
 	}
+	w := &world{t: t, listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
 	w.Index = index.New(jobs.GroupKind(), func() { w.wakes++ })
 	w.SetBook(book(rules...), now)
 	w.Replace(w.listing, rows, now)
@@ -123,8 +141,9 @@ func (w *world) take(at time.Time) []string {
 
 // reason is why a subject is kept, waited for or deleted; empty when it is not known.
 func (w *world) reason(uid string, at time.Time) policy.Reason {
-	v, _, _ := w.Judge(types.UID(uid), at)
-	return v.Reason
+	j, _ := w.Judge(types.UID(uid), at)
+	w.Return(types.UID(uid), at)
+	return j.Verdict.Reason
 }
 
 func expect[T any](t *testing.T, what string, want, got T) {
@@ -137,37 +156,37 @@ func expect[T any](t *testing.T, what string, want, got T) {
 var never = []string(nil)
 
 func TestOnlyTheCurrentListingCounts(t *testing.T) {
-	current, other := index.Listing{ID: 1, Kind: jobs, Columns: []string{"a"}}, index.Listing{ID: 2, Kind: jobs, Columns: []string{"a"}}
+	current, other := index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
 		change func(w *world)
 		want   []string
 	}{
 		"nothing":                                   {func(*world) {}, []string{"known"}},
-		"a new subject":                             {func(w *world) { w.Apply(current, row("new", due), now) }, []string{"known", "new"}},
-		"a new subject of another listing":          {func(w *world) { w.Apply(other, row("new", due), now) }, []string{"known"}},
-		"a changed subject":                         {func(w *world) { w.Apply(current, row("known", now, at("2")), now) }, never},
-		"a changed subject of another listing":      {func(w *world) { w.Apply(other, row("known", now, at("2")), now) }, []string{"known"}},
-		"a subject that is gone":                    {func(w *world) { w.Forget(current, "known") }, never},
-		"a subject that is gone in another listing": {func(w *world) { w.Forget(other, "known") }, []string{"known"}},
-		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current, "unknown") }, []string{"known"}},
-		"doubt":                                     {func(w *world) { w.Distrust(current) }, never},
-		"doubt about another listing":               {func(w *world) { w.Distrust(other) }, []string{"known"}},
+		"a new subject":                             {func(w *world) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
+		"a new subject of another listing":          {func(w *world) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
+		"a changed subject":                         {func(w *world) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
+		"a changed subject of another listing":      {func(w *world) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
+		"a subject that is gone":                    {func(w *world) { w.Forget(current.ID, "known", now) }, never},
+		"a subject that is gone in another listing": {func(w *world) { w.Forget(other.ID, "known", now) }, []string{"known"}},
+		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
+		"doubt":                                     {func(w *world) { w.Distrust(current.ID) }, never},
+		"doubt about another listing":               {func(w *world) { w.Distrust(other.ID) }, []string{"known"}},
 		"a new listing":                             {func(w *world) { w.Replace(other, []*index.Row{row("listed", due)}, now) }, []string{"listed"}},
 		"a new listing without the subject":         {func(w *world) { w.Replace(other, nil, now) }, never},
 		"a new listing ends doubt": {func(w *world) {
-			w.Distrust(current)
+			w.Distrust(current.ID)
 			w.Replace(other, []*index.Row{row("listed", due)}, now)
 		}, []string{"listed"}},
 		"a late change of the listing before": {func(w *world) {
 			w.Replace(other, []*index.Row{row("listed", due)}, now)
-			w.Apply(current, row("listed", now, at("0")), now)
-			w.Forget(current, "listed")
-			w.Distrust(current)
+			w.Apply(current.ID, row("listed", now, at("0")), now)
+			w.Forget(current.ID, "listed", now)
+			w.Distrust(current.ID)
 		}, []string{"listed"}},
 		"a change while in doubt": {func(w *world) {
-			w.Distrust(current)
-			w.Apply(current, row("new", due), now)
+			w.Distrust(current.ID)
+			w.Apply(current.ID, row("new", due), now)
 		}, never},
 	}
 	for name, test := range tests {
@@ -184,7 +203,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(book(rule("a")), now)
-	x.Apply(index.Listing{ID: 1, Kind: jobs, Columns: []string{"a"}}, row("early", now.Add(-2*time.Hour)), now)
+	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
 	}
@@ -198,12 +217,12 @@ func TestLenAndHas(t *testing.T) {
 	n, synced := w.Len()
 	expect(t, "subjects", 2, n)
 	expect(t, "synced", true, synced)
-	expect(t, "has facts", true, w.Has("a"))
-	expect(t, "has facts of another rule", false, w.Has("b"))
-	w.Distrust(w.listing)
+	expect(t, "has facts", true, w.Has(rule("a")))
+	expect(t, "has facts of another rule", false, w.Has(rule("b")))
+	w.Distrust(w.listing.ID)
 	_, synced = w.Len()
 	expect(t, "synced in doubt", false, synced)
-	expect(t, "has facts in doubt", false, w.Has("a"))
+	expect(t, "has facts in doubt", false, w.Has(rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {
@@ -253,7 +272,7 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, func(r *draft) { r.Facts = append(r.Facts, r.Facts[0]) }))
+	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
 		expect(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
 	})
@@ -280,15 +299,15 @@ func TestJudge(t *testing.T) {
 		"not selected":               {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts[0].Selected = false }), policy.NotSelected},
 		"in a protected namespace":   {row("x", now.Add(-time.Hour), in("kube-system")), policy.NotSelected},
 		"in a namespace yet unknown": {row("x", now.Add(-time.Hour), in("unborn")), policy.Stale},
-		"with facts missing":         {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts = nil }), policy.Stale},
+		"with facts missing":         {row("x", now.Add(-time.Hour), under("")), policy.Stale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), test.row)
-			verdict, warrant, ok := w.Judge("x", now)
+			j, ok := w.Judge("x", now)
 			expect(t, "known", true, ok)
-			expect(t, "reason", test.want, verdict.Reason)
-			expect(t, "warrant", test.want == policy.Expired, warrant.Valid())
+			expect(t, "reason", test.want, j.Verdict.Reason)
+			expect(t, "warrant", test.want == policy.Expired, j.Warrant.Valid())
 			_, scheduled := w.Next()
 			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
@@ -297,16 +316,16 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeOfTheUnknown(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
-	_, warrant, ok := w.Judge("y", now.Add(time.Hour))
+	j, ok := w.Judge("y", now.Add(time.Hour))
 	expect(t, "known", false, ok)
-	expect(t, "warrant", false, warrant.Valid())
+	expect(t, "warrant", false, j.Warrant.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, at("7")))
-	_, warrant, _ := w.Judge("x", now.Add(time.Hour))
-	expect(t, "version", "7", warrant.Subject().ResourceVersion)
-	expect(t, "due", now.Add(time.Hour), warrant.Due())
+	j, _ := w.Judge("x", now.Add(time.Hour))
+	expect(t, "version", "7", j.Warrant.Subject().ResourceVersion)
+	expect(t, "due", now.Add(time.Hour), j.Warrant.Due())
 }
 
 func TestEveryRuleNeedsFacts(t *testing.T) {
@@ -327,8 +346,8 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 			expect(t, "reason", test.want, w.reason("x", now))
 			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Columns: []string{"b", "a"}},
-				[]*index.Row{row("x", due, func(r *draft) { r.Facts = append(r.Facts, r.Facts[0]) })}, now)
+			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
+				[]*index.Row{row("x", due, under("b a"))}, now)
 			if test.added.Mode == v1alpha1.Enforce {
 				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
 			}
@@ -344,11 +363,11 @@ func TestReconsider(t *testing.T) {
 	}{
 		"still due":           {func(*world) {}, []string{"x"}},
 		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
-		"kept":                {func(w *world) { w.Distrust(w.listing) }, never},
-		"gone":                {func(w *world) { w.Forget(w.listing, "x") }, never},
-		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject()) }, never},
+		"kept":                {func(w *world) { w.Distrust(w.listing.ID) }, never},
+		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
+		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
 		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
-		"changed meanwhile":   {func(w *world) { w.Apply(w.listing, row("x", now.Add(time.Minute), at("2")), due) }, never},
+		"changed meanwhile":   {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -370,24 +389,24 @@ func TestMarkGone(t *testing.T) {
 	}{
 		"never judged again":                {"1", func(*world) {}, false},
 		"another version was removed":       {"0", func(*world) {}, true},
-		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing, row("x", now), now) }, false},
-		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing, row("x", now, at("2")), now) }, true},
+		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now), now) }, false},
+		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
 		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, false},
 		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now, at("2"))}, now) }, true},
 		"the rules change":                  {"1", func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, false},
 		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
-		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing, "x") }, false},
+		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
 		"forgotten and seen again": {"1", func(w *world) {
-			w.Forget(w.listing, "x")
-			w.Apply(w.listing, row("x", now), now)
+			w.Forget(w.listing.ID, "x", now)
+			w.Apply(w.listing.ID, row("x", now), now)
 		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now))
-			w.MarkGone(row("x", now, at(test.version)).Subject())
+			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
 			test.then(w)
-			_, _, known := w.Judge("x", later)
+			_, known := w.Judge("x", later)
 			expect(t, "known", test.known, known)
 			expect(t, "taken", test.known, len(w.take(later)) == 1)
 			shown := 0
@@ -413,7 +432,7 @@ func TestRefresh(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now, at("9")))
-			w.Refresh(index.Listing{ID: test.listing, Kind: jobs}, test.read, now)
+			w.Refresh(test.listing, test.read, now)
 			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
 		})
 	}
@@ -421,7 +440,7 @@ func TestRefresh(t *testing.T) {
 
 func TestRefreshBringsBackNobody(t *testing.T) {
 	w := newWorld(t, oneRule())
-	w.Refresh(w.listing, row("x", now), now)
+	w.Refresh(w.listing.ID, row("x", now), now)
 	n, _ := w.Len()
 	expect(t, "subjects", 0, n)
 }
@@ -526,11 +545,11 @@ func TestWake(t *testing.T) {
 		change func(w *world)
 		want   bool
 	}{
-		"an earlier subject":           {func(w *world) { w.Apply(w.listing, row("y", now.Add(-time.Minute)), now) }, true},
-		"a later subject":              {func(w *world) { w.Apply(w.listing, row("y", now.Add(time.Minute)), now) }, false},
-		"one that is never due":        {func(w *world) { w.Apply(w.listing, row("y", now, notEligible), now) }, false},
-		"one that is forgotten":        {func(w *world) { w.Forget(w.listing, "x") }, false},
-		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing, row("x", now.Add(-time.Minute), at("2")), now) }, true},
+		"an earlier subject":           {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
+		"a later subject":              {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
+		"one that is never due":        {func(w *world) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
+		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
+		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
 		"a shorter TTL":                {func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, true},
 		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, true},
 		"one that is given back": {func(w *world) {
@@ -575,13 +594,13 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		"nothing":                {func(*world) {}, false},
 		"asking":                 {func(w *world) { w.Judge("x", now); w.Next(); w.Len() }, false},
 		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
-		"a change":               {func(w *world) { w.Apply(w.listing, row("x", now, at("2")), now) }, true},
-		"a stranger's change":    {func(w *world) { w.Apply(index.Listing{ID: 9, Kind: jobs}, row("x", now, at("2")), now) }, false},
-		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject()) }, true},
-		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject()) }, false},
-		"an end":                 {func(w *world) { w.Forget(w.listing, "x") }, true},
-		"an end nobody knows":    {func(w *world) { w.Forget(w.listing, "y") }, false},
-		"doubt":                  {func(w *world) { w.Distrust(w.listing) }, true},
+		"a change":               {func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a stranger's change":    {func(w *world) { w.Apply(9, row("x", now, at("2")), now) }, false},
+		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, true},
+		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
+		"an end":                 {func(w *world) { w.Forget(w.listing.ID, "x", now) }, true},
+		"an end nobody knows":    {func(w *world) { w.Forget(w.listing.ID, "y", now) }, false},
+		"doubt":                  {func(w *world) { w.Distrust(w.listing.ID) }, true},
 		"a listing":              {func(w *world) { w.Replace(w.listing, nil, now) }, true},
 		"rules":                  {func(w *world) { w.SetBook(book(), now) }, true},
 	}
@@ -599,8 +618,8 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 	w := newWorld(t, oneRule())
 	for i := range 1000 {
 		uid := fmt.Sprint("x", i)
-		w.Apply(w.listing, row(uid, now, in(fmt.Sprint("ci-", i))), now)
-		w.Forget(w.listing, types.UID(uid))
+		w.Apply(w.listing.ID, row(uid, now, in(fmt.Sprint("ci-", i))), now)
+		w.Forget(w.listing.ID, types.UID(uid), now)
 	}
 	w.SetBook(book(rule("a", ttl(time.Minute))), now)
 	if n := w.Spaces(); n > 10 {

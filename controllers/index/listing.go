@@ -57,9 +57,14 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 func (x *Index) Apply(from uint64, row *Row, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.listing.ID == from {
+	if x.listing.ID == from && !x.isLate(row) {
 		x.apply(row, now)
 	}
+}
+
+// isLate reports whether a row is of a version that is known, observed for other rules than its namespace has now.
+func (x *Index) isLate(row *Row) bool {
+	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0
 }
 
 // Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.

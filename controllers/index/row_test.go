@@ -32,10 +32,14 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		{Selected: true, Eligible: true, TTL: policy.NeverTTL},
 		{Selected: true, Eligible: true, Start: time.Unix(0, 0).UTC()},
 		{Selected: true, Err: failed},
+		{Selected: true, Eligible: true, Start: now, Group: "import"},
+		{Selected: true, Err: failed, Marked: true, Start: now},
+		{Marked: true, Start: now},
+		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
-			row := index.NewRow(subject, facts...)
+			row := index.NewRow(subject, &index.Layout{Columns: make([]string, len(facts))}, facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
 			if diff := cmp.Diff(subject, row.Subject(), sameTimes); diff != "" {
 				t.Errorf("subject -want +got\n%s", diff)
@@ -51,7 +55,7 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	w := newWorld(t, nil)
 	w.Replace(w.listing, nil, now)
 	w.SetBook(book(rule("a")), now)
-	w.Replace(index.Listing{ID: 7, Kind: jobs, Columns: []string{"a"}},
+	w.Replace(index.Listing{ID: 7, Kind: jobs, Layout: columns["a"]},
 		[]*index.Row{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
 	if subjects, _ := w.Len(); subjects != 2 {
 		t.Errorf("%d subjects", subjects)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -24,11 +26,11 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 	c := newCompiler(t)
 	e := c.NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
-	d := objects.NewDecoder(kind, e)
+	var rules []*engine.Rule
 	for _, expression := range expressions {
-		d = objects.NewDecoder(kind, e, append(d.Rules(), compile(t, c, kind, eligible(expression)))...)
+		rules = append(rules, compile(t, c, kind, eligible(expression)))
 	}
-	return d
+	return objects.NewDecoder(retention.NewQuestions(kind, rules, nil), e)
 }
 
 func TestDecodeAnObject(t *testing.T) {
@@ -152,10 +154,14 @@ func TestDecodeFails(t *testing.T) {
 
 func TestMetadataOnly(t *testing.T) {
 	c := newCompiler(t)
-	reads := func(expression string) bool { return objects.MetadataOnly(compile(t, c, jobs, eligible(expression))) }
-	expect(t, "labels", true, reads("'x' in object.metadata.labels"))
-	expect(t, "status", false, reads("object.status.succeeded == 1"))
-	expect(t, "both rules", false, objects.MetadataOnly(compile(t, c, jobs), compile(t, c, jobs, eligible("finished(object)"))))
+	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
+	reads := func(own map[string][]*engine.Rule, everywhere ...*engine.Rule) bool {
+		return objects.MetadataOnly(retention.NewQuestions(jobs, everywhere, own))
+	}
+	expect(t, "labels", true, reads(nil, labels))
+	expect(t, "status", false, reads(nil, status))
+	expect(t, "both rules", false, reads(nil, labels, status))
+	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Rule{"team-a": {status}}, labels))
 }
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
@@ -26,12 +25,10 @@ const PageSize = pageSize
 type Decoder struct{ *decoder }
 
 // NewDecoder makes one.
-func NewDecoder(kind schema.GroupVersionKind, e *engine.Evaluator, rules ...*engine.Rule) Decoder {
-	return Decoder{newDecoder(kind, rules, e)}
-}
+func NewDecoder(q retention.Questions, e *engine.Evaluator) Decoder { return Decoder{newDecoder(q, e)} }
 
-// Rules are those it evaluates.
-func (d Decoder) Rules() []*engine.Rule { return d.rules }
+// Ask changes what it asks.
+func (d Decoder) Ask(q retention.Questions) { d.ask(q) }
 
 // Object decodes one object.
 func (d Decoder) Object(data string) (*index.Row, error) {
@@ -65,7 +62,7 @@ func (d Decoder) Page(data string) (names []string, next string, err error) {
 	return names, list.Continue, nil
 }
 
-// MetadataOnly reports whether a source of these rules watches no more than metadata.
-func MetadataOnly(rules ...*engine.Rule) bool { return (&source{rules: rules}).metadataOnly() }
+// MetadataOnly reports whether a source that asks this watches no more than metadata.
+func MetadataOnly(q retention.Questions) bool { return (&source{asks: q}).metadataOnly() }
 
 var _ retention.Source = (*source)(nil)

@@ -241,7 +241,7 @@ func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compi
 		if rules == nil {
 			rules = append(rules, compile(t, compiler, jobs, eligible("has(object.status)")))
 		}
-		source := cluster.Open(jobs, rules)
+		source := cluster.Open(retention.NewQuestions(jobs, rules, nil))
 		k := &sink{}
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 		done := make(chan struct{})
@@ -482,7 +482,7 @@ func TestRead(t *testing.T) {
 				return answer(test.code, test.body), nil
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
-			row, err := c.Open(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}).Read(t.Context(), subject)
+			row, err := c.Open(retention.NewQuestions(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}, nil)).Read(t.Context(), subject)
 			expect(t, "fails", test.fails, err != nil)
 			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""

@@ -152,15 +152,14 @@ func (v *vault) names() []string {
 }
 
 // Open implements retention.Sources.
-func (v *vault) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
-	return &shelf{vault: v, kind: kind, rules: rules}
+func (v *vault) Open(q retention.Questions) retention.Source {
+	return &shelf{vault: v, asks: q}
 }
 
 // shelf is a retention.Source: the vault as a set of rules sees it.
 type shelf struct {
 	vault *vault
-	kind  schema.GroupVersionKind
-	rules []*engine.Rule
+	asks  retention.Questions
 }
 
 // Run implements retention.Source.
@@ -212,11 +211,17 @@ func (s *shelf) Read(ctx context.Context, subject policy.Subject) (*index.Row, e
 	return s.row(evaluator, subject.Name, b), nil
 }
 
+// Ask implements retention.Source: a shelf never changes what it asks, another is opened.
+func (*shelf) Ask(retention.Questions) bool { return false }
+
+// List implements retention.Source: backups are in no namespace.
+func (*shelf) List(context.Context, string) ([]*index.Row, error) { return nil, nil }
+
 // row is what stays of a backup: who it is, and what each rule says about it.
 func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.Row {
 	object := map[string]any{ // what expressions see: the shapes of JSON, numbers as int64 and float64
-		"apiVersion": s.kind.GroupVersion().String(),
-		"kind":       s.kind.Kind,
+		"apiVersion": s.asks.Kind.GroupVersion().String(),
+		"kind":       s.asks.Kind.Kind,
 		"metadata":   map[string]any{"name": name},
 		"spec":       map[string]any{"takenAt": b.takenAt, "keepFor": b.keepFor},
 	}
@@ -224,11 +229,12 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.R
 	if b.held {
 		subject.Flags |= policy.IsHeld
 	}
-	facts := make([]policy.Facts, len(s.rules))
-	for i, rule := range s.rules {
+	asked := s.asks.About(subject.Namespace)
+	facts := make([]policy.Facts, len(asked.Rules))
+	for i, rule := range asked.Rules {
 		facts[i] = evaluator.Facts(rule, object)
 	}
-	return index.NewRow(subject, facts...)
+	return index.NewRow(subject, asked.Layout, facts...)
 }
 
 // uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
@@ -254,11 +260,19 @@ func (v *vault) Remove(_ context.Context, _ schema.GroupVersionKind, w policy.Wa
 	return retention.Outcome{Result: retention.Removed}
 }
 
+// Mark implements retention.Remover: a vault has no room for marks, so its rules have to say startTime.
+func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.Marking) retention.Outcome {
+	return retention.Outcome{Result: retention.Refused, Err: errors.New("a backup cannot be marked")}
+}
+
 // trusting is a retention.Fence that never doubts: one process, one vault, policies that do not change behind its back.
 type trusting struct{}
 
 // Check implements retention.Fence.
 func (trusting) Check(context.Context, string) error { return nil }
+
+// Permit implements retention.Fence.
+func (trusting) Permit(context.Context, *policy.Rule) error { return nil }
 
 // witness is a retention.Witness that hands over what was removed.
 type witness chan string

@@ -45,3 +45,18 @@ func (l Lanes) Remembered() int {
 	defer l.mu.Unlock()
 	return len(l.last)
 }
+
+// Failing is how many subjects are remembered that were tried in vain.
+func (r *Reconciler) Failing() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failing := 0
+	for _, w := range r.kinds {
+		for _, t := range []*tries{w.pipeline.tries, w.pipeline.marks} {
+			t.mu.Lock()
+			failing += len(t.failed)
+			t.mu.Unlock()
+		}
+	}
+	return failing
+}

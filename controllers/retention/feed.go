@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
@@ -22,7 +23,8 @@ type feed struct {
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
-	stale       map[string]time.Time // namespaces to be listed anew, and not before when
+	stale       sets.Set[string]     // namespaces to be listed anew
+	listed      map[string]time.Time // when namespaces were, of late
 	lost        *Trouble
 	undeletable *Trouble
 }
@@ -39,7 +41,8 @@ func (r *Reconciler) open(w *watched, q Questions) *feed {
 		wake:    make(chan struct{}, 1),
 		listing: index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
 		asks:    q,
-		stale:   map[string]time.Time{},
+		stale:   sets.New[string](),
+		listed:  map[string]time.Time{},
 	}
 	r.feeds.Go(func() { f.source.Run(ctx, f) })
 	r.feeds.Go(func() { f.relist(ctx) })
@@ -77,10 +80,8 @@ func (f *feed) ask(q Questions) bool {
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	for _, namespace := range namespaces {
 		delete(f.listing.Layouts, namespace)
-		if _, known := f.stale[namespace]; !known {
-			f.stale[namespace] = f.owner.Clock.Now()
-		}
 	}
+	f.stale.Insert(namespaces...)
 	f.nudge()
 	return true
 }
@@ -128,9 +129,10 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 		return "", wait
 	}
 	now := f.owner.Clock.Now()
-	for name, notBefore := range f.stale {
-		if left := notBefore.Sub(now); left > 0 {
-			wait = min(wait, left)
+	maps.DeleteFunc(f.listed, func(_ string, at time.Time) bool { return now.Sub(at) >= relistAgain })
+	for name := range f.stale {
+		if at, listed := f.listed[name]; listed {
+			wait = min(wait, relistAgain-now.Sub(at))
 		} else if namespace == "" || name < namespace {
 			namespace = name
 		}
@@ -141,7 +143,7 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	f.owner.mu.Lock()
 	asked := f.asks.About(namespace).Layout
-	f.stale[namespace] = f.owner.Clock.Now().Add(relistAgain)
+	f.listed[namespace] = f.owner.Clock.Now()
 	f.owner.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
@@ -154,7 +156,7 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
 		return nil // too late: its rules have changed again
 	}
-	delete(f.stale, namespace)
+	f.stale.Delete(namespace)
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = asked
 	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())

@@ -101,7 +101,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 		w.use(rule("a"), rule("b"))
 		expect(t, "relisting", true, w.states()["Job"].Relisting)
 		added := w.source(1)
-		expect(t, "rules listed for", 2, added.rules)
+		expect(t, "rules listed for", 2, len(added.asked().Rules()))
 		w.after(time.Hour)
 		expect(t, "removed without the facts of b", none, w.removed())
 		if n, synced := w.states()["Job"].Index.Len(); n != 2 || !synced {
@@ -110,14 +110,14 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 		expect(t, "old watch", nil, old.ctx.Err())
 		old.sink.Forget("uid-y") // the old watch still counts
 
-		added.list(row("x", w.began, columns(2)))
+		added.list(row("x", w.began))
 		w.after(0)
 		expect(t, "removed", []string{"x"}, w.removed())
 		expect(t, "relisting", false, w.states()["Job"].Relisting)
 		if old.ctx.Err() == nil {
 			t.Error("the old watch goes on")
 		}
-		old.sink.Apply(row("z", w.began.Add(-time.Hour)))
+		old.apply(row("z", w.began.Add(-time.Hour)))
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})
@@ -147,7 +147,7 @@ func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 		}
 		expect(t, "trouble", nil, w.states()["Job"].Lost)
 		expect(t, "relisting", false, w.states()["Job"].Relisting)
-		w.source(1).list(row("y", w.began, columns(2))) // too late
+		w.source(1).list(row("y", w.began)) // too late
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})
@@ -250,7 +250,7 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 		w.source(0).list(row("x", w.began))
 		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
 		w.use(rule("a", about(other), func(r *policy.Rule) { r.Key = "a2" }))
-		expect(t, "kind listed", other, w.source(1).kind)
+		expect(t, "kind listed", other, w.source(1).asked().Kind)
 		w.after(time.Hour)
 		expect(t, "removed", none, w.removed())
 		w.source(1).list(row("x", w.began))
@@ -307,8 +307,8 @@ func TestADroppedKindLeavesNothingBehind(t *testing.T) {
 
 func TestResultsAreSpelled(t *testing.T) {
 	var spelled []string
-	for r := retention.Failed; r <= retention.Refused; r++ {
+	for r := retention.Failed; r <= retention.Marked; r++ {
 		spelled = append(spelled, r.String())
 	}
-	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused"}, spelled)
+	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked"}, spelled)
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -38,10 +37,10 @@ func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("late", w.began.Add(100*time.Hour)))
 		w.after(time.Hour)
-		w.source(0).sink.Apply(row("early", w.began.Add(time.Second)))
+		w.source(0).apply(row("early", w.began.Add(time.Second)))
 		w.after(time.Second)
 		expect(t, "happened", "1h0m1s removed early", w.happened()[0])
-		w.source(0).sink.Apply(row("overdue", w.began.Add(-100*time.Hour)))
+		w.source(0).apply(row("overdue", w.began.Add(-100*time.Hour)))
 		w.after(0)
 		expect(t, "removed", []string{"early", "overdue"}, w.removed())
 	})
@@ -206,7 +205,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 		want    []string
 	}{
 		"still due": {func(*draft) {}, []string{"x@1", "x@2"}},
-		"kept":      {func(r *draft) { r.Facts[0].Eligible = false }, []string{"x@1"}},
+		"kept":      {func(r *draft) { r.Facts.Eligible = false }, []string{"x@1"}},
 		"held":      {func(r *draft) { r.Flags = policy.IsHeld }, []string{"x@1"}},
 	}
 	for name, test := range tests {
@@ -227,7 +226,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 				w.after(time.Hour - time.Second)
 				current.Store(2)
 				w.after(time.Second + 50*time.Millisecond)
-				w.source(0).sink.Apply(row("x", w.began, version(2), test.brought))
+				w.source(0).apply(row("x", w.began, version(2), test.brought))
 				w.after(time.Hour)
 				expect(t, "attempts", test.want, w.attempted())
 			})
@@ -247,7 +246,7 @@ func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 		})
 		w.use(rule("a"))
 		s := w.source(0)
-		s.read = func(policy.Subject) (*index.Row, error) { return row("x", w.began, version(7)), nil }
+		s.read = func(policy.Subject) (*draft, error) { return row("x", w.began, version(7)), nil }
 		s.list(row("x", w.began))
 		w.after(time.Hour)
 		w.after(time.Minute)
@@ -259,15 +258,15 @@ func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 
 func TestWhatIsReadAfterConflicts(t *testing.T) {
 	tests := map[string]struct {
-		read  func(start time.Time) (*index.Row, error)
+		read  func(start time.Time) (*draft, error)
 		known bool
 	}{
-		"gone":             {func(time.Time) (*index.Row, error) { return nil, nil }, false},
-		"not readable":     {func(time.Time) (*index.Row, error) { return nil, errors.New("no answer") }, true},
-		"the same version": {func(start time.Time) (*index.Row, error) { return row("x", start), nil }, true},
-		"an older version": {func(start time.Time) (*index.Row, error) { return row("x", start, version(0)), nil }, true},
-		"one that is kept": {func(start time.Time) (*index.Row, error) {
-			return row("x", start, version(9), func(r *draft) { r.Facts[0].Eligible = false }), nil
+		"gone":             {func(time.Time) (*draft, error) { return nil, nil }, false},
+		"not readable":     {func(time.Time) (*draft, error) { return nil, errors.New("no answer") }, true},
+		"the same version": {func(start time.Time) (*draft, error) { return row("x", start), nil }, true},
+		"an older version": {func(start time.Time) (*draft, error) { return row("x", start, version(0)), nil }, true},
+		"one that is kept": {func(start time.Time) (*draft, error) {
+			return row("x", start, version(9), func(r *draft) { r.Facts.Eligible = false }), nil
 		}, true},
 	}
 	for name, test := range tests {
@@ -280,7 +279,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 				})
 				w.use(rule("a"))
 				s := w.source(0)
-				s.read = func(policy.Subject) (*index.Row, error) { return test.read(w.began.Add(-time.Hour)) }
+				s.read = func(policy.Subject) (*draft, error) { return test.read(w.began.Add(-time.Hour)) }
 				s.list(row("x", w.began.Add(-time.Hour)))
 				w.after(time.Hour)
 				if n := len(w.attempted()); n < 2 || n > 150 {
@@ -305,9 +304,9 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 		})
 		w.use(rule("a"))
 		s := w.source(0)
-		s.read = func(policy.Subject) (*index.Row, error) {
-			read := row("x", w.began, version(8), func(r *draft) { r.Facts[0].Eligible = false })
-			s.sink.Apply(row("x", w.began, version(9))) // the watch is quicker than the answer
+		s.read = func(policy.Subject) (*draft, error) {
+			read := row("x", w.began, version(8), func(r *draft) { r.Facts.Eligible = false })
+			s.apply(row("x", w.began, version(9))) // the watch is quicker than the answer
 			return read, nil
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
@@ -335,7 +334,7 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 		})
 		w.use(rule("a"))
 		s := w.source(0)
-		s.read = func(policy.Subject) (*index.Row, error) {
+		s.read = func(policy.Subject) (*draft, error) {
 			time.Sleep(time.Minute) // a slow answer
 			return row("x", w.began.Add(-time.Hour), version(7)), nil
 		}
@@ -398,12 +397,12 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 		want []string
 	}{
 		"deleted":          {func(w *world) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
-		"seen once more":   {func(w *world) { w.source(0).sink.Apply(row("x", w.began)) }, []string{"x@1"}},
+		"seen once more":   {func(w *world) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
 		"listed once more": {func(w *world) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
 		"terminating": {func(w *world) {
-			w.source(0).sink.Apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
+			w.source(0).apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
 		}, []string{"x@1"}},
-		"back from the dead": {func(w *world) { w.source(0).sink.Apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
+		"back from the dead": {func(w *world) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

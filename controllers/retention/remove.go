@@ -15,6 +15,7 @@ var ErrNamespace = errors.New("namespace in doubt")
 
 const (
 	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
+	permitTimeout  = time.Second            // of asking for the rights of a rule
 	readTimeout    = 10 * time.Second       // of a read past the watch
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
@@ -54,12 +55,13 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	default: // not due any more: back to the clock
 		p.kind.index.Reconsider(it.uid, now)
 		p.tries.forget(it)
+		p.marks.forget(it)
 	}
 }
 
 // remove carries a warrant out, if its rule has the rights.
 func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outcome {
-	if err := p.owner.Fence.Permit(ctx, w.Rule()); err != nil {
+	if err := p.permit(ctx, w.Rule()); err != nil {
 		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", w.Rule().ID.String(), "why", err.Error())
 		p.retry(it, namespacePause)
 		return nil
@@ -68,6 +70,13 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outco
 	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
 	p.settle(ctx, it, w, outcome)
 	return &outcome
+}
+
+// permit asks for the rights of a rule, not so long that what the fence has found grows old.
+func (p *pipeline) permit(ctx context.Context, rule *policy.Rule) error {
+	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
+	defer cancel()
+	return p.owner.Fence.Permit(ctx, rule)
 }
 
 // refresh reads a subject past the watch that has kept changing under our attempts.

@@ -31,7 +31,7 @@ var (
 	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 )
 
-// rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. Its facts are under its name.
+// rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. What it asks has its name.
 func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
 	r := &policy.Rule{ID: policy.RuleID{Policy: name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 	for _, o := range options {
@@ -47,35 +47,32 @@ func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.
 func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
 func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
 
-// draft is a row to be.
+// draft is a row to be, with the same facts about every rule.
 type draft struct {
 	policy.Subject
-	Facts []policy.Facts
+	Facts policy.Facts
 }
 
-// row is a subject of team-a at version 1 whose TTL starts at a time, for a listing with so many columns.
-func row(name string, start time.Time, options ...func(*draft)) *index.Row {
+// row is a subject of team-a at version 1 whose TTL starts at a time.
+func row(name string, start time.Time, options ...func(*draft)) *draft {
 	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
-		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: start}},
+		Facts:   policy.Facts{Selected: true, Eligible: true, Start: start},
 	}
 	for _, o := range options {
 		o(r)
 	}
-	return index.NewRow(r.Subject, r.Facts...)
+	return r
 }
 
 func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
 func version(v int) func(*draft) {
 	return func(r *draft) { r.ResourceVersion = fmt.Sprint(v) }
 }
-func columns(n int) func(*draft) {
-	return func(r *draft) { r.Facts = slices.Repeat(r.Facts[:1], n) }
-}
 
 // rows are many subjects that are due at the same time.
-func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*index.Row {
-	var all []*index.Row
+func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*draft {
+	var all []*draft
 	for i := range n {
 		all = append(all, row(fmt.Sprintf("%s%05d", prefix, i), start, options...))
 	}
@@ -84,12 +81,16 @@ func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*ind
 
 // source is a retention.Source that a test speaks for.
 type source struct {
-	kind  schema.GroupVersionKind
-	rules int // how many it was opened with
 	sink  retention.Sink
 	ctx   context.Context
-	read  func(policy.Subject) (*index.Row, error)
+	read  func(policy.Subject) (*draft, error)
 	reads int
+
+	mu      sync.Mutex
+	asks    retention.Questions
+	refuses bool                                     // to ask anything else
+	listing func(namespace string) ([]*draft, error) // of one namespace
+	listed  []string                                 // namespaces in order
 }
 
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
@@ -102,11 +103,61 @@ func (s *source) Read(_ context.Context, subject policy.Subject) (*index.Row, er
 	if s.read == nil {
 		return nil, fmt.Errorf("nobody reads here")
 	}
-	return s.read(subject)
+	r, err := s.read(subject)
+	if r == nil {
+		return nil, err
+	}
+	return s.answered(r), err
 }
 
-// list gives the sink a listing.
-func (s *source) list(rows ...*index.Row) { s.sink.Replace(rows) }
+// Ask implements retention.Source.
+func (s *source) Ask(q retention.Questions) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuses {
+		return false
+	}
+	s.asks = q
+	return true
+}
+
+// List implements retention.Source.
+func (s *source) List(_ context.Context, namespace string) ([]*index.Row, error) {
+	s.mu.Lock()
+	s.listed = append(s.listed, namespace)
+	listing := s.listing
+	s.mu.Unlock()
+	if listing == nil {
+		return nil, nil
+	}
+	drafts, err := listing(namespace)
+	return s.answers(drafts), err
+}
+
+// asked is what the source asks now.
+func (s *source) asked() retention.Questions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asks
+}
+
+// answered is a row that answers what is asked now.
+func (s *source) answered(r *draft) *index.Row {
+	about := s.asked().About(r.Namespace)
+	return index.NewRow(r.Subject, about.Layout, slices.Repeat([]policy.Facts{r.Facts}, len(about.Rules))...)
+}
+
+func (s *source) answers(drafts []*draft) []*index.Row {
+	rows := make([]*index.Row, len(drafts))
+	for i, r := range drafts {
+		rows[i] = s.answered(r)
+	}
+	return rows
+}
+
+// list gives the sink a listing, apply a change.
+func (s *source) list(drafts ...*draft) { s.sink.Replace(s.answers(drafts)) }
+func (s *source) apply(r *draft)        { s.sink.Apply(s.answered(r)) }
 
 // world is a Reconciler in a bubble with everything around it in the hands of the test.
 type world struct {
@@ -124,6 +175,9 @@ type world struct {
 	outcome  func(policy.Warrant) retention.Outcome
 	check    func(namespace string) error
 	checks   int
+	permit   func(*policy.Rule) error
+	marks    []string // NAME@VERSION ANNOTATION in order
+	marked   func(policy.Marking) retention.Outcome
 }
 
 // wallClock is the clock of the bubble, and may be set.
@@ -160,8 +214,8 @@ func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w
 }
 
 // Open implements retention.Sources.
-func (w *world) Open(kind schema.GroupVersionKind, rules []*engine.Rule) retention.Source {
-	s := &source{kind: kind, rules: len(rules)}
+func (w *world) Open(q retention.Questions) retention.Source {
+	s := &source{asks: q}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sources = append(w.sources, s)
@@ -178,6 +232,24 @@ func (w *world) Check(_ context.Context, namespace string) error {
 		return nil
 	}
 	return check(namespace)
+}
+
+// Permit implements retention.Fence.
+func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
+	w.mu.Lock()
+	permit := w.permit
+	w.mu.Unlock()
+	if permit == nil {
+		return nil
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- permit(r) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // tooMany ends a test that loops: fake time stands still meanwhile.
@@ -209,6 +281,21 @@ func (w *world) Remove(ctx context.Context, kind schema.GroupVersionKind, warran
 	return o
 }
 
+// Mark implements retention.Remover.
+func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.Marking) retention.Outcome {
+	if !m.Valid() || kind != jobs {
+		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
+	}
+	w.mu.Lock()
+	w.marks = append(w.marks, fmt.Sprintf("%s@%s %s", m.Subject().Name, m.Subject().ResourceVersion, m.Annotation()))
+	marked := w.marked
+	w.mu.Unlock()
+	if marked == nil {
+		return retention.Outcome{Result: retention.Marked}
+	}
+	return marked(m)
+}
+
 // Removed implements retention.Witness.
 func (w *world) Removed(r retention.Removal) {
 	w.note("witnessed %s by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due.Sub(w.began))
@@ -232,13 +319,33 @@ func (w *world) use(rules ...*policy.Rule) {
 	synctest.Wait()
 }
 
-// bookOf is a Book with a policy for each rule. The programs need not be compiled: no Source here asks them.
+// compiler is shared: what it makes is told apart here, and never run.
+var compiler, _ = engine.NewCompiler(engine.Options{})
+
+// program is what a rule with that key asks.
+func program(r *policy.Rule) *engine.Rule {
+	compiled, problems := compiler.Rule(v1alpha1.Rule{
+		Target:    v1alpha1.Target{APIVersion: r.Kind.GroupVersion().String(), Kind: r.Kind.Kind},
+		Eligible:  fmt.Sprintf("object.kind != %q", r.Key),
+		StartTime: "timestamp(object.metadata.creationTimestamp)",
+	}, nil, "")
+	if compiled == nil {
+		panic(problems)
+	}
+	return compiled
+}
+
+// bookOf is a Book with a policy for each rule, and what they ask.
 func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
 	var policies []*policy.Policy
 	programs := map[string]*engine.Rule{}
 	for _, r := range rules {
-		policies = append(policies, &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: labels.Everything(), Rules: []*policy.Rule{r}})
-		programs[r.Key] = nil
+		asking, asks := *r, program(r)
+		asking.Key = asks.Key()
+		programs[asking.Key] = asks
+		policies = append(policies, &policy.Policy{
+			Name: r.ID.Policy, Namespace: r.Namespace, Mode: r.Mode, Namespaces: labels.Everything(), Rules: []*policy.Rule{&asking},
+		})
 	}
 	known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}}
 	return policy.NewBook(policies, known, policy.DefaultProtection()), programs

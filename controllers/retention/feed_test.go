@@ -1,0 +1,452 @@
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// own is a rule of a RetentionPolicy of a namespace. It asks what its key says.
+func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
+	return rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
+}
+
+// opened is how many sources were opened.
+func (w *world) opened() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.sources)
+}
+
+// relisted are the namespaces that were listed on their own, in order.
+func (s *source) relisted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.listed...)
+}
+
+// holds makes the source list these in any namespace.
+func (s *source) holds(drafts ...*draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listing = func(namespace string) ([]*draft, error) {
+		var inside []*draft
+		for _, r := range drafts {
+			if r.Namespace == namespace {
+				inside = append(inside, r)
+			}
+		}
+		return inside, nil
+	}
+}
+
+func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x, y := row("x", w.began), row("y", w.began, in("team-b"))
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x, y)
+		s.holds(x, y)
+		w.use(rule("a"), own("team-a", "b"))
+		w.after(0)
+		expect(t, "listed", []string{"team-a"}, s.relisted())
+		expect(t, "sources", 1, w.opened())
+		expect(t, "relisting all", false, w.states()["Job"].Relisting)
+		w.after(time.Hour)
+		expect(t, "removed", 2, len(w.removed()))
+		expect(t, "listed in the end", []string{"team-a"}, s.relisted())
+	})
+}
+
+func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x, y := row("x", w.began), row("y", w.began, in("team-b"))
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x, y)
+		s.set(func() {
+			s.listing = func(string) ([]*draft, error) { return nil, errors.New("no answer") }
+		})
+		w.use(rule("a"), own("team-a", "b"))
+		w.after(2 * time.Hour)
+		expect(t, "removed", []string{"y"}, w.removed())
+		if n := len(s.relisted()); n < 1400 || n > 1450 {
+			t.Errorf("listed %d times in two hours, want once every 5 s", n)
+		}
+		s.holds(x)
+		w.after(5 * time.Second)
+		expect(t, "removed when listed", []string{"y", "x"}, w.removed())
+	})
+}
+
+func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x := row("x", w.began)
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x)
+		s.holds(x)
+		for i := range 20 { // for ten seconds
+			w.use(rule("a"), own("team-a", fmt.Sprint("edit ", i)))
+			w.after(500 * time.Millisecond)
+		}
+		w.after(5 * time.Second)
+		expect(t, "listed", 3, len(s.relisted()))
+		expect(t, "sources", 1, w.opened())
+		w.after(time.Hour)
+		expect(t, "removed by the last edit", []string{"x"}, w.removed())
+	})
+}
+
+func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list()
+		w.use(rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
+		w.after(100 * time.Millisecond)
+		expect(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
+		w.after(200 * time.Millisecond)
+		expect(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
+		w.after(time.Minute)
+		expect(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
+	})
+}
+
+// TestAListOfANamespaceThatComesTooLate: its rules have changed while it was listed.
+func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x := row("x", w.began)
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x)
+		s.set(func() {
+			s.listing = func(string) ([]*draft, error) {
+				rows := []*draft{x}
+				time.Sleep(time.Second)
+				return rows, nil
+			}
+		})
+		w.use(rule("a"), own("team-a", "b"))
+		w.after(500 * time.Millisecond)
+		w.use(rule("a"), own("team-a", "c"))
+		w.after(time.Minute)
+		expect(t, "listed", 2, len(s.relisted()))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x := row("x", w.began)
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x)
+		s.holds(x)
+		w.use(rule("a"), own("team-a", "b"))
+		w.after(time.Minute)
+		w.use(rule("a"))                                         // taken back
+		w.use(rule("a"), own("team-a", "b"))                     // and again
+		w.use(rule("a"), own("team-a", "b", ttl(2*time.Hour)))   // with another TTL
+		w.use(rule("a"), own("team-b", "a"))                     // what is asked everywhere
+		w.use(rule("a"), own("team-a", "b"), own("team-a", "a")) // and both
+		w.after(time.Minute)
+		expect(t, "listed", []string{"team-a"}, s.relisted())
+		expect(t, "sources", 1, w.opened())
+	})
+}
+
+func TestAPendingListingIsNotBegunAgain(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x, y := row("x", w.began), row("y", w.began, in("team-b"))
+		w.use(rule("a"))
+		w.source(0).list(x, y)
+		w.use(rule("a"), rule("b"))
+		pending := w.source(1)
+		pending.holds(x, y)
+		for i := range 5 {
+			w.use(rule("a"), rule("b"), own("team-a", fmt.Sprint("edit ", i)))
+			w.after(time.Second)
+		}
+		expect(t, "sources", 2, w.opened())
+		expect(t, "the listing goes on", nil, pending.ctx.Err())
+		expect(t, "listed before it is complete", []string{}, pending.relisted())
+		w.after(time.Hour)
+		expect(t, "removed", none, w.removed())
+		pending.list(x, y)
+		w.after(10 * time.Second)
+		expect(t, "listed", []string{"team-a"}, pending.relisted())
+		expect(t, "listed by the one before", []string{}, w.source(0).relisted())
+		expect(t, "removed when complete", 2, len(w.removed()))
+	})
+}
+
+// TestASourceThatCannotAskMoreIsReplaced: it watches metadata alone, or was not made for questions that change.
+func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x := row("x", w.began)
+		w.use(rule("a"))
+		w.source(0).set(func() { w.source(0).refuses = true })
+		w.source(0).list(x)
+		w.use(rule("a"), own("team-a", "b"))
+		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		second := w.source(1)
+		expect(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
+		expect(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
+		second.set(func() { second.refuses = true })
+		w.use(rule("a"), own("team-a", "c")) // before it is complete
+		third := w.source(2)
+		if second.ctx.Err() == nil {
+			t.Error("the second goes on")
+		}
+		w.after(2 * time.Hour)
+		expect(t, "removed", none, w.removed())
+		third.list(x)
+		w.after(0)
+		expect(t, "removed when complete", []string{"x"}, w.removed())
+		expect(t, "listed by namespace", []string{}, third.relisted())
+	})
+}
+
+// set changes how the source answers.
+func (s *source) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+		asked := 0
+		w.set(func() {
+			w.permit = func(r *policy.Rule) error {
+				if r.Namespace == "team-a" {
+					asked++
+					return errors.New("ServiceAccount cleaner may not delete jobs")
+				}
+				return nil
+			}
+		})
+		w.use(own("team-a", "a"), rule("b", func(r *policy.Rule) { r.Key = "a" }, ttl(time.Minute)))
+		w.source(0).list(append(rows("own", 10, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
+		w.after(time.Second)
+		expect(t, "removed", 100, count(w.removed(), "free"))
+		w.after(time.Minute)
+		expect(t, "attempts without permission", 0, count(w.attempted(), "own"))
+		if asked < 100 || asked > 150 {
+			t.Errorf("asked %d times within a minute about 10 subjects, want once every 5 s each", asked)
+		}
+		expect(t, "doubt about all", nil, w.Doubt())
+		w.set(func() { w.permit = nil })
+		w.after(5 * time.Second)
+		expect(t, "removed with permission", 10, count(w.removed(), "own"))
+	})
+}
+
+// TestWhatWasNotPermittedKeepsItsPlace: the older of two had to go, and by the time it may it is the newest.
+func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
+		w.use(rule("a", func(r *policy.Rule) { r.Keep = 1 }))
+		w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
+		w.after(time.Second)
+		w.source(0).sink.Forget("uid-new")
+		w.set(func() { w.permit = nil })
+		w.after(time.Hour)
+		expect(t, "attempts", nil, w.attempted())
+	})
+}
+
+// TestARemovalThatFailsGivesThePlaceBack: likewise when the other side did not answer.
+func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
+	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
+		t.Run(result.String(), func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(policy.Warrant) retention.Outcome {
+						w.source(0).sink.Forget("uid-new")
+						return retention.Outcome{Result: result, Err: errors.New("no")}
+					}
+				})
+				w.use(rule("a", func(r *policy.Rule) { r.Keep = 1 }))
+				w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
+				w.after(time.Hour)
+				expect(t, "attempts", []string{"old@1"}, w.attempted())
+			})
+		})
+	}
+}
+
+// TestAPermissionThatTakesLongIsNone: what the fence has found would be old by then.
+func TestAPermissionThatTakesLongIsNone(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var checked time.Time
+		slow := true
+		w.set(func() {
+			w.check = func(string) error { checked = time.Now(); return nil }
+			w.permit = func(*policy.Rule) error {
+				if slow {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			}
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				if age := time.Since(checked); age > time.Second {
+					t.Errorf("deleted %s after the fence", age)
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(own("team-a", "a"))
+		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.after(30 * time.Second)
+		slow = false
+		w.after(time.Minute)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+// marking makes a rule one without startTime, unmarked a row that such a rule has to mark.
+func marking(r *policy.Rule) { r.Mark = "mark" }
+func unmarked(r *draft)      { r.Facts.Marked, r.Facts.Start = true, time.Time{} }
+func marked(since time.Time) func(*draft) {
+	return func(r *draft) { r.Facts.Marked, r.Facts.Start = true, since }
+}
+
+// written are the marks written so far, NAME@VERSION ANNOTATION.
+func (w *world) written() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.marks...)
+}
+
+func TestAMarkIsWrittenOnce(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a", marking))
+		w.source(0).list(row("x", w.began, unmarked))
+		w.after(0)
+		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
+		expect(t, "written", []string{mark}, w.written())
+		w.after(48 * time.Hour) // the watch is silent
+		expect(t, "attempts before the mark is seen", nil, w.attempted())
+		since := time.Now().Add(-time.Minute)
+		w.source(0).apply(row("x", w.began, marked(since), version(2)))
+		w.after(59*time.Minute - 1)
+		expect(t, "removed early", none, w.removed())
+		w.after(1)
+		expect(t, "removed", []string{"x"}, w.removed())
+		expect(t, "written in the end", []string{mark}, w.written())
+	})
+}
+
+func TestWhatIsNotMarked(t *testing.T) {
+	tests := map[string]struct {
+		rules []*policy.Rule
+		row   func(*draft)
+		check error
+	}{
+		"by a dry run":             {[]*policy.Rule{rule("a", marking, mode(v1alpha1.DryRun))}, unmarked, nil},
+		"by a suspended rule":      {[]*policy.Rule{rule("a", marking, mode(v1alpha1.Suspended))}, unmarked, nil},
+		"marked already":           {[]*policy.Rule{rule("a", marking)}, func(r *draft) { marked(r.Created)(r) }, nil},
+		"not eligible, not marked": {[]*policy.Rule{rule("a", marking)}, func(r *draft) { unmarked(r); r.Facts.Eligible = false }, nil},
+		"in doubt":                 {[]*policy.Rule{rule("a", marking)}, unmarked, errors.New("clock skew")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() { w.check = func(string) error { return test.check } })
+				w.use(test.rules...)
+				w.source(0).list(row("x", w.began, test.row))
+				w.after(50 * time.Minute)
+				expect(t, "written", []string{}, w.written())
+				expect(t, "attempts", nil, w.attempted())
+			})
+		})
+	}
+}
+
+func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a", marking))
+		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
+		w.after(time.Hour)
+		expect(t, "written", []string{"x@1 "}, w.written())
+	})
+}
+
+func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.marked = func(m policy.Marking) retention.Outcome {
+				if m.Subject().ResourceVersion == "1" {
+					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+				}
+				return retention.Outcome{Result: retention.Marked}
+			}
+		})
+		w.use(rule("a", marking))
+		w.source(0).list(row("x", w.began, unmarked))
+		w.after(0)
+		w.source(0).apply(row("x", w.began, unmarked, version(2)))
+		w.after(time.Hour)
+		written := w.written()
+		expect(t, "written", 2, len(written))
+		expect(t, "first", 1, count(written[:1], "x@1"))
+		expect(t, "then", 1, count(written[1:], "x@2"))
+		expect(t, "remembered", 0, w.Failing())
+	})
+}
+
+// TestAMarkThatFailsIsTriedAgain: further and further apart.
+func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
+	for result, attempts := range map[retention.Result][2]int{
+		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
+	} {
+		t.Run(result.String(), func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.marked = func(policy.Marking) retention.Outcome {
+						return retention.Outcome{Result: result, Err: errors.New("no")}
+					}
+				})
+				w.use(rule("a", marking))
+				w.source(0).list(row("x", w.began, unmarked))
+				w.after(time.Hour)
+				if n := len(w.written()); n < attempts[0] || n > attempts[1] {
+					t.Errorf("%d attempts in an hour", n)
+				}
+				expect(t, "remembered", 1, w.Failing())
+				w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
+				w.after(time.Hour)
+				expect(t, "remembered when there is nothing to mark", 0, w.Failing())
+			})
+		})
+	}
+}
+
+// TestARightToMarkThatIsMissingStopsNoDeletion: in the same namespace.
+func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.marked = func(policy.Marking) retention.Outcome {
+				return retention.Outcome{Result: retention.Denied, Err: errors.New("cannot patch resource")}
+			}
+		})
+		w.use(rule("a", marking))
+		w.source(0).list(append(rows("new", 100, w.began, unmarked), rows("old", 100, w.began.Add(-time.Hour), marked(w.began.Add(-time.Hour)))...)...)
+		w.after(time.Second)
+		expect(t, "removed", 100, count(w.removed(), "old"))
+		w.set(func() { w.marked = nil })
+		w.after(10 * time.Second)
+		synctest.Wait()
+		before := len(w.written())
+		w.after(time.Hour)
+		expect(t, "written after all are marked", before, len(w.written()))
+	})
+}

@@ -45,7 +45,7 @@ type Config struct {
 	Election   Election
 	Protection policy.Protection // DefaultProtection unless flags say otherwise; Namespace is added
 
-	MaxInFlight  int     // DELETEs under way at a time, of each kind; 0 means 16
+	MaxInFlight  int     // requests under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
 
 	MetricsAddress string // "0" for none

@@ -45,6 +45,8 @@ type Reporter struct {
 	Rights func(*policy.Rule) (err error, known bool)
 	Gates  Gates
 
+	hurry chan struct{} // somebody waits for a count
+
 	mu      sync.Mutex
 	edition policies.Edition
 	told    diary
@@ -81,11 +83,24 @@ type record struct {
 	at     time.Time
 }
 
-// Use takes a new edition of the policies.
+// Use takes a new edition of the policies. Those behind gates are counted at once: they wait for it.
 func (r *Reporter) Use(e policies.Edition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.edition, r.dirty = e, true
+	if r.hurry == nil {
+		r.hurry = make(chan struct{}, 1)
+	}
+	if hasGates(e) {
+		select {
+		case r.hurry <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func hasGates(e policies.Edition) bool {
+	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil })
 }
 
 // Changed makes the next tick count, though no subject has changed.
@@ -103,15 +118,26 @@ func (r *Reporter) Start(ctx context.Context) error {
 	r.written, r.before = map[types.UID]*record{}, map[types.UID]history{}
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
+	hurry := r.hurries()
 	for {
 		select {
 		case <-ctx.Done():
 			r.reportLast(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C():
-			r.tick(ctx)
+		case <-hurry:
 		}
+		r.tick(ctx)
 	}
+}
+
+func (r *Reporter) hurries() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hurry == nil {
+		r.hurry = make(chan struct{}, 1)
+	}
+	return r.hurry
 }
 
 // reportLast waits for the deletions under way, so that none is missing from the counts.
@@ -138,8 +164,8 @@ func (r *Reporter) tick(ctx context.Context) {
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if book := r.edition.Book; book != nil && slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil }) {
-		return min(restFactor/10*r.took, countAtLeast)
+	if hasGates(r.edition) {
+		return min(r.took, countAtLeast)
 	}
 	return min(max(countEvery, restFactor*r.took), countAtLeast)
 }

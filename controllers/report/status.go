@@ -126,18 +126,18 @@ func timeOrNil(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC()}
 }
 
-// write patches the status of one policy if it differs from what was written.
+// write patches the status of one policy if it differs from what was written, and opens its gate if it may pass.
 func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bool) error {
 	rec, err := r.record(ctx, p)
 	if err != nil || rec == nil {
 		return err
 	}
 	status := v.status(p, r.historyOf(p.UID), rec.status)
+	preview, counted := previewOf(status, p.Hash)
 	_, knew := previewOf(rec.status, p.Hash)
-	_, knows := previewOf(status, p.Hash)
-	hasNews := knows && !knew
+	opens := counted && (!knew || v.passes(p, preview))
 	if !sameStatus(rec.status, status) {
-		if !last && !hasNews && v.now.Sub(rec.at) < writeEvery {
+		if !last && !opens && v.now.Sub(rec.at) < writeEvery {
 			r.Changed()
 			return nil
 		}
@@ -147,7 +147,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		}
 		rec.status, rec.at = status, v.now
 	}
-	if preview, known := previewOf(status, p.Hash); known && (hasNews || v.passes(p, preview)) {
+	if opens {
 		r.Gates.Previewed(p.UID, preview, p.Gate)
 	}
 	return nil

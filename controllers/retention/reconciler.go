@@ -19,9 +19,10 @@ import (
 // Start it.
 type Reconciler struct {
 	Options
-	pace *rate.Limiter
-	wake chan struct{}
-	done chan struct{}
+	pace  *rate.Limiter
+	slots *slots
+	wake  chan struct{}
+	done  chan struct{}
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start; what feeds live in
@@ -51,7 +52,7 @@ type Options struct {
 	Clock   clock.Clock
 	Witness Witness
 
-	MaxInFlight  int     // attempts under way at a time for each kind; 0 means 16
+	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows
 }
 
@@ -96,6 +97,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		Options: o,
 		pace:    pace,
+		slots:   newSlots(o.MaxInFlight),
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		book:    &policy.Book{},

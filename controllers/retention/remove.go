@@ -27,6 +27,10 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	}
 	var attempt *Outcome
 	defer func() { p.limit.release(attempt) }()
+	if p.owner.slots.acquire(ctx, p) != nil {
+		return
+	}
+	defer p.owner.slots.release(p)
 	if p.tries.isDenied(it.namespace, p.owner.Clock.Now()) {
 		p.retry(it, deniedRetry+time.Duration(p.queue.Len())*deniedPerItem)
 		return

@@ -130,6 +130,9 @@ func (w *world) clusterPolicy(name, spec string) *unstructured.Unstructured {
 		w.Fatal(err)
 	}
 	object.Object = map[string]any{"spec": object.Object}
+	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "approval"); !ok { // few tests are about it
+		_ = unstructured.SetNestedMap(object.Object, map[string]any{"backlogCount": int64(1_000_000), "backlogPercent": int64(100)}, "spec", "approval")
+	}
 	object.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	object.SetName(w.namespace + "-" + name)
 	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "namespaceSelector"); !ok {

@@ -173,12 +173,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		return err
 	}
 	reporter.State = reconciler
+	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: reporter.Changed}
 	loop.Publish = func(e policies.Edition) {
 		reporter.Use(e) // before anything is deleted that it would not know
 		reconciler.Use(e.Book, e.Programs)
 		checker.Use(e)
+		watchRights.Look()
 	}
-	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: reporter.Changed}
 	for _, runnable := range []manager.Runnable{reconciler, reporter, checker, watchRights} {
 		if err := mgr.Add(runnable); err != nil {
 			return err

@@ -27,6 +27,7 @@ func ParseMarks(text string) map[string]time.Time {
 type Marking struct {
 	subject Subject
 	marks   map[string]time.Time
+	rules   []*Rule
 }
 
 // Valid reports whether there is anything to write.
@@ -34,6 +35,9 @@ func (m Marking) Valid() bool { return m.marks != nil }
 
 // Subject is the version that may be written on.
 func (m Marking) Subject() Subject { return m.subject }
+
+// Rules are those on whose word something changes.
+func (m Marking) Rules() []*Rule { return m.rules }
 
 // Annotation is the value to write; empty when the annotation is to go.
 func (m Marking) Annotation() string {
@@ -71,6 +75,9 @@ func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
 	m := Marking{subject: s, marks: map[string]time.Time{}}
 	for i := range rulings {
 		r := &rulings[i]
+		if r.isMismarked() {
+			m.rules = append(m.rules, r.Rule)
+		}
 		switch {
 		case !r.marks():
 		case r.isMismarked() && r.isEligible():

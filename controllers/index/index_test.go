@@ -101,8 +101,18 @@ type world struct {
 	*index.Index
 	t       *testing.T
 	listing index.Listing
+	book    *policy.Book
 	wakes   int
 }
+
+// SetBook remembers the book.
+func (w *world) SetBook(b *policy.Book, now time.Time) {
+	w.book = b
+	w.Index.SetBook(b, now)
+}
+
+// has reports whether there are facts about a rule, judged by the last book.
+func (w *world) has(r *policy.Rule) bool { return w.Has(w.book, r) }
 
 // newWorld makes an index of the rules; the current listing has a column for each key.
 func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
@@ -217,12 +227,13 @@ func TestLenAndHas(t *testing.T) {
 	n, synced := w.Len()
 	expect(t, "subjects", 2, n)
 	expect(t, "synced", true, synced)
-	expect(t, "has facts", true, w.Has(rule("a")))
-	expect(t, "has facts of another rule", false, w.Has(rule("b")))
+	expect(t, "has facts", true, w.has(rule("a")))
+	expect(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
+	expect(t, "has facts of another rule", false, w.has(rule("b")))
 	w.Distrust(w.listing.ID)
 	_, synced = w.Len()
 	expect(t, "synced in doubt", false, synced)
-	expect(t, "has facts in doubt", false, w.Has(rule("a")))
+	expect(t, "has facts in doubt", false, w.has(rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {

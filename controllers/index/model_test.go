@@ -559,7 +559,7 @@ func (p *player) compare(t *testing.T) {
 	}
 	for _, r := range p.model.book.Rules(jobs.GroupKind()) {
 		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
-		if p.world.Has(r) != has {
+		if p.world.Has(p.model.book, r) != has {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}

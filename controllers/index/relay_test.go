@@ -47,11 +47,11 @@ func TestRelay(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
 			w.SetBook(bookWithOwn(), now)
 			expect(t, "reason before", policy.Stale, w.reason("x", now))
-			expect(t, "has facts before", false, w.Has(ownRule("b")))
+			expect(t, "has facts before", false, w.has(ownRule("b")))
 			w.Relay(w.relaid(), []*index.Row{test.listed}, now)
 			expect(t, "reason", test.want, w.reason("x", now))
 			expect(t, "reason elsewhere", policy.Expired, w.reason("z", now))
-			expect(t, "has facts", true, w.Has(ownRule("b")))
+			expect(t, "has facts", true, w.has(ownRule("b")))
 			n, _ := w.Len()
 			expect(t, "subjects", 2, n)
 		})
@@ -66,7 +66,7 @@ func TestRelayOfAnotherListing(t *testing.T) {
 	version := w.Version()
 	w.Relay(other, []*index.Row{row("x", now, at("2"), under("a b"))}, now)
 	expect(t, "reason", policy.Stale, w.reason("x", now))
-	expect(t, "has facts", false, w.Has(ownRule("b")))
+	expect(t, "has facts", false, w.has(ownRule("b")))
 	expect(t, "changed", false, w.Version() != version)
 }
 

@@ -64,9 +64,7 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	if err := l.checkNamespace(ctx, namespace); err != nil {
 		return err
 	}
-	if err := l.checkQuotas(ctx, namespace); err != nil {
-		return err
-	}
+	l.checkQuotas(ctx, namespace)
 	return l.live.skew
 }
 

@@ -34,6 +34,8 @@ import (
 type Edition struct {
 	Book     *policy.Book
 	Programs map[string]*engine.Rule // by policy.Rule.Key
+	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
+	QuotaTrouble error
 }
 
 // Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
@@ -233,7 +235,7 @@ func (l *Loop) publish() {
 		l.scoped[p.UID] = p
 	}
 	l.quotas.needed = slices.ContainsFunc(book.Policies(), byQuota)
-	l.Publish(Edition{Book: book, Programs: programs})
+	l.Publish(Edition{Book: book, Programs: programs, QuotaTrouble: l.quotas.trouble})
 }
 
 // bind makes a book of all policies, each behind its gate.

@@ -2,7 +2,6 @@ package policies
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,9 +18,10 @@ const quotasEvery = 15 * time.Second
 
 // quotas is how many objects the ResourceQuotas of each namespace allow, by resource.
 type quotas struct {
-	needed bool // some rule asks for them
-	read   bool // all have been read
-	all    map[string]map[string]int64
+	needed  bool  // some rule asks for them
+	read    bool  // all have been read
+	trouble error // why they cannot be
+	all     map[string]map[string]int64
 }
 
 // in is what is known of a namespace; nil while nothing is.
@@ -40,9 +40,12 @@ func byQuota(p *policy.Policy) bool {
 func (l *Loop) followQuotas(ctx context.Context) error {
 	for {
 		if l.needsQuotas() {
-			if err := l.readQuotas(ctx, ""); err != nil {
+			err := l.readQuotas(ctx, "")
+			if err != nil {
 				log.FromContext(ctx).Info("percentOfQuota does not count: ResourceQuotas cannot be read", "err", err.Error())
+				l.forgetQuotas("")
 			}
+			l.quotaTrouble(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -52,26 +55,45 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 	}
 }
 
+// quotaTrouble tells the rules concerned why quotas cannot be read; nil when they can.
+func (l *Loop) quotaTrouble(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if (err == nil) != (l.quotas.trouble == nil) {
+		l.quotas.trouble = err
+		l.publish()
+	}
+}
+
 func (l *Loop) needsQuotas() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.quotas.needed
 }
 
-// checkQuotas reads the quotas of a namespace live, if any rule asks for them.
-func (l *Loop) checkQuotas(ctx context.Context, namespace string) error {
+// checkQuotas reads the quotas of a namespace live, if any rule asks for them. Where they cannot be read no capacity is
+// bounded by them: that keeps, and is no reason to keep anything from other rules.
+func (l *Loop) checkQuotas(ctx context.Context, namespace string) {
 	if namespace == "" || !l.needsQuotas() || l.fresh(l.live.quotas[namespace]) {
-		return nil
+		return
 	}
 	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
 	if err := l.readQuotas(ctx, namespace); err != nil {
-		return fmt.Errorf("read quotas of %s: %w", namespace, err)
+		l.forgetQuotas(namespace)
 	}
 	if l.live.quotas == nil {
 		l.live.quotas = map[string]time.Time{}
 	}
 	l.live.quotas[namespace] = l.Clock.Now()
-	return nil
+}
+
+// forgetQuotas makes those of a namespace, "" for all, unknown.
+func (l *Loop) forgetQuotas(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := maps.Clone(l.quotas.all)
+	maps.DeleteFunc(left, func(name string, _ map[string]int64) bool { return namespace == "" || name == namespace })
+	l.useQuotas(left)
 }
 
 // readQuotas reads the quotas of one namespace, "" for all, and puts them in force.
@@ -97,11 +119,15 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	} else {
 		l.quotas.read = true
 	}
-	if !maps.EqualFunc(l.quotas.all, found, func(a, b map[string]int64) bool { return maps.Equal(a, b) }) {
-		l.quotas.all = found
+	l.useQuotas(found)
+	return nil
+}
+
+func (l *Loop) useQuotas(all map[string]map[string]int64) {
+	if !maps.EqualFunc(l.quotas.all, all, func(a, b map[string]int64) bool { return maps.Equal(a, b) }) {
+		l.quotas.all = all
 		l.publish()
 	}
-	return nil
 }
 
 func add(found map[string]map[string]int64, q *corev1.ResourceQuota) {

@@ -92,6 +92,10 @@ func (v *view) watching(p *policy.Policy) standing {
 func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
 	switch p.Mode {
 	case v1alpha1.DryRun:
+		if p.Namespace != "" {
+			return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, its own rules would delete %d now and %d within 24h; overrides count only where they keep longer",
+				s.Due.Now, s.Due.Day)}
+		}
 		return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, this policy would delete %d now and %d within 24h; it keeps nothing from other policies",
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:

@@ -121,6 +121,9 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 			s.Warnings = lines(v.warnings(r.Key))
 		}
 	}
+	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
+		s.Warnings = append(s.Warnings, "capacity.percentOfQuota does not count: "+trouble.Error())
+	}
 	return s
 }
 

@@ -92,6 +92,16 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	}
 }
 
+// permitted reports whether a rule has the rights it needs. If not, the subject is tried again later.
+func (p *pipeline) permitted(ctx context.Context, it item, rule *policy.Rule) bool {
+	err := p.owner.Fence.Permit(ctx, rule)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
+		p.retry(it, namespacePause)
+	}
+	return err == nil
+}
+
 // settle draws the consequences of an attempt.
 func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outcome) {
 	log := log.FromContext(ctx).WithValues("kind", w.Rule().Kind.Kind, "namespace", it.namespace,
@@ -122,6 +132,11 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 
 // mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
+	for _, rule := range m.Rules() {
+		if !p.permitted(ctx, it, rule) {
+			return nil
+		}
+	}
 	outcome := p.owner.Remover.Mark(ctx, p.kind.kind(), m)
 	p.owner.Witness.Attempted(outcome.Result)
 	switch outcome.Result {

@@ -31,6 +31,7 @@ type Checker struct {
 	reviews authorizationclient.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
 	clock   clock.Clock
+	wake    chan struct{} // of the Loop
 
 	mu      sync.Mutex
 	answers map[question]answer
@@ -50,7 +51,7 @@ type answer struct {
 
 // New makes a Checker.
 func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.RESTMapper, c clock.Clock) *Checker {
-	return &Checker{reviews: reviews, mapper: mapper, clock: c, answers: map[question]answer{}}
+	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
 // Check returns nil when the ServiceAccount of a rule may, as of a second ago, list and delete what the rule is about,

@@ -22,6 +22,14 @@ type Loop struct {
 	Changed func()
 }
 
+// Look makes the loop ask now for what it has no answer to. It never blocks.
+func (l *Loop) Look() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
 // NeedLeaderElection says that only the leader's answers are told.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
@@ -34,6 +42,7 @@ func (l *Loop) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-l.wake:
 		case <-l.clock.After(lookEvery):
 		}
 	}

@@ -100,3 +100,6 @@ func (j *Judge) gather(ctx context.Context, feed Feed) ([]candidate, error) {
 	}
 	return all, err
 }
+
+// IsUnmarked reports whether the start that a rule gives is not the object's.
+func (c *Case) IsUnmarked(id policy.RuleID) bool { return slices.Contains(c.Unmarked, id) }

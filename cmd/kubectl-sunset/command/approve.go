@@ -65,6 +65,9 @@ func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string
 		case p.pending == nil:
 			fmt.Fprintf(a.streams.Out, "nothing waits for approval in %s\n", p)
 			return nil
+		case p.version.Annotations[v1alpha1.ApprovedAnnotation] == p.pending.Hash:
+			fmt.Fprintf(a.streams.Out, "%s is approved already; the controller has not gone on yet\n", p)
+			return nil
 		case p.isOutdated():
 			return fmt.Errorf("%s has changed since its backlog was counted; look again in a moment", p)
 		case shown != "" && shown != p.pending.Hash:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -72,14 +74,14 @@ func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
 	return kindOf(m)
 }
 
-// Changeable are the kinds whose objects can be listed and patched, each once. What cannot be discovered is in the error,
-// beside the kinds that can.
+// Changeable are the kinds whose objects can be listed and patched, each once, by name and group. What cannot be
+// discovered is in the error, beside the kinds that can.
 func (c *Cluster) Changeable() ([]Kind, error) {
 	lists, err := discovery.ServerPreferredResources(c.kinds)
 	if lists == nil && err != nil {
 		return nil, fmt.Errorf("discover kinds: %w", err)
 	}
-	seen := map[schema.GroupKind]bool{}
+	seen := sets.New[schema.GroupKind]()
 	var kinds []Kind
 	for _, list := range lists {
 		gv, parseErr := schema.ParseGroupVersion(list.GroupVersion)
@@ -89,12 +91,13 @@ func (c *Cluster) Changeable() ([]Kind, error) {
 		}
 		for _, r := range list.APIResources {
 			kind := Kind{gv.WithKind(r.Kind), gv.WithResource(r.Name), r.Namespaced}
-			if stored := policy.StoredAs(kind.GroupVersionKind); canChange(r) && !seen[stored] {
-				seen[stored] = true
+			if stored := policy.StoredAs(kind.GroupVersionKind); canChange(r) && !seen.Has(stored) {
+				seen.Insert(stored)
 				kinds = append(kinds, kind)
 			}
 		}
 	}
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group)) })
 	return kinds, err
 }
 

@@ -103,6 +103,15 @@ func TestUnmarkGoesOn(t *testing.T) {
 		"cannot list Secret of v1: not for you", "cannot unmark 1 object of Pod: not for you")
 }
 
+func TestUnmarkTellsOfGroupsThatNobodyServes(t *testing.T) {
+	s := newMarked(t)
+	version := `{"groupVersion":"down.example.com/v1","version":"v1"}`
+	s.store("/apis", strings.Replace(s.pages["/apis"][0], `"groups":[`, `"groups":[{"name":"down.example.com","versions":[`+version+`],"preferredVersion":`+version+`},`, 1))
+	s.store("/apis/down.example.com/v1", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"down"}`)
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFindings, "4 objects unmarked", "down.example.com/v1")
+	wants(t, s.run(t, "", "unmark", "pods"), command.ExitFine, "3 objects unmarked")
+}
+
 func TestUnmarkRefusesWhileRulesMark(t *testing.T) {
 	s := newMarked(t)
 	marking := strings.Replace(livePolicy("m", "Enforce", "Pod", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)

@@ -78,6 +78,8 @@ func (in *Input) blockOf(r policy.Ruling) []Block {
 		return []Block{{policy.IsSuspended, "policy " + id.Policy + " is suspended", "set mode: Enforce in policy " + id.Policy}}
 	case said.Action == policy.Keep:
 		return nil
+	case in.Verdict.Action != policy.Keep && (r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == ""):
+		return nil // it goes without that rule
 	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
 		return []Block{{policy.IsDryRun, "policy " + id.Policy + " is a dry run", "set mode: Enforce in policy " + id.Policy}}
 	case r.Rule.Unapproved:

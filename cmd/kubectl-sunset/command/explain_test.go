@@ -10,6 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -133,6 +136,33 @@ func TestExplainCountsFromMarks(t *testing.T) {
 	s := newExplained(t, unmarked)
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the time asked about; nothing marks",
 		"Unmarked: the object is not marked eligible for p/r yet")
+}
+
+func TestExplainBesideAFileKeepsMarks(t *testing.T) {
+	unmarked := strings.Replace(ranking("Enforce", ""), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
+	alone := strings.Replace(unmarked, `"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},`, "", 1)
+	s := newExplained(t, alone)
+	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset.x-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
+	s.store(devJobsPath+"/a", object)
+	s.list(jobsPath, "batch/v1", "Job", []string{object})
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
+	file := strings.NewReplacer(`,"uid":"u-batch"`, "", `"3d"`, `"2d"`).Replace(alone)
+	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T06:00:00Z")
+	wants(t, s.preview(t, file, "-f", "-"), command.ExitFine, "(2026-03-03T06:00:00Z)   batch/jobs")
+}
+
+// markOf is the key of the marks of a policy's first rule.
+func markOf(t *testing.T, text string) string {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	return inventory.NewLoader(compiler, policy.DefaultProtection()).Load(object).Rules[0].Mark
 }
 
 func TestExplainASecretByItsMetadata(t *testing.T) {

@@ -78,7 +78,10 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	}
 	input.Policies = in.Rules()
 	if len(fromFiles) > 0 {
-		input.Kinds = kindsOf(fromFiles) // those are what is asked about; without files it is everything
+		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // asked about; without files it is everything
+		if input.Namespace == "" && !p.all {
+			input.Namespace = namespaceOfAll(fromFiles)
+		}
 	}
 	if input.Namespaces, err = namespacesFor(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
 		return nil, err
@@ -126,6 +129,32 @@ func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 		}
 	}
 	return kinds
+}
+
+// overridden are the kinds of rules that policies change in their namespaces.
+func overridden(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
+	kinds := sets.New[schema.GroupKind]()
+	for _, p := range policies {
+		for _, o := range p.Overrides {
+			for _, rule := range rulesOf(all) {
+				if o.Policy == rule.ID.Policy && (o.Rule == "" || o.Rule == rule.ID.Rule) {
+					kinds.Insert(policy.StoredAs(rule.Kind))
+				}
+			}
+		}
+	}
+	return kinds
+}
+
+// namespaceOfAll is the namespace that policies are about; empty where they are not all about one.
+func namespaceOfAll(policies []*policy.Policy) string {
+	namespace := policies[0].Namespace
+	for _, p := range policies {
+		if p.Namespace != namespace {
+			return ""
+		}
+	}
+	return namespace
 }
 
 // judge is one that knows what it has to read.

@@ -21,7 +21,7 @@ type apiServer struct {
 	pages map[string][]string // by path; the tokens are the numbers of the pages
 
 	mu      sync.Mutex
-	asked   []string // method, path and what was accepted
+	asked   []string // method, path, what was accepted, and the query
 	patches []string // path and what was sent
 	// before is called before a PATCH of a path is answered, once for each.
 	before map[string][]func()
@@ -61,7 +61,7 @@ func newAPIServer(t *testing.T) *apiServer {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept"))
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept")+" "+r.URL.RawQuery)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodPatch {

@@ -3,6 +3,7 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -66,7 +67,23 @@ func (s *apiServer) explain(t *testing.T, stdin string, args ...string) ran {
 func TestExplainALiveObject(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""), livePolicy("other", "DryRun", "Job", "1h"))
 	s.teams(overriding("keep", "Enforce", `"keepNewest":1`), overriding("sooner", "DryRun", `"ttl":"2h"`))
-	golden(t, "explain-live", s.explain(t, "", "job/b", "-n", "dev"))
+	page := s.explain(t, "", "job/b", "-n", "dev")
+	golden(t, "explain-live", page)
+	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
+		t.Errorf("docs/cli.md shows another page (%v)", err)
+	}
+	var record struct{ Rules []struct{ Trial map[string]any } }
+	if err := json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record); err != nil {
+		t.Fatal(err)
+	}
+	ttl := map[string]any{"name": "ttl", "value": "2h", "from": "RetentionPolicy dev/sooner spec.overrides[0]", "note": "rule says 3d, allowed 1h and longer"}
+	trial := map[string]any{
+		"retentionPolicies": []any{"dev/sooner"}, "says": "due", "reason": "Expired",
+		"startTime": "2026-02-28T02:00:00Z", "dueTime": "2026-02-28T04:00:00Z", "settings": []any{ttl},
+	}
+	if diff := cmp.Diff(trial, record.Rules[0].Trial); diff != "" {
+		t.Error(diff)
+	}
 	asked := strings.Join(s.asked, "\n")
 	if !strings.Contains(asked, "GET "+devJobsPath+" ") || strings.Contains(asked, "GET "+jobsPath+" ") {
 		t.Errorf("not the Jobs of the namespace alone were read:\n%s", asked)

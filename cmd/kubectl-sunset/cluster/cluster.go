@@ -26,13 +26,15 @@ import (
 type Cluster struct {
 	objects  dynamic.Interface
 	metadata metadata.Interface
+	kinds    discovery.CachedDiscoveryInterface
 	mapper   meta.RESTMapper
 }
 
-// Requests a second that we may send, and in a row: a preview sends few, but a page should not wait for the last.
+// Requests a second that we may send, and in a row: a preview sends few, but a page should not wait for the last. Who
+// changes many objects is told by the API server when it is too much.
 const (
-	requestsPerSecond = 50
-	requestsInARow    = 100
+	requestsPerSecond = 500
+	requestsInARow    = 1000
 )
 
 // Connect makes a Cluster. Nothing is sent yet.
@@ -51,22 +53,31 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
-	return &Cluster{objects: objects, metadata: metadataOnly, mapper: mapper}, nil
+	cached := memory.NewMemCacheClient(kinds)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+	return &Cluster{objects: objects, metadata: metadataOnly, kinds: cached, mapper: mapper}, nil
 }
 
+// ClusterPolicies and NamespacedPolicies are the kinds of policies.
 var (
-	clusterPolicies    = v1alpha1.GroupVersion.WithResource("clusterretentionpolicies")
-	namespacedPolicies = v1alpha1.GroupVersion.WithResource("retentionpolicies")
+	ClusterPolicies = Kind{
+		GroupVersionKind: v1alpha1.ClusterRetentionPolicyKind,
+		Resource:         v1alpha1.GroupVersion.WithResource("clusterretentionpolicies"),
+	}
+	NamespacedPolicies = Kind{
+		GroupVersionKind: v1alpha1.RetentionPolicyKind,
+		Resource:         v1alpha1.GroupVersion.WithResource("retentionpolicies"),
+		Namespaced:       true,
+	}
 )
 
 // Policies are the cluster's policies as written, of all namespaces. A cluster without Sunset has none.
 func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
-	cluster, err := c.policies(ctx, clusterPolicies)
+	cluster, err := c.policies(ctx, ClusterPolicies.Resource)
 	if err != nil {
 		return nil, err
 	}
-	namespaced, err := c.policies(ctx, namespacedPolicies)
+	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource)
 	return append(cluster, namespaced...), err
 }
 

@@ -91,14 +91,23 @@ func (c *Cluster) metadataOf(ctx context.Context, r schema.GroupVersionResource,
 	}
 	page := make(Page, len(list.Items))
 	for i := range list.Items {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i])
+		object, err := withoutContent(&list.Items[i], q.Kind)
 		if err != nil {
 			return nil, "", err
 		}
-		object["apiVersion"], object["kind"] = q.Kind.GroupVersion().String(), q.Kind.Kind
 		page[i] = object
 	}
 	return page, list.GetContinue(), nil
+}
+
+// withoutContent is an object of a kind that has metadata only.
+func withoutContent(metadata *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) (map[string]any, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
+	if err != nil {
+		return nil, err
+	}
+	object["apiVersion"], object["kind"] = kind.GroupVersion().String(), kind.Kind
+	return object, nil
 }
 
 // pages asks for one page after the other. When a listing takes so long that its snapshot expires, it goes on with the

@@ -97,7 +97,7 @@ func TestWrongUsageIsTrouble(t *testing.T) {
 }
 
 func TestHelpSpeaksOfAPlugin(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"validate", "--help"}, {"preview", "--help"}, {"test", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"validate", "--help"}, {"preview", "--help"}, {"explain", "--help"}, {"test", "--help"}, {"approve", "--help"}, {"unmark", "--help"}} {
 		wants(t, run(t, "", args...), command.ExitFine, "kubectl sunset "+strings.Join(args[:len(args)-1], ""), "Exit codes:", "Examples:")
 	}
 	wants(t, run(t, "", "version"), command.ExitFine, "kubectl-sunset ")

@@ -4,5 +4,5 @@
 // help says so, a cluster; and that the exit code is 0 when all is well, 1 when it found something, 2 when it could not
 // do what it was asked to.
 //
-// It refuses to write to a cluster.
+// It refuses to write to a cluster, but for the annotations that approve and unmark are about.
 package command

@@ -3,50 +3,68 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // inForce is the cluster's policies, each in its own mode.
 type inForce struct {
 	policies []*policy.Policy
-	replaced []*policy.Policy // by policies in files
-	unknown  bool             // they may not be listed
+	status   map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
+	replaced []*policy.Policy                          // by policies in files
+	unknown  bool                                      // they may not be listed
 }
 
-// inForce lists the cluster's policies. Who may not list them can still judge by policies in files, and is told what is
-// missing.
-func (p *previewing) inForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, files bool) (*inForce, error) {
+// readInForce lists the cluster's policies. Who may not list them can still judge by policies in files, and is told what
+// is missing.
+func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, files bool, say notes) (*inForce, error) {
 	objects, err := c.Policies(ctx)
 	if files && apierrors.IsForbidden(err) {
-		p.note("%v; judged by the policies in files alone, and not compared", err)
+		say.note("%v; judged by the policies in files alone, and not compared", err)
 		return &inForce{unknown: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	force := &inForce{}
+	force := &inForce{status: map[string]v1alpha1.RetentionPolicyStatus{}}
 	for _, object := range objects {
-		force.policies = append(force.policies, loader.Load(object))
+		p := loader.Load(object)
+		force.policies = append(force.policies, p)
+		force.status[p.Name] = statusOf(object)
 	}
 	return force, nil
 }
 
-// join adds the policies to those of the files, which replace those of the same name.
-func (f *inForce) join(in *inventory.Inventory) {
-	fromFiles := len(in.Policies)
+// statusOf is what the controller says of a policy. A status that cannot be read says nothing.
+func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
+	var status v1alpha1.RetentionPolicyStatus
+	if written, ok := object["status"].(map[string]any); ok {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+	}
+	return status
+}
+
+// join adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
+// which the marks of its rules are known.
+func (f *inForce) join(in *inventory.Inventory, loader *inventory.Loader) {
+	fromFiles := in.Policies
 	for _, p := range f.policies {
-		if slices.ContainsFunc(in.Policies[:fromFiles], func(o inventory.Policy) bool { return o.Name == p.Name }) {
-			f.replaced = append(f.replaced, p)
-		} else {
+		i := slices.IndexFunc(fromFiles, func(o inventory.Policy) bool { return o.Name == p.Name })
+		if i < 0 {
 			in.Policies = append(in.Policies, inventory.Policy{Policy: p})
+			continue
 		}
+		f.replaced = append(f.replaced, p)
+		loader.Adopt(fromFiles[i].Policy, p.UID)
 	}
 }
 
@@ -58,12 +76,12 @@ func (p *previewing) judgeOf(input preview.Input, force *inForce) judge {
 	}
 	comparison := preview.NewComparison(input, force.policies, kindsOf(force.replaced))
 	for _, reason := range comparison.Uncompared() {
-		p.note("%s", reason)
+		notes{p.streams.ErrOut}.note("%s", reason)
 	}
 	return comparison
 }
 
-// note tells something that is neither an answer nor an error.
-func (p *previewing) note(format string, args ...any) {
-	fmt.Fprintf(p.streams.ErrOut, "note: "+format+"\n", args...)
-}
+// notes is where to tell something that is neither an answer nor an error.
+type notes struct{ w io.Writer }
+
+func (n notes) note(format string, args ...any) { fmt.Fprintf(n.w, "note: "+format+"\n", args...) }

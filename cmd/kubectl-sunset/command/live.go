@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,8 +31,21 @@ func (f *connectionFlags) add(flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
 }
 
+func (f *connectionFlags) client() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+}
+
+// namespace is the one given, or else the one that kubectl would work in.
+func (f *connectionFlags) namespace(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	namespace, _, err := f.client().Namespace()
+	return namespace, err
+}
+
 func (f *connectionFlags) config() (*rest.Config, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides).ClientConfig()
+	config, err := f.client().ClientConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +68,22 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, err
 	}
 	fromFiles := in.Rules()
-	force, err := p.inForce(ctx, c, loader, len(fromFiles) > 0)
+	force, err := readInForce(ctx, c, loader, len(fromFiles) > 0, notes{p.streams.ErrOut})
 	if err != nil {
 		return nil, err
 	}
-	force.join(in)
+	force.join(in, loader)
 	if len(in.Policies) == 0 {
 		return nil, errors.New("no policy in the cluster; name one with -f")
 	}
 	input.Policies = in.Rules()
 	if len(fromFiles) > 0 {
-		input.Kinds = kindsOf(fromFiles) // those are what is asked about; without files it is everything
+		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // asked about; without files it is everything
+		if input.Namespace == "" && !p.all {
+			input.Namespace = namespaceOfAll(fromFiles)
+		}
 	}
-	if input.Namespaces, err = namespacesFor(ctx, c, input); err != nil {
+	if input.Namespaces, err = namespacesFor(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
 		return nil, err
 	}
 	live := &live{cluster: c, input: input, judge: p.judgeOf(input, force), selector: p.selector}
@@ -78,15 +95,14 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	return result, nil
 }
 
-// namespacesFor are the namespaces that matter: all of them where one takes from another.
-func namespacesFor(ctx context.Context, c *cluster.Cluster, input preview.Input) (map[string]policy.Namespace, error) {
-	only, byQuota := input.Namespace, false
-	for _, p := range input.Policies {
-		for _, rule := range p.Rules {
-			byQuota = byQuota || rule.Capacity.ByQuota
-			if rule.Capacity.Fair {
-				only = ""
-			}
+// namespacesFor are the namespaces that matter to rules about objects of one of them, or of any: all where one takes from
+// another.
+func namespacesFor(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
+	byQuota := false
+	for _, rule := range rules {
+		byQuota = byQuota || rule.Capacity.ByQuota
+		if rule.Capacity.Fair {
+			only = ""
 		}
 	}
 	known, err := c.Namespaces(ctx, only)
@@ -94,6 +110,14 @@ func namespacesFor(ctx context.Context, c *cluster.Cluster, input preview.Input)
 		err = c.AddQuotas(ctx, known, only)
 	}
 	return known, err
+}
+
+func rulesOf(policies ...[]*policy.Policy) []*policy.Rule {
+	var rules []*policy.Rule
+	for _, p := range slices.Concat(policies...) {
+		rules = append(rules, p.Rules...)
+	}
+	return rules
 }
 
 // kindsOf are the kinds that policies are about.
@@ -105,6 +129,32 @@ func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 		}
 	}
 	return kinds
+}
+
+// overridden are the kinds of rules that policies change in their namespaces.
+func overridden(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
+	kinds := sets.New[schema.GroupKind]()
+	for _, p := range policies {
+		for _, o := range p.Overrides {
+			for _, rule := range rulesOf(all) {
+				if o.Policy == rule.ID.Policy && (o.Rule == "" || o.Rule == rule.ID.Rule) {
+					kinds.Insert(policy.StoredAs(rule.Kind))
+				}
+			}
+		}
+	}
+	return kinds
+}
+
+// namespaceOfAll is the namespace that policies are about; empty where they are not all about one.
+func namespaceOfAll(policies []*policy.Policy) string {
+	namespace := policies[0].Namespace
+	for _, p := range policies {
+		if p.Namespace != namespace {
+			return ""
+		}
+	}
+	return namespace
 }
 
 // judge is one that knows what it has to read.

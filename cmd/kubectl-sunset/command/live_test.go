@@ -3,38 +3,50 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
-// apiServer answers what a preview asks. It proves how we read, nothing about how an API server behaves.
+// apiServer answers what the commands ask. It proves how we read and write, nothing about how an API server behaves.
 type apiServer struct {
 	*httptest.Server
 	pages map[string][]string // by path; the tokens are the numbers of the pages
 
-	mu    sync.Mutex
-	asked []string // method, path and what was accepted
+	mu      sync.Mutex
+	asked   []string // method, path, what was accepted, and the query
+	patches []string // path and what was sent
+	// before is called before a PATCH of a path is answered, once for each.
+	before map[string][]func()
 }
 
 const discoveryDocuments = `{
  "/api": {"kind":"APIVersions","versions":["v1"]},
  "/apis": {"kind":"APIGroupList","apiVersion":"v1","groups":[
-   {"name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}}]},
+   {"name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}},
+   {"name":"events.k8s.io","versions":[{"groupVersion":"events.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"events.k8s.io/v1","version":"v1"}}]},
  "/api/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[
-   {"name":"namespaces","kind":"Namespace","namespaced":false,"verbs":["list"]},
-   {"name":"pods","kind":"Pod","namespaced":true,"verbs":["list"]},
-   {"name":"secrets","kind":"Secret","namespaced":true,"verbs":["list"]}]},
+   {"name":"namespaces","singularName":"namespace","shortNames":["ns"],"kind":"Namespace","namespaced":false,"verbs":["list","patch"]},
+   {"name":"componentstatuses","singularName":"componentstatus","kind":"ComponentStatus","namespaced":false,"verbs":["list"]},
+   {"name":"events","singularName":"event","kind":"Event","namespaced":true,"verbs":["list","patch"]},
+   {"name":"pods","singularName":"pod","shortNames":["po"],"kind":"Pod","namespaced":true,"verbs":["list","patch"]},
+   {"name":"pods/status","singularName":"","kind":"Pod","namespaced":true,"verbs":["get","patch"]},
+   {"name":"secrets","singularName":"secret","kind":"Secret","namespaced":true,"verbs":["list","patch"]}]},
+ "/apis/events.k8s.io/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"events.k8s.io/v1","resources":[
+   {"name":"events","singularName":"event","kind":"Event","namespaced":true,"verbs":["list","patch"]}]},
  "/apis/batch/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"batch/v1","resources":[
-   {"name":"jobs","kind":"Job","namespaced":true,"verbs":["list"]}]}
+   {"name":"jobs","singularName":"job","kind":"Job","namespaced":true,"verbs":["list","patch"]}]}
 }`
 
 func newAPIServer(t *testing.T) *apiServer {
-	s := &apiServer{pages: map[string][]string{}}
+	s := &apiServer{pages: map[string][]string{}, before: map[string][]func(){}}
 	var documents map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(discoveryDocuments), &documents); err != nil {
 		t.Fatal(err)
@@ -49,13 +61,16 @@ func newAPIServer(t *testing.T) *apiServer {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept"))
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept")+" "+r.URL.RawQuery)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodPatch {
+		s.patch(w, r)
+		return
+	}
 	pages, found := s.pages[r.URL.Path]
 	if !found {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		fail(w, http.StatusNotFound, "NotFound")
 		return
 	}
 	page := 0
@@ -68,6 +83,72 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status.Code)
 	}
 	fmt.Fprint(w, pages[page])
+}
+
+func fail(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"not for you: %s"}`, reason, code, reason)
+}
+
+// patch changes annotations of the version that the patch names.
+func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := r.URL.Path
+	sent, _ := io.ReadAll(r.Body)
+	s.patches = append(s.patches, path+" "+string(sent))
+	if first := s.before[path]; len(first) > 0 {
+		s.before[path] = first[1:]
+		first[0]()
+	}
+	stored, found := s.pages[path]
+	if !found {
+		fail(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	object, patch := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	if json.Unmarshal([]byte(stored[0]), &object.Object) != nil || json.Unmarshal(sent, &patch.Object) != nil {
+		fail(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	if object.GetKind() == "Status" {
+		fail(w, http.StatusForbidden, "Forbidden")
+		return
+	}
+	if object.GetResourceVersion() != patch.GetResourceVersion() {
+		fail(w, http.StatusConflict, "Conflict")
+		return
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	changes, _, _ := unstructured.NestedMap(patch.Object, "metadata", "annotations")
+	for key, value := range changes {
+		if text, ok := value.(string); ok {
+			annotations[key] = text
+		} else {
+			delete(annotations, key)
+		}
+	}
+	object.SetAnnotations(annotations)
+	object.SetResourceVersion(object.GetResourceVersion() + "1")
+	data, _ := json.Marshal(object.Object)
+	s.pages[path] = []string{string(data)}
+	fmt.Fprint(w, string(data))
+}
+
+// store sets one object of a path.
+func (s *apiServer) store(path, object string) { s.pages[path] = []string{object} }
+
+// annotations are those of a stored object.
+func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(s.pages[path][0]), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object.GetAnnotations()
 }
 
 // list sets what a path gives: pages of objects of a kind.
@@ -117,8 +198,12 @@ func newLive(t *testing.T) *apiServer {
 }
 
 func (s *apiServer) preview(t *testing.T, stdin string, args ...string) ran {
-	kubeconfig := write(t, t.TempDir(), "config", "apiVersion: v1\nkind: Config\n")
-	return run(t, stdin, append([]string{"preview", "--kubeconfig", kubeconfig, "--server", s.URL}, args...)...)
+	return s.run(t, stdin, "preview", args...)
+}
+
+func (s *apiServer) run(t *testing.T, stdin, command string, args ...string) ran {
+	kubeconfig := write(t, t.TempDir(), "config", "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {namespace: dev}}]}")
+	return run(t, stdin, append([]string{command, "--kubeconfig", kubeconfig, "--server", s.URL}, args...)...)
 }
 
 func TestPreviewReadsTheClusterPageByPage(t *testing.T) {

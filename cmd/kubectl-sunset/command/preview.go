@@ -44,7 +44,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.Var(&p.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
 	flags.VarP(&p.output, "output", "o", "how to write the verdicts")
 	flags.StringVarP(&p.namespace, "namespace", "n", "", "judge only objects of this namespace")
-	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "judge objects of all namespaces and cluster-scoped ones: the default")
+	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "judge objects of all namespaces and cluster-scoped ones: the default, but with files about one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "judge only objects with these labels, such as team=data,tier!=gold")
 	p.protection.add(flags)
 	p.connection.add(flags)

@@ -20,6 +20,10 @@ does not. Objects that only the replaced policies are about are compared too, su
 they are in the diff alone. What is due either way, or kept either way, is no change. Who may not list the cluster's
 policies gets a note on standard error, and no diff.
 
+RetentionPolicies replace those of the same namespace and name; files with nothing but those of one namespace ask about
+that namespace and the rules that they change. What -n and -l leave out still counts where rules rank. A rule without
+startTime counts from the mark on the object, and from --at where there is none.
+
 Objects that no rule selects are left out. In the table, due times are relative to --at; below it, each rule has one
 line: how many objects it selects, and of those it decided about, how many are due by --at, within an hour, a day and
 a week after it, later, and how many are kept. In JSON:

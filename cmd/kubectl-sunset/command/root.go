@@ -40,7 +40,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-sunset",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sunset"},
-		Short:         "Check, preview and test retention policies",
+		Short:         "Check, preview, explain and test retention policies",
 		Long:          rootHelp,
 		Example:       rootExamples,
 		SilenceUsage:  true,
@@ -52,13 +52,15 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newValidate(streams), newPreview(streams, now), newTest(streams), newVersion(streams))
+	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
+		newApprove(streams), newUnmark(streams), newVersion(streams))
 	return root
 }
 
 const rootHelp = `Sunset deletes what a Kubernetes cluster no longer needs, exactly when a policy says it may go. This command looks
-at policies before they delete anything: whether they are valid, what they would delete and when, and whether they
-still do what their tests say. It never changes a cluster.
+at policies before they delete anything: whether they are valid, what they would delete and when, why one object goes or
+stays, and whether policies still do what their tests say. It changes two things in a cluster, each by a command of its
+own: approve writes an annotation of a policy, unmark removes the one that Sunset leaves on objects.
 
 Exit codes: 0 all is well; 1 something was found (an invalid policy, an expression that fails, a failing test);
 2 wrong usage, or a file or cluster that cannot be read.`
@@ -69,5 +71,11 @@ const rootExamples = `  # Is this policy valid?
   # What would it delete from the cluster, and when?
   kubectl sunset preview -f policy.yaml
 
+  # Why is this Job still there?
+  kubectl sunset explain job/report -n team-a
+
   # Do all policies still do what their tests say?
-  kubectl sunset test policies/`
+  kubectl sunset test policies/
+
+  # A policy waits for approval: let it go on
+  kubectl sunset approve batch`

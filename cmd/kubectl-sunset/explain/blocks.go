@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -22,6 +23,7 @@ func blocksOf(in Input) []Block {
 	for _, r := range in.Rulings {
 		if r.Known && r.Facts.Selected {
 			blocks = append(blocks, in.blockOf(r)...)
+			blocks = append(blocks, in.forbidden(r.Rule)...)
 		}
 	}
 	return unique(blocks)
@@ -76,14 +78,33 @@ func (in *Input) blockOf(r policy.Ruling) []Block {
 		return []Block{{policy.IsSuspended, "policy " + id.Policy + " is suspended", "set mode: Enforce in policy " + id.Policy}}
 	case said.Action == policy.Keep:
 		return nil
+	case in.Verdict.Action != policy.Keep && (r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == ""):
+		return nil // it goes without that rule
 	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
 		return []Block{{policy.IsDryRun, "policy " + id.Policy + " is a dry run", "set mode: Enforce in policy " + id.Policy}}
 	case r.Rule.Unapproved:
-		return []Block{{policy.IsUnapproved, "policy " + id.Policy + " waits for approval", "kubectl sunset approve " + id.Policy}}
+		return []Block{{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)}}
 	case r.Facts.Estimated:
 		return []Block{{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", ""}}
 	}
 	return nil
+}
+
+// backlog is how much waits for approval, where the policy's status says so.
+func (in *Input) backlog(name string) string {
+	pending := in.Status[name].PendingApproval
+	if pending == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %d of %d objects would go at once", pending.Due, pending.Selected)
+}
+
+func approval(r *policy.Rule) string {
+	command := "kubectl sunset approve " + strings.TrimPrefix(r.ID.Policy, r.Namespace+"/")
+	if r.Namespace != "" {
+		command += " -n " + r.Namespace
+	}
+	return command
 }
 
 // unique leaves out what was said before: rules of one policy say the same.

@@ -36,6 +36,15 @@ func changesOf(p *Page) []Change {
 
 // changes are what would change what the rule says.
 func (r *Rule) changes() []Change {
+	changes := r.ownChanges()
+	if t := r.Trial; t != nil && t.Says.Action != policy.Keep {
+		what := "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and ") + ": " + r.ID.String() + " finds it due"
+		changes = append(changes, Change{what, t.Says.Due})
+	}
+	return changes
+}
+
+func (r *Rule) ownChanges() []Change {
 	id := r.ID.String()
 	switch r.Says.Reason {
 	case policy.Waiting:

@@ -24,7 +24,17 @@ const (
 	NamespaceExcluded    Why = "NamespaceExcluded"    // by excludeNamespaces
 	NamespaceProtected   Why = "NamespaceProtected"   // from every policy
 	OtherNamespace       Why = "OtherNamespace"       // a RetentionPolicy is about its own only
+	MirrorPod            Why = "MirrorPod"            // deleting it would delete nothing
 )
+
+// Mirrored are rules about Pods, told of one that only mirrors what a kubelet runs from a file.
+func Mirrored(rules []*policy.Rule) []Other {
+	var others []Other
+	for _, r := range rules {
+		others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it mirrors a Pod that only its node can end"})
+	}
+	return others
+}
 
 // OthersIn are the rules about a kind that do not apply in a namespace, "" for cluster-scoped objects, by policy as given.
 func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, policies []*policy.Policy, protection policy.Protection) []Other {

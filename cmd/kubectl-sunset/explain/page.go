@@ -25,6 +25,8 @@ type Input struct {
 	Ranks        map[policy.RuleID]Rank
 	// Others do not apply in the namespace: OthersIn finds them.
 	Others []Other
+	// Status is what the cluster says of its policies, by name; those of files have none.
+	Status map[string]v1alpha1.RetentionPolicyStatus
 }
 
 // Page is everything there is to say about one object.
@@ -53,21 +55,8 @@ type Rule struct {
 	Problems    []policy.Problem
 	Expressions []engine.Explanation
 	Settings    []Setting
-	Rank        *Rank // nil when the rule ranks nothing
-}
-
-// Rank is the place of the object among those of its kind that the rule finds eligible.
-type Rank struct {
-	Group     string // what keepNewest.groupBy gave; empty without one
-	Place, Of int    // in the group; 1 is the newest
-	Keep      int    // how many of the newest stay; 0 without keepNewest
-	Room      *Room  // nil without a capacity
-}
-
-// Room is a capacity and what takes it.
-type Room struct {
-	Count, Max int
-	Everywhere bool // counted over all namespaces together
+	Rank        *Rank  // nil when the rule ranks nothing
+	Trial       *Trial // nil when no RetentionPolicy only tries to change the rule
 }
 
 // New writes the page.
@@ -98,7 +87,7 @@ func (in *Input) rule(r policy.Ruling) Rule {
 		Mode:     cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Says:     says(in.Subject, r, in.At),
 		Problems: r.Rule.Problems,
-		Settings: settingsOf(in.Subject, r),
+		Settings: append(settingsOf(in.Subject, r), in.rightsOf(r.Rule)...),
 	}
 	if !r.Rule.Invalid() {
 		rule.Expressions = in.Explanations[r.Rule.ID]
@@ -106,6 +95,7 @@ func (in *Input) rule(r policy.Ruling) Rule {
 	if rank, ok := in.Ranks[r.Rule.ID]; ok {
 		rule.Rank = &rank
 	}
+	rule.Trial = in.trial(r, &rule)
 	return rule
 }
 

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -78,7 +80,10 @@ func hours(n time.Duration) *time.Duration {
 	return &n
 }
 
+func number(n int) *int { return &n }
+
 func TestSettings(t *testing.T) {
+	three := v1alpha1.Rule{KeepNewest: &v1alpha1.KeepNewest{Count: 3}}
 	bounds := policy.Bounds{Min: hours(1), Max: hours(48)}
 	override := &policy.Override{From: "team-a/defaults", Path: "spec.overrides[0]", Policy: "p", InForce: true}
 	with := func(change func(*policy.Override)) []*policy.Override {
@@ -116,10 +121,42 @@ func TestSettings(t *testing.T) {
 			{Name: "ttl", Value: "1h", From: "the rule"},
 			{Name: "capacity", Value: "none", From: "the rule", Note: "the namespace has no quota for it"},
 		}},
-		"fewer stay": {policy.Rule{TTL: time.Hour, Keep: 2, Spec: v1alpha1.Rule{KeepNewest: &v1alpha1.KeepNewest{Count: 3}}}, policy.Facts{}, []explain.Setting{
-			{Name: "ttl", Value: "1h", From: "the rule"},
-			{Name: "keepNewest", Value: "2", From: "a RetentionPolicy of the namespace", Note: "rule says 3"},
-		}},
+		"fewer stay": {
+			policy.Rule{
+				TTL: time.Hour, Keep: 2, Spec: three, Bounds: policy.Bounds{Keep: number(2)},
+				Overrides: with(func(o *policy.Override) { o.Keep = number(1) }),
+			},
+			policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "1h", From: "the rule"},
+				{Name: "keepNewest", Value: "2", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "written as 1, rule says 3, allowed 2 and more"},
+			},
+		},
+		"more stay, by the one of two that says so": {
+			policy.Rule{
+				TTL: time.Hour, Keep: 5,
+				Overrides: append(with(func(o *policy.Override) { o.Keep = number(4) }), with(func(o *policy.Override) { o.From, o.Keep = "team-a/more", number(5) })...),
+			},
+			policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "1h", From: "the rule"},
+				{Name: "keepNewest", Value: "5", From: "RetentionPolicy team-a/more spec.overrides[0]", Note: "rule says none, allowed more"},
+			},
+		},
+		"as many stay as without an override": {
+			policy.Rule{TTL: time.Hour, Keep: 3, Spec: three, Overrides: with(func(o *policy.Override) { o.Keep = number(1) })}, policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "1h", From: "the rule"},
+				{Name: "keepNewest", Value: "3", From: "the rule"},
+			},
+		},
+		"the rights of a team": {
+			policy.Rule{TTL: time.Hour, Namespace: "team-a", ServiceAccount: "cleaner"}, policy.Facts{},
+			[]explain.Setting{
+				{Name: "ttl", Value: "1h", From: "the rule"},
+				{Name: "rights", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
+			},
+		},
 		"an override that nobody understands": {
 			policy.Rule{TTL: time.Hour, Suspended: true, Overrides: with(func(o *policy.Override) { o.Invalid = true })}, policy.Facts{},
 			[]explain.Setting{
@@ -136,7 +173,7 @@ func TestSettings(t *testing.T) {
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 		"no mark yet": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Estimated: true, Start: at}, []explain.Setting{
-			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "when it was first seen eligible", Note: "no mark on the object says so yet"},
+			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "the time asked about", Note: "nothing marks the object yet"},
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 	}
@@ -161,5 +198,55 @@ func TestBlocksAreToldOnce(t *testing.T) {
 	want := []explain.Block{{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}}
 	if diff := cmp.Diff(want, page.Blocks); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRankOf(t *testing.T) {
+	member := func(group, uid string, age time.Duration) policy.Member {
+		return policy.Member{Namespace: "team-a", Group: group, UID: types.UID(uid), Start: at.Add(-age)}
+	}
+	elsewhere := member("web", "x", 0)
+	elsewhere.Namespace = "team-b"
+	odd := policy.Member{Namespace: "team-a", UID: "odd", Unknown: true}
+	self := member("web", "m", time.Hour)
+	all := []policy.Member{self, elsewhere, odd, member("web", "a", time.Hour), member("web", "z", time.Hour), member("web", "b", 0), member("db", "c", 0)}
+	room := func(keep int, limit policy.Limit) policy.Ranking {
+		return policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: keep, Limit: limit} }}
+	}
+	fair := room(0, policy.AtMost(1))
+	fair.Fair = policy.AtMost(4)
+	for name, tc := range map[string]struct {
+		self    policy.Member
+		ranking policy.Ranking
+		want    explain.Rank
+	}{
+		"of one group in one namespace, ties by UID": {self, room(2, policy.Limit{}), explain.Rank{Group: "web", Place: 3, Of: 4, Keep: 2, Unknown: 1}},
+		"room in the namespace, whatever the group":  {self, room(0, policy.AtMost(9)), explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Room: &explain.Room{Count: 5, Max: 9}}},
+		"room that all share":                        {self, fair, explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Room: &explain.Room{Count: 6, Max: 4, Everywhere: true}}},
+		"it cannot be judged itself":                 {odd, room(2, policy.Limit{}), explain.Rank{Keep: 2, Unknown: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, explain.RankOf(tc.self, all, tc.ranking)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestARuleWithoutItsRights: a status that says so is a reason, one that does not is none.
+func TestARuleWithoutItsRights(t *testing.T) {
+	r := &policy.Rule{ID: policy.RuleID{Policy: "team-a/own", Rule: "r"}, Namespace: "team-a", ServiceAccount: "cleaner", Mode: v1alpha1.Enforce, TTL: time.Hour}
+	rulings := []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
+	for status, want := range map[metav1.ConditionStatus][]explain.Block{
+		metav1.ConditionTrue:  nil,
+		metav1.ConditionFalse: {{Reason: explain.Forbidden, Message: "may not delete", Remedy: "give ServiceAccount team-a/cleaner the right that is missing"}},
+	} {
+		condition := metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: status, Message: "may not delete"}
+		page := explain.New(explain.Input{At: at, Rulings: rulings, Status: map[string]v1alpha1.RetentionPolicyStatus{
+			"team-a/own": {Conditions: []metav1.Condition{condition}},
+		}})
+		if diff := cmp.Diff(want, page.Blocks); diff != "" {
+			t.Errorf("%s: %s", status, diff)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func markOf(f policy.Facts) []Setting {
 	case f.Start.IsZero():
 		start.Value = "none"
 	case f.Estimated:
-		start.From, start.Note = "when it was first seen eligible", "no mark on the object says so yet"
+		start.From, start.Note = "the time asked about", "nothing marks the object yet"
 	}
 	return []Setting{start}
 }
@@ -81,14 +81,39 @@ func allowed(b policy.Bounds) string {
 }
 
 func keepOf(r *policy.Rule) []Setting {
-	if r.Keep == 0 && r.Spec.KeepNewest == nil {
+	own := 0
+	if r.Spec.KeepNewest != nil {
+		own = int(r.Spec.KeepNewest.Count)
+	}
+	if r.Keep == 0 && own == 0 {
 		return nil
 	}
 	keep := Setting{Name: "keepNewest", Value: strconv.Itoa(r.Keep), From: theRule}
-	if k := r.Spec.KeepNewest; k != nil && int(k.Count) != r.Keep {
-		keep.From, keep.Note = "a RetentionPolicy of the namespace", "rule says "+strconv.Itoa(int(k.Count))
+	if own == r.Keep {
+		return []Setting{keep}
+	}
+	least, allowed := own, "allowed more"
+	if r.Bounds.Keep != nil {
+		least, allowed = *r.Bounds.Keep, "allowed "+strconv.Itoa(*r.Bounds.Keep)+" and more"
+	}
+	for _, o := range r.Overrides {
+		if o.Keep == nil || o.Invalid || max(*o.Keep, least) != r.Keep {
+			continue
+		}
+		keep.From, keep.Note = override(o), "rule says "+orNone(own)+", "+allowed
+		if *o.Keep != r.Keep {
+			keep.Note = "written as " + strconv.Itoa(*o.Keep) + ", " + keep.Note
+		}
+		break
 	}
 	return []Setting{keep}
+}
+
+func orNone(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
 }
 
 func capacityOf(r *policy.Rule) []Setting {

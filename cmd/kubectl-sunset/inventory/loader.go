@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -69,6 +71,18 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 	}
 	maps.Copy(l.Programs, l.Compiler.Load(p))
 	return p
+}
+
+// Adopt gives a policy that has none the UID it will have in the cluster. It must not be in a Book yet.
+func (l *Loader) Adopt(p *policy.Policy, uid types.UID) {
+	if p.UID != "" || uid == "" {
+		return
+	}
+	p.UID = uid
+	for _, r := range p.Rules {
+		r.PolicyUID = uid
+	}
+	maps.Copy(l.Programs, l.Compiler.Load(p)) // marks are by UID
 }
 
 func wrongKind(object map[string]any) *policy.Problem {

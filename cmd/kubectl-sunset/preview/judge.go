@@ -51,6 +51,14 @@ func (j *Judge) Targets() []schema.GroupVersionKind {
 
 func (j *Judge) about(kind schema.GroupKind) bool { return j.Kinds == nil || j.Kinds.Has(kind) }
 
+// Target is a kind as it is to be read; ok is false where no rule is about it.
+func (j *Judge) Target(kind schema.GroupKind) (target schema.GroupVersionKind, ok bool) {
+	if len(j.RulesOf(kind)) == 0 {
+		return target, false
+	}
+	return j.version(kind), true
+}
+
 // version is the kind as its rules read it. Invalid rules keep what they select at whatever version they name.
 func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
 	if version := j.places.book.Version(kind); !version.Empty() {
@@ -68,45 +76,63 @@ type bench struct {
 	evaluator *engine.Evaluator
 	sheet     *sheet
 	rulings   []policy.Ruling
+	unmarked  []policy.RuleID // of the rulings, those whose start is only At
 }
 
 // judge adds what there is to say about an object to the sheet.
 func (b *bench) judge(object map[string]any) {
-	kind := kindOf(object)
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	if !b.about(policy.StoredAs(kind)) {
+	kind := policy.StoredAs(kindOf(object))
+	if !b.about(kind) {
 		return
 	}
+	meta, _ := object["metadata"].(map[string]any)
+	namespace, _ := meta["namespace"].(string)
 	asked := (b.Namespace == "" || namespace == b.Namespace) && b.selected(meta)
-	ranks, _ := b.Ranks(policy.StoredAs(kind))
-	page := b.places.page(policy.StoredAs(kind), namespace)
-	rules := page.Rules
-	if len(rules) == 0 || engine.IsMirror(object) || !asked && !ranks {
+	ranks, _ := b.Ranks(kind)
+	if !asked && !ranks {
 		return
+	}
+	c, ok := b.hear(object)
+	switch {
+	case !ok:
+	case ranks:
+		c.rulings, c.hidden = slices.Clone(c.rulings), !asked
+		b.sheet.candidates = append(b.sheet.candidates, c)
+	default:
+		b.sheet.add(c.kind, c.subject, c.rulings)
+	}
+}
+
+// hear asks every rule that applies to an object. The answer is good until the next; ok is false where no rule applies,
+// or the object cannot be judged, which is then on the sheet.
+func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
+	c.kind = kindOf(object)
+	meta, _ := object["metadata"].(map[string]any)
+	namespace, _ := meta["namespace"].(string)
+	page := b.places.page(policy.StoredAs(c.kind), namespace)
+	rules := page.Rules
+	if len(rules) == 0 || engine.IsMirror(object) {
+		return c, false
 	}
 	subject, err := engine.SubjectOf(object)
 	if err != nil {
 		name, _ := meta["name"].(string)
 		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
-		return
+		return c, false
 	}
-	subject = page.See(subject)
-	subject.Namespace = b.sheet.intern(subject.Namespace)
-	if agreed := b.places.book.Version(policy.StoredAs(kind)); !agreed.Empty() && agreed != kind {
-		b.sheet.fail(rules[0].ID, subject, otherVersion(kind, agreed))
-		return
+	c.subject = page.See(subject)
+	c.subject.Namespace = b.sheet.intern(subject.Namespace)
+	if agreed := b.places.book.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
+		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))
+		return c, false
 	}
 	dropBallast(meta)
-	b.rulings = b.rulings[:0]
+	b.rulings, b.unmarked = b.rulings[:0], b.unmarked[:0]
 	for _, rule := range rules {
 		b.ask(rule, object)
 	}
-	if ranks {
-		b.sheet.candidates = append(b.sheet.candidates, candidate{kind, subject, slices.Clone(b.rulings), !asked})
-		return
-	}
-	b.sheet.add(kind, subject, b.rulings)
+	c.rulings = b.rulings
+	return c, true
 }
 
 // ask adds what one rule says.
@@ -118,6 +144,7 @@ func (b *bench) ask(rule *policy.Rule, object map[string]any) {
 	facts := b.evaluator.Facts(program, object)
 	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
 		facts.Start = b.At // it would be marked now
+		b.unmarked = append(b.unmarked, rule.ID)
 	}
 	b.rulings = append(b.rulings, policy.Ruling{Rule: rule, Facts: facts, Known: true})
 }

@@ -35,11 +35,19 @@ func (p *places) page(kind schema.GroupKind, namespace string) *policy.Page {
 	defer p.mu.Unlock()
 	book := p.strange[namespace]
 	if book == nil {
-		only := map[string]policy.Namespace{namespace: {Labels: labels.Set{"kubernetes.io/metadata.name": namespace}}}
+		only := map[string]policy.Namespace{namespace: p.namespace(namespace)}
 		book = policy.NewBook(p.in.Policies, only, p.in.Protection)
 		p.strange[namespace] = book
 	}
 	return book.Page(kind, namespace)
+}
+
+// namespace is one that is known, or what is sure of any other.
+func (p *places) namespace(name string) policy.Namespace {
+	if known, ok := p.in.Namespaces[name]; ok || name == "" {
+		return known
+	}
+	return policy.Namespace{Labels: labels.Set{"kubernetes.io/metadata.name": name}}
 }
 
 // ranking is how a rule ranks, in namespaces that nobody has described too.

@@ -54,8 +54,14 @@ func (j *Judge) rank(candidates []candidate) {
 
 // rankBy gives the candidates their standing by one rule.
 func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
-	var members []policy.Member
-	var of []*policy.Ruling
+	members, of := membersOf(id, candidates)
+	for i, standing := range ranking.Rank(members) {
+		of[i].Standing = standing
+	}
+}
+
+// membersOf are the candidates that take part in the ranking of a rule, each with what the rule says of it.
+func membersOf(id policy.RuleID, candidates []*candidate) (members []policy.Member, of []*policy.Ruling) {
 	for _, c := range candidates {
 		for i := range c.rulings {
 			r := &c.rulings[i]
@@ -67,7 +73,5 @@ func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
 			}
 		}
 	}
-	for i, standing := range ranking.Rank(members) {
-		of[i].Standing = standing
-	}
+	return members, of
 }

@@ -111,7 +111,7 @@ func (s *sheet) add(kind schema.GroupVersionKind, subject policy.Subject, ruling
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
 		}
 	}
-	v := verdict(subject, rulings, s.at)
+	v := Verdict(subject, rulings, s.at)
 	if v.Reason == policy.NotSelected {
 		return
 	}

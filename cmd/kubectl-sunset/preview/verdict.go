@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// verdict is what happens to a subject. Where the rules in force say nothing, the dry runs are asked one by one: what
+// Verdict is what happens to a subject. Where the rules in force say nothing, the dry runs are asked one by one: what
 // the soonest of them would delete is kept for the reason DryRun, with its due time.
-func verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Verdict {
+func Verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Verdict {
 	v, _ := policy.Decide(s, rulings, at)
 	if !saysNothing(v.Reason) {
 		return v

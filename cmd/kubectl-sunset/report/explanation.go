@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -96,7 +97,19 @@ func (e *explanation) rule(r *explain.Rule) {
 	for _, text := range places(r.Rank) {
 		e.line(2, "%s", text)
 	}
+	e.trial(r.Trial)
 	e.expressions(r.Expressions)
+}
+
+// trial is what RetentionPolicies that are dry runs would make of the rule.
+func (e *explanation) trial(t *explain.Trial) {
+	if t == nil {
+		return
+	}
+	e.line(2, "were RetentionPolicy %s enforced: says %s", strings.Join(t.From, " and "), e.says(t.Says))
+	for _, s := range t.Settings {
+		e.line(4, "%s", setting(s))
+	}
 }
 
 // says is what one rule says: due, keep or nothing.
@@ -143,12 +156,15 @@ func places(r *explain.Rank) []string {
 		return nil
 	}
 	var texts []string
-	if r.Keep > 0 {
+	if r.Keep > 0 && r.Place > 0 {
 		group := "the namespace"
 		if r.Group != "" {
 			group = fmt.Sprintf("group %q", r.Group)
 		}
 		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
+	}
+	if r.Keep > 0 && r.Unknown > 0 {
+		texts = append(texts, fmt.Sprintf("%d of the namespace cannot be judged; until they can, all stay", r.Unknown))
 	}
 	if c := r.Room; c != nil {
 		where := "in the namespace"

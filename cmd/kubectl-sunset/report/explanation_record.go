@@ -50,6 +50,7 @@ type pageRule struct {
 	Problems    []string         `json:"problems,omitempty"`
 	Settings    []pageSetting    `json:"settings"`
 	Rank        *pageRank        `json:"rank,omitempty"`
+	Trial       *pageTrial       `json:"trial,omitempty"`
 	Expressions []pageExpression `json:"expressions"`
 }
 
@@ -60,11 +61,22 @@ type pageSetting struct {
 	Note  string `json:"note,omitempty"`
 }
 
+// pageTrial is the rule as it would be if RetentionPolicies that are dry runs were enforced.
+type pageTrial struct {
+	RetentionPolicies []string      `json:"retentionPolicies"`
+	Says              string        `json:"says"`
+	Reason            string        `json:"reason"`
+	StartTime         string        `json:"startTime,omitempty"`
+	DueTime           string        `json:"dueTime,omitempty"`
+	Settings          []pageSetting `json:"settings"`
+}
+
 type pageRank struct {
 	Group    string        `json:"group,omitempty"`
 	Place    int           `json:"place,omitempty"`
 	Of       int           `json:"of,omitempty"`
 	Keep     int           `json:"keep,omitempty"`
+	Unknown  int           `json:"unknown,omitempty"`
 	Capacity *pageCapacity `json:"capacity,omitempty"`
 }
 
@@ -165,7 +177,7 @@ func newRule(r explain.Rule) pageRule {
 	out := pageRule{
 		Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: string(r.Mode), Says: said(r.Says), Reason: string(r.Says.Reason),
 		StartTime: known(r.Says.Start), DueTime: known(r.Says.Due),
-		Settings:    each(r.Settings, func(s explain.Setting) pageSetting { return pageSetting(s) }),
+		Settings:    each(r.Settings, newSetting),
 		Expressions: each(r.Expressions, newExpression),
 	}
 	for _, problem := range r.Problems {
@@ -174,11 +186,16 @@ func newRule(r explain.Rule) pageRule {
 	if r.Rank != nil {
 		out.Rank = newRank(*r.Rank)
 	}
+	if t := r.Trial; t != nil {
+		out.Trial = &pageTrial{t.From, said(t.Says), string(t.Says.Reason), known(t.Says.Start), known(t.Says.Due), each(t.Settings, newSetting)}
+	}
 	return out
 }
 
+func newSetting(s explain.Setting) pageSetting { return pageSetting(s) }
+
 func newRank(r explain.Rank) *pageRank {
-	out := &pageRank{Group: r.Group, Place: r.Place, Of: r.Of, Keep: r.Keep}
+	out := &pageRank{Group: r.Group, Place: r.Place, Of: r.Of, Keep: r.Keep, Unknown: r.Unknown}
 	if r.Room != nil {
 		out.Capacity = &pageCapacity{r.Room.Count, r.Room.Max, r.Room.Everywhere}
 	}

@@ -130,11 +130,6 @@ spec:
   - {name: jobs, target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {team: web}}}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
 `
 
-// third of seven, of which two stay.
-func third(in *explain.Input) {
-	in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Group: "web", Place: 3, Of: 7, Keep: 2}}
-}
-
 // ranked gives the Job the third place of seven, of which some stay.
 func ranked(keep int) func(*explain.Input) {
 	return func(in *explain.Input) {

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Kind is a kind as the cluster serves it.
+type Kind struct {
+	schema.GroupVersionKind
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+}
+
+func kindOf(m *meta.RESTMapping) Kind {
+	return Kind{m.GroupVersionKind, m.Resource, m.Scope.Name() == meta.RESTScopeNameNamespace}
+}
+
+// Kind finds a kind as kubectl does: by resource, singular or short name, with or without group and version, or by kind.
+func (c *Cluster) Kind(name string) (Kind, error) {
+	for _, find := range []func(string) (*meta.RESTMapping, error){c.byResource, c.byKind} {
+		switch m, err := find(name); {
+		case err == nil:
+			return kindOf(m), nil
+		case !meta.IsNoMatchError(err):
+			return Kind{}, fmt.Errorf("find kind %s: %w", name, err)
+		}
+	}
+	return Kind{}, fmt.Errorf("the cluster has no kind %q", name)
+}
+
+func (c *Cluster) byResource(name string) (*meta.RESTMapping, error) {
+	full, group := schema.ParseResourceArg(name)
+	if full != nil {
+		if kind, err := c.mapper.KindFor(*full); err == nil {
+			return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		}
+	}
+	kind, err := c.mapper.KindFor(group.WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+}
+
+func (c *Cluster) byKind(name string) (*meta.RESTMapping, error) {
+	full, group := schema.ParseKindArg(name)
+	if full != nil {
+		if m, err := c.mapper.RESTMapping(full.GroupKind(), full.Version); err == nil {
+			return m, nil
+		}
+	}
+	return c.mapper.RESTMapping(group)
+}
+
+// At is a kind at another version, or under another name of the same objects; the kind itself where the cluster does not
+// serve that.
+func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
+	m, err := c.mapper.RESTMapping(version.GroupKind(), version.Version)
+	if err != nil {
+		return kind
+	}
+	return kindOf(m)
+}
+
+// Changeable are the kinds whose objects can be listed and patched, each once, by name and group. What cannot be
+// discovered is in the error, beside the kinds that can.
+func (c *Cluster) Changeable() ([]Kind, error) {
+	lists, err := discovery.ServerPreferredResources(c.kinds)
+	if lists == nil && err != nil {
+		return nil, fmt.Errorf("discover kinds: %w", err)
+	}
+	seen := sets.New[schema.GroupKind]()
+	var kinds []Kind
+	for _, list := range lists {
+		gv, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil {
+			err = errors.Join(err, parseErr)
+			continue
+		}
+		for _, r := range list.APIResources {
+			kind := Kind{gv.WithKind(r.Kind), gv.WithResource(r.Name), r.Namespaced}
+			if stored := policy.StoredAs(kind.GroupVersionKind); canChange(r) && !seen.Has(stored) {
+				seen.Insert(stored)
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group)) })
+	return kinds, err
+}
+
+func canChange(r metav1.APIResource) bool {
+	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch")
+}
+
+// Get gives one object, of a Secret nothing but its metadata.
+func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (map[string]any, error) {
+	if kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		object, err := c.metadata.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return withoutContent(object, kind.GroupVersionKind)
+	}
+	object, err := c.objects.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return object.Object, nil
+}

@@ -1,0 +1,152 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// approving is the command approve.
+type approving struct {
+	streams    genericiooptions.IOStreams
+	namespace  string
+	dryRun     choice
+	connection connectionFlags
+}
+
+func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
+	a := &approving{streams: streams, dryRun: dryRunFlag()}
+	c := &cobra.Command{
+		Use:     "approve POLICY [-n NAMESPACE]",
+		Short:   "Let a policy delete the backlog it waits with",
+		Long:    approveHelp,
+		Example: approveExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), args) },
+	}
+	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
+	c.Flags().Var(&a.dryRun, "dry-run", "client: say what would be done, and do nothing")
+	a.connection.add(c.Flags())
+	return c
+}
+
+// dryRunFlag is kubectl's, as far as it has a meaning here.
+func dryRunFlag() choice { return choice{value: "none", of: []string{"none", "client"}} }
+
+func (a *approving) run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("name one policy")
+	}
+	c, err := a.connection.connect()
+	if err != nil {
+		return err
+	}
+	return a.approve(ctx, c, args[0])
+}
+
+// attempts is how often a change is tried on an object that others change meanwhile.
+const attempts = 5
+
+func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string) error {
+	shown := ""
+	for range attempts {
+		p, err := readBacklog(ctx, c, a.namespace, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.pending == nil:
+			fmt.Fprintf(a.streams.Out, "nothing waits for approval in %s\n", p)
+			return nil
+		case p.version.Annotations[v1alpha1.ApprovedAnnotation] == p.pending.Hash:
+			fmt.Fprintf(a.streams.Out, "%s is approved already; the controller has not gone on yet\n", p)
+			return nil
+		case p.isOutdated():
+			return fmt.Errorf("%s has changed since its backlog was counted; look again in a moment", p)
+		case shown != "" && shown != p.pending.Hash:
+			return fmt.Errorf("what %s waits with has changed meanwhile; look at it, and approve again", p)
+		case shown == "":
+			p.describe(a.streams)
+			shown = p.pending.Hash
+		}
+		if a.dryRun.value == "client" {
+			fmt.Fprintf(a.streams.Out, "%s approved (dry run)\n", p)
+			return nil
+		}
+		err = c.Annotate(ctx, p.kind, p.version, v1alpha1.ApprovedAnnotation, &shown)
+		if err == nil {
+			fmt.Fprintf(a.streams.Out, "%s approved\n", p)
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return fmt.Errorf("approve %s: %w", p, err)
+		}
+	}
+	return fmt.Errorf("%s changes all the time; it was not approved", name)
+}
+
+// backlog is what one version of a policy waits with.
+type backlog struct {
+	kind       cluster.Kind
+	version    *cluster.Metadata
+	generation int64 // that the status describes
+	pending    *v1alpha1.PendingApproval
+}
+
+func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string) (*backlog, error) {
+	kind := cluster.ClusterPolicies
+	if namespace != "" {
+		kind = cluster.NamespacedPolicies
+	}
+	object, err := c.Get(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	version, err := cluster.MetadataOf(object)
+	if err != nil {
+		return nil, err
+	}
+	status := statusOf(object)
+	return &backlog{kind, version, status.ObservedGeneration, status.PendingApproval}, nil
+}
+
+// String names the policy as kubectl does.
+func (b *backlog) String() string {
+	return strings.ToLower(b.kind.Kind) + "." + b.kind.Group + "/" + b.version.Name
+}
+
+// isOutdated reports whether the status is of a spec that has changed since.
+func (b *backlog) isOutdated() bool {
+	return b.generation != b.version.Generation
+}
+
+func (b *backlog) describe(streams genericiooptions.IOStreams) {
+	what := "its rules, which nobody has previewed"
+	if len(b.pending.Namespaces) > 0 {
+		what = "its rules where they apply anew: " + strings.Join(b.pending.Namespaces, ", ")
+	}
+	fmt.Fprintf(streams.Out, "due at once:   %d of %d objects that the rules select\nby:            %s\napproved as:   %s\n",
+		b.pending.Due, b.pending.Selected, what, b.pending.Hash)
+}
+
+const approveHelp = `Let a policy in force delete what is due at once though it is more than spec.approval lets pass unseen (condition
+ApprovalRequired). Look at it with preview or explain first. What is approved is said, and then written: the hash of
+status.pendingApproval as annotation sunset.x-k8s.io/approved of the policy. It approves this form of the rules, or with
+namespaces these namespaces, nothing else. If the policy changes meanwhile, nothing is approved.
+
+Exit codes: 0 approved, or nothing waits for approval; 2 wrong usage, no such policy, a policy that changed since it was
+counted, or a cluster that refuses.`
+
+const approveExamples = `  # What would be approved?
+  kubectl sunset approve batch --dry-run=client
+
+  # Approve the backlog of a ClusterRetentionPolicy, and of a RetentionPolicy
+  kubectl sunset approve batch
+  kubectl sunset approve cleanup -n team-a`

@@ -1,0 +1,106 @@
+package command_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	batchPath   = policiesPath + "/batch"
+	cleanupPath = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies/cleanup"
+)
+
+// waiting is a policy whose status says what waits for approval.
+func waiting(kind, name, resourceVersion, pending string) string {
+	namespace := ""
+	if kind == "RetentionPolicy" {
+		namespace = "team-a"
+	}
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":"u-1","resourceVersion":%q,"generation":4},
+		"spec":{"mode":"Enforce"},"status":{"observedGeneration":4%s}}`, kind, name, namespace, resourceVersion, pending)
+}
+
+const pending = `,"pendingApproval":{"hash":"3f2a","due":412,"selected":1630}`
+
+func newWaiting(t *testing.T) *apiServer {
+	s := newAPIServer(t)
+	s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "7", pending))
+	return s
+}
+
+func TestApprove(t *testing.T) {
+	s := newWaiting(t)
+	golden(t, "approve", s.run(t, "", "approve", "batch"))
+	if got := s.annotations(t, batchPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
+		t.Errorf("approved is %q", got)
+	}
+	if len(s.patches) != 1 || !strings.Contains(s.patches[0], `"resourceVersion":"7"`) {
+		t.Errorf("not one patch for the version read: %v", s.patches)
+	}
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "approved already")
+}
+
+func TestApproveANamespacesPolicy(t *testing.T) {
+	s := newAPIServer(t)
+	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
+	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "apply anew: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
+	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
+		t.Errorf("approved is %q", got)
+	}
+}
+
+func TestApproveChangesNothingWhere(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy string
+		args   []string
+		code   int
+		wants  string
+	}{
+		"nothing waits":                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "nothing waits for approval"},
+		"it is a dry run":              {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
+		"another spec was counted":     {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "has changed since its backlog was counted"},
+		"there is no such policy":      {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},
+		"no policy is named":           {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitTrouble, "name one policy"},
+		"the server's own dry run":     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitTrouble, "none, client"},
+		"the policy is a namespaced's": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitTrouble, "error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAPIServer(t)
+			s.store(batchPath, test.policy)
+			wants(t, s.run(t, "", "approve", test.args...), test.code, test.wants)
+			if len(s.patches) > 0 {
+				t.Errorf("sent %v", s.patches)
+			}
+		})
+	}
+}
+
+func TestApproveWhileThePolicyChanges(t *testing.T) {
+	s := newWaiting(t)
+	recounted := func() { s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", pending)) }
+	s.before[batchPath] = []func(){recounted}
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "batch approved\n")
+	if len(s.patches) != 2 {
+		t.Errorf("sent %v", s.patches)
+	}
+
+	s = newWaiting(t)
+	another := func() {
+		s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", strings.Replace(pending, "3f2a", "77aa", 1)))
+	}
+	s.before[batchPath] = []func(){another}
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "changed meanwhile")
+	if got := s.annotations(t, batchPath); len(got) > 0 {
+		t.Errorf("approved what nobody was shown: %v", got)
+	}
+}
+
+func TestApproveIsRefused(t *testing.T) {
+	s := newWaiting(t)
+	s.before[batchPath] = []func(){func() { s.store(batchPath, forbidden) }}
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "error: approve clusterretentionpolicy.sunset.x-k8s.io/batch: not for you")
+}

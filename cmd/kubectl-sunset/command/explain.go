@@ -1,0 +1,161 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// explaining is the command explain.
+type explaining struct {
+	streams    genericiooptions.IOStreams
+	files      fileFlags
+	protection protectionFlags
+	at         timeFlag
+	output     choice
+	namespace  string
+	connection connectionFlags
+	loader     *inventory.Loader
+}
+
+func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
+	e := &explaining{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
+	c := &cobra.Command{
+		Use:     "explain (KIND/NAME [-n NAMESPACE] | -f FILE|DIRECTORY...)",
+		Short:   "Say why one object goes or stays",
+		Long:    explainHelp,
+		Example: explainExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return e.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	e.files.add(flags)
+	flags.Var(&e.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
+	flags.VarP(&e.output, "output", "o", "how to write the page")
+	flags.StringVarP(&e.namespace, "namespace", "n", "", "the object's namespace; without it that of the kubeconfig, or in files any")
+	e.protection.add(flags)
+	e.connection.add(flags)
+	return c
+}
+
+// asked is the object that somebody asks about. The zero value is the only one there is.
+type asked struct{ kind, name string }
+
+// parseAsked reads KIND/NAME, or KIND NAME.
+func parseAsked(args []string) (asked, error) {
+	kind, name := "", ""
+	switch len(args) {
+	case 0:
+		return asked{}, nil
+	case 1:
+		kind, name, _ = strings.Cut(args[0], "/")
+	case 2:
+		kind, name = args[0], args[1]
+	}
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return asked{}, errors.New("name one object as KIND/NAME, such as job/report")
+	}
+	return asked{kind, name}, nil
+}
+
+func (e *explaining) run(ctx context.Context, args []string) error {
+	object, err := parseAsked(args)
+	if err != nil {
+		return err
+	}
+	files, err := e.files.open(nil, e.streams.In)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if e.loader, err = e.protection.loader(engine.Options{}); err != nil {
+		return err
+	}
+	in, err := inventory.Skim(files, e.loader)
+	if err != nil {
+		return err
+	}
+	in.Apart(true)
+	in.Enforce()
+	report.Problems(e.streams.ErrOut, in.Policies)
+	invalid := in.Problems() > 0
+	page, err := e.page(ctx, files, in, object)
+	if err != nil {
+		return err
+	}
+	if err := e.print(page); err != nil {
+		return err
+	}
+	if invalid || hasFailed(page) {
+		return errFindings
+	}
+	return nil
+}
+
+// hasFailed reports whether an expression failed on the object.
+func hasFailed(page *explain.Page) bool {
+	for _, r := range page.Rules {
+		for _, expression := range r.Expressions {
+			if expression.Err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (e *explaining) print(page *explain.Page) error {
+	switch e.output.value {
+	case "json":
+		return report.ExplanationJSON(e.streams.Out, page)
+	case "yaml":
+		return report.ExplanationYAML(e.streams.Out, page)
+	default:
+		return report.Explanation(e.streams.Out, page)
+	}
+}
+
+func (e *explaining) input(policies []*policy.Policy, namespace string) preview.Input {
+	return preview.Input{
+		Compiler:   e.loader.Compiler,
+		Policies:   policies,
+		Programs:   e.loader.Programs,
+		Protection: e.loader.Protection,
+		At:         e.at.get(),
+		Namespace:  namespace,
+	}
+}
+
+// write gathers everything about one object whose case is known.
+func (e *explaining) write(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, status map[string]v1alpha1.RetentionPolicyStatus) *explain.Page {
+	in := explain.Input{
+		At: by.At, Object: object, Namespace: c.Namespace, Subject: c.Subject, Verdict: c.Verdict, Rulings: c.Rulings,
+		Explanations: map[policy.RuleID][]engine.Explanation{},
+		Ranks:        map[policy.RuleID]explain.Rank{},
+		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
+		Status:       status,
+	}
+	if engine.IsMirror(object) {
+		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
+	}
+	for i, r := range in.Rulings {
+		id := r.Rule.ID
+		in.Explanations[id] = by.Programs[r.Rule.Key].Explain(ctx, object)
+		if ranked, ok := c.Rankings[id]; ok {
+			in.Ranks[id] = explain.RankOf(ranked.Self, ranked.Members, ranked.Ranking)
+		}
+		in.Rulings[i].Facts.Estimated = c.IsUnmarked(id)
+	}
+	return explain.New(in)
+}

@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// page asks the files alone if they have objects, and the cluster otherwise.
+func (e *explaining) page(ctx context.Context, files *manifest.Files, in *inventory.Inventory, object asked) (*explain.Page, error) {
+	switch {
+	case in.Others > 0 && len(in.Policies) == 0:
+		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+	case in.Others > 0:
+		return e.fromFiles(ctx, files, in, object)
+	case object == asked{}:
+		return nil, errors.New("no object; name one as KIND/NAME, or a file that holds one with -f")
+	default:
+		return e.live(ctx, in, object)
+	}
+}
+
+// fromFiles explains an object of the files, among the others.
+func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, what asked) (*explain.Page, error) {
+	object, err := e.find(files, what)
+	if err != nil {
+		return nil, err
+	}
+	input := e.input(in.Rules(), namespaceOf(object))
+	input.Namespaces = in.Namespaces
+	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
+	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
+	if err != nil {
+		return nil, err
+	}
+	return e.write(ctx, object, c, input, nil), nil
+}
+
+// find gives the one object that is asked about.
+func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, error) {
+	var found []map[string]any
+	err := files.Each(func(item manifest.Item) error {
+		if !item.Mentions(what.name) {
+			return nil
+		}
+		objects, err := item.Objects()
+		for _, object := range objects {
+			if e.isAsked(what, object) {
+				found = append(found, object)
+			}
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0 && what == asked{}:
+		return nil, errors.New("no object in the files but policies, namespaces and quotas")
+	case len(found) == 0:
+		return nil, fmt.Errorf("no %s %s in the files", what.kind, what.name)
+	default:
+		return nil, fmt.Errorf("more than one object in the files, name one as KIND/NAME, with -n where there are several: %s", namesOf(found))
+	}
+}
+
+// isAsked reports whether an object is the one asked about, or may be where none is named.
+func (e *explaining) isAsked(what asked, object map[string]any) bool {
+	kind, namespace := kindOf(object), namespaceOf(object)
+	if e.namespace != "" && namespace != "" && namespace != e.namespace {
+		return false
+	}
+	if what == (asked{}) {
+		isContext := kind == schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} || kind == schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"}
+		return !isContext && !inventory.IsPolicy(object)
+	}
+	return nameOf(object) == what.name && isNamed(what.kind, kind)
+}
+
+// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch.
+func isNamed(name string, kind schema.GroupVersionKind) bool {
+	plural, singular := meta.UnsafeGuessKindToResource(kind)
+	for _, known := range []string{plural.Resource, singular.Resource} {
+		for _, full := range []string{known, known + "." + kind.Group, known + "." + kind.Version + "." + kind.Group} {
+			if strings.EqualFold(strings.TrimSuffix(full, "."), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func kindOf(object map[string]any) schema.GroupVersionKind {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
+}
+
+func nameOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
+func namespaceOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	return namespace
+}
+
+// namesOf names the first of many objects.
+func namesOf(objects []map[string]any) string {
+	const shown = 5
+	var names []string
+	for _, object := range objects[:min(len(objects), shown)] {
+		name := kindOf(object).Kind + "/" + nameOf(object)
+		if namespace := namespaceOf(object); namespace != "" {
+			name += " in " + namespace
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if more := len(objects) - shown; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

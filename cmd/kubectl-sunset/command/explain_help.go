@@ -1,0 +1,46 @@
+package command
+
+const explainHelp = `Say everything there is to say about one object: whether and when it goes, and by which rule; of each rule that selects
+it every expression and its parts with their values, the settings and where each is written, and its rank; why other
+rules about its kind do not select it; what keeps it; and what would change that. Nothing is deleted.
+
+KIND is a kind, resource or short name, as for kubectl get. The object is read from the cluster, and judged by the
+cluster's policies, each in its own mode. Policies in files count as enforced, unless they are Suspended, and replace
+those of the same name. Where a rule ranks (keepNewest, capacity), the others of its kind are read too, so that the rank
+is that of this moment.
+
+With objects in the files only the files are read, as by preview; without KIND/NAME they must hold one object beside
+policies, namespaces and quotas. There KIND is a kind, or its usual singular or plural.
+
+- A policy that waits for approval, by its status, keeps what its rules find eligible; a preview ignores that.
+- What a RetentionPolicy that is a dry run would change is shown beside what is.
+- A rule without startTime counts from the mark on the object. Without one its time to live starts at --at.
+- The rights of a RetentionPolicy's ServiceAccount are not checked; what the policy's status says of them is shown.
+
+JSON and YAML have the same:
+
+  {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
+   "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
+   "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
+     "settings": [{"name", "value", "from", "note"}],
+     "rank": {"group", "place", "of", "keep", "unknown", "capacity": {"count", "max", "allNamespaces"}},
+     "trial": {"retentionPolicies": [], "says", "reason", "startTime", "dueTime", "settings": []},
+     "expressions": [{"field", "text", "value", "error", "skipped",
+       "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
+   "otherRules": [{"policy", "rule", "mode", "why", "message"}],
+   "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at"}]}
+
+Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, or an expression failed on
+the object; 2 wrong usage, no such object, or a file or cluster that cannot be read.`
+
+const explainExamples = `  # Why is this Job still there?
+  kubectl sunset explain job/report -n team-a
+
+  # What would become of it by a new policy, and in a week?
+  kubectl sunset explain job/report -n team-a -f policy.yaml --at +7d
+
+  # Without a cluster: one object of those in the files
+  kubectl sunset explain job/report -f policy.yaml -f jobs.yaml
+
+  # When does it go? For a program
+  kubectl sunset explain job/report -n team-a -o json | jq -r .verdict.dueTime`

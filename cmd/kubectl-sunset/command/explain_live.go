@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// live explains an object of the cluster, by the policies of the files and those of the cluster that they do not replace.
+func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what asked) (*explain.Page, error) {
+	c, err := e.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	kind, err := c.Kind(what.kind)
+	if err != nil {
+		return nil, err
+	}
+	namespace := ""
+	if kind.Namespaced {
+		if namespace, err = e.connection.namespace(e.namespace); err != nil {
+			return nil, err
+		}
+	}
+	force, err := readInForce(ctx, c, e.loader, len(in.Policies) > 0, notes{e.streams.ErrOut})
+	if err != nil {
+		return nil, err
+	}
+	force.gate()
+	force.join(in, e.loader)
+	input := e.input(in.Rules(), namespace)
+	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
+	if namespace != "" {
+		about := slices.DeleteFunc(rulesOf(input.Policies), func(r *policy.Rule) bool { return !input.Kinds.Has(policy.StoredAs(r.Kind)) })
+		if input.Namespaces, err = namespacesFor(ctx, c, namespace, about); err != nil {
+			return nil, err
+		}
+	}
+	object, judged, err := among(ctx, c, kind, input, what.name)
+	if err != nil {
+		return nil, err
+	}
+	return e.write(ctx, object, judged, input, force.statusOf(in)), nil
+}
+
+// among judges an object among those of its kind that rules rank it with. Without them nobody can say what becomes of it.
+func among(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input preview.Input, name string) (map[string]any, *preview.Case, error) {
+	judge := preview.New(input)
+	if target, ok := judge.Target(policy.StoredAs(kind.GroupVersionKind)); ok {
+		kind = c.At(kind, target)
+	}
+	object, err := c.Get(ctx, kind, input.Namespace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	peers := &live{cluster: c, input: input, judge: judge}
+	judged, err := judge.Case(ctx, object, peers.feed(ctx))
+	if err == nil && len(peers.failures) > 0 {
+		f := peers.failures[0]
+		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.Rule)
+	}
+	return object, judged, err
+}
+
+// gate lets policies wait for approval whose status says that they do.
+func (f *inForce) gate() {
+	for _, p := range f.policies {
+		status := f.status[p.Name]
+		pending := status.PendingApproval
+		if pending == nil || p.Mode != v1alpha1.Enforce || p.Approved == pending.Hash {
+			continue
+		}
+		p.Gate = &policy.Gate{Hash: pending.Hash}
+		if len(pending.Namespaces) > 0 {
+			p.Gate.Namespaces = sets.New(pending.Namespaces...)
+			continue
+		}
+		for _, known := range status.Previews {
+			if known.Hash == pending.Hash && len(known.Uncounted) > 0 {
+				p.Gate.Rules = sets.New(known.Uncounted...)
+			}
+		}
+	}
+}
+
+// statusOf is the status of the policies that files do not replace.
+func (f *inForce) statusOf(in *inventory.Inventory) map[string]v1alpha1.RetentionPolicyStatus {
+	status := map[string]v1alpha1.RetentionPolicyStatus{}
+	for _, p := range in.Policies {
+		if known, ok := f.status[p.Name]; ok && p.File == "" {
+			status[p.Name] = known
+		}
+	}
+	return status
+}

@@ -1,0 +1,276 @@
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	teamPoliciesPath = "/apis/sunset.x-k8s.io/v1alpha1/retentionpolicies"
+	devJobsPath      = "/apis/batch/v1/namespaces/dev/jobs"
+)
+
+// ranking is a policy that keeps the newest two Jobs of each app; more stands beside mode.
+func ranking(mode, more string) string {
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch","uid":"u-batch"},
+		"spec":{"mode":%q,"rules":[{"name":"jobs","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"object.metadata.name != 'running'",
+		"startTime":"object.metadata.creationTimestamp","ttl":"3d","keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},
+		"override":{"ttl":{"min":"1h"},"keepNewest":1}}]}%s}`, mode, more)
+}
+
+// overriding is a RetentionPolicy of namespace dev.
+func overriding(name, mode, override string) string {
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":%q,"namespace":"dev"},
+		"spec":{"mode":%q,"overrides":[{"policy":"batch","rule":"jobs",%s}]}}`, name, mode, override)
+}
+
+// made is a Job of some hour of the day before now.
+func made(name, namespace, app string, hour int) string {
+	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":%q,"uid":"u-%s","resourceVersion":"5",
+		"creationTimestamp":"2026-02-28T%02d:00:00Z","labels":{"app":%q}}}`, name, namespace, name, hour, app)
+}
+
+// newExplained is a cluster with Jobs a, b and c of one app in namespace dev, a the oldest.
+func newExplained(t *testing.T, policies ...string) *apiServer {
+	s := newLive(t)
+	s.inForce(policies...)
+	jobs := []string{made("a", "dev", "web", 1), made("b", "dev", "web", 2), made("c", "dev", "web", 3), made("d", "dev", "db", 6), made("running", "dev", "web", 4)}
+	s.list(devJobsPath, "batch/v1", "Job", jobs[:2], jobs[2:])
+	s.list(jobsPath, "batch/v1", "Job", append(jobs, made("e", "prod", "web", 5)))
+	s.store(devJobsPath+"/a", jobs[0])
+	s.store(devJobsPath+"/b", jobs[1])
+	s.store(devJobsPath+"/running", jobs[4])
+	s.store("/api/v1/namespaces/dev/secrets/s", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"dev","uid":"u-s","resourceVersion":"5","creationTimestamp":"2026-02-28T12:00:00Z"}}`)
+	return s
+}
+
+// teams sets the RetentionPolicies.
+func (s *apiServer) teams(policies ...string) {
+	s.list(teamPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", policies)
+}
+
+func (s *apiServer) explain(t *testing.T, stdin string, args ...string) ran {
+	return s.run(t, stdin, "explain", args...)
+}
+
+func TestExplainALiveObject(t *testing.T) {
+	s := newExplained(t, ranking("Enforce", ""), livePolicy("other", "DryRun", "Job", "1h"))
+	s.teams(overriding("keep", "Enforce", `"keepNewest":1`), overriding("sooner", "DryRun", `"ttl":"2h"`))
+	page := s.explain(t, "", "job/b", "-n", "dev")
+	golden(t, "explain-live", page)
+	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
+		t.Errorf("docs/cli.md shows another page (%v)", err)
+	}
+	var record struct{ Rules []struct{ Trial map[string]any } }
+	if err := json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record); err != nil {
+		t.Fatal(err)
+	}
+	ttl := map[string]any{"name": "ttl", "value": "2h", "from": "RetentionPolicy dev/sooner spec.overrides[0]", "note": "rule says 3d, allowed 1h and longer"}
+	trial := map[string]any{
+		"retentionPolicies": []any{"dev/sooner"}, "says": "due", "reason": "Expired",
+		"startTime": "2026-02-28T02:00:00Z", "dueTime": "2026-02-28T04:00:00Z", "settings": []any{ttl},
+	}
+	if diff := cmp.Diff(trial, record.Rules[0].Trial); diff != "" {
+		t.Error(diff)
+	}
+	asked := strings.Join(s.asked, "\n")
+	if !strings.Contains(asked, "GET "+devJobsPath+" ") || strings.Contains(asked, "GET "+jobsPath+" ") {
+		t.Errorf("not the Jobs of the namespace alone were read:\n%s", asked)
+	}
+}
+
+func TestExplainKnowsKindsAsKubectlDoes(t *testing.T) {
+	s := newExplained(t, ranking("Enforce", ""))
+	s.store("/api/v1/namespaces/dev/pods/p", object("p", "dev", `,"apiVersion":"v1","kind":"Pod"`))
+	for _, args := range [][]string{{"job/b"}, {"jobs/b"}, {"Job", "b"}, {"jobs.batch/b"}, {"job.v1.batch/b"}, {"Job.v1.batch/b"}} {
+		wants(t, s.explain(t, "", args...), command.ExitFine, "Job dev/b, ") // of the kubeconfig's namespace
+	}
+	wants(t, s.explain(t, "", "po/p"), command.ExitFine, "Pod dev/p, ", "no rule is about its kind")
+}
+
+func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
+	s := newExplained(t, ranking("Enforce", ""))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, `rank 3 of 3 in group "web"; the newest 2 stay`, "goes at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/b"), command.ExitFine, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
+	wants(t, s.explain(t, "", "job/running"), command.ExitFine, "stays: NotEligible")
+
+	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":1}`, "}").Replace(ranking("Enforce", ""))
+	s = newExplained(t, fair)
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "5 eligible in all namespaces; at most 4 stay", "goes now: there are more than may stay")
+	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "goes at 2026-03-03T02:00:00Z")
+
+	s = newExplained(t, strings.Replace(fair, `"max":4,"share":"Fair"`, `"percentOfQuota":50`, 1))
+	s.list("/api/v1/namespaces/dev/resourcequotas", "v1", "ResourceQuota", []string{`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"dev"},"spec":{"hard":{"count/jobs.batch":"6"}}}`})
+	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[{"name":"resourcequotas","singularName":"resourcequota","kind":"ResourceQuota","namespaced":true,"verbs":["list"]},`, 1))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "4 eligible in the namespace; at most 3 stay", "50 % of the namespace's quota")
+
+	s = newExplained(t, livePolicy("p", "Enforce", "Job", "3d"))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-03T01:00:00Z")
+	if asked := strings.Join(s.asked, "\n"); strings.Contains(asked, "GET "+devJobsPath+" ") {
+		t.Errorf("others are read that do not matter:\n%s", asked)
+	}
+}
+
+func TestExplainWhatWaitsForApproval(t *testing.T) {
+	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":412,"selected":1630%s}}`
+	s := newExplained(t, ranking("Enforce", fmt.Sprintf(gone, "")))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch\n")
+	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at ")
+	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset.x-k8s.io/approved":"77aa"}`, 1))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at ")
+	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: DryRun (would go at 2026-03-03T01:00:00Z")
+	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at ", "mode Enforce")
+}
+
+func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
+	own := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev"},"spec":{"mode":"Enforce","serviceAccountName":"cleaner",
+		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`
+	s := newExplained(t)
+	s.teams(fmt.Sprintf(own, ""))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "rights of ServiceAccount dev/cleaner from the policy; not checked here", "goes now")
+	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- give ServiceAccount dev/cleaner the right")
+	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev\n")
+}
+
+func TestExplainCountsFromMarks(t *testing.T) {
+	unmarked := strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
+	s := newExplained(t, unmarked)
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the time asked about; nothing marks",
+		"Unmarked: the object is not marked eligible for p/r yet")
+}
+
+func TestExplainBesideAFileKeepsMarks(t *testing.T) {
+	unmarked := strings.Replace(ranking("Enforce", ""), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
+	alone := strings.Replace(unmarked, `"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"},`, "", 1)
+	s := newExplained(t, alone)
+	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset.x-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
+	s.store(devJobsPath+"/a", object)
+	s.list(jobsPath, "batch/v1", "Job", []string{object})
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
+	file := strings.NewReplacer(`,"uid":"u-batch"`, "", `"3d"`, `"2d"`).Replace(alone)
+	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T06:00:00Z")
+	wants(t, s.preview(t, file, "-f", "-"), command.ExitFine, "(2026-03-03T06:00:00Z)   batch/jobs")
+}
+
+// markOf is the key of the marks of a policy's first rule.
+func markOf(t *testing.T, text string) string {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	return inventory.NewLoader(compiler, policy.DefaultProtection()).Load(object).Rules[0].Mark
+}
+
+func TestExplainASecretByItsMetadata(t *testing.T) {
+	s := newExplained(t, livePolicy("p", "Enforce", "Secret", "1h"))
+	wants(t, s.explain(t, "", "secret/s"), command.ExitFine, "Secret dev/s, 24h old", "goes now")
+	for _, asked := range s.asked {
+		if strings.Contains(asked, "/secrets/s") && !strings.Contains(asked, "PartialObjectMetadata") {
+			t.Errorf("a Secret was asked for with its data: %s", asked)
+		}
+	}
+}
+
+func TestExplainBesidePoliciesInFiles(t *testing.T) {
+	s := newExplained(t, ranking("Enforce", ""))
+	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "goes now: due since 2026-02-28T02:00:00Z")
+	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-09T01:00:00Z", "batch/jobs, mode Enforce", "more/r, mode Enforce")
+	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
+	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
+	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)
+	s.store(policiesPath, forbidden)
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T01:00:00Z", "note: list the cluster's policies: not for you")
+}
+
+func TestExplainWhatNothingSelects(t *testing.T) {
+	s := newExplained(t, strings.Replace(livePolicy("labels", "Enforce", "Job", "1h"), `"kind":"Job"`, `"kind":"Job","selector":{"matchLabels":{"team":"x"}}`, 1),
+		strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `{"env":"dev"}`, `{"env":"prod"}`, 1))
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "Nothing selects it, because:",
+		"labels/r: its selector wants team=x (LabelsDiffer)", "p/r: namespaceSelector wants env=prod (NamespaceNotSelected)")
+	s.store("/api/v1/namespaces/dev/pods/static", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"static","namespace":"dev","uid":"u","resourceVersion":"5","annotations":{"kubernetes.io/config.mirror":"x"}}}`)
+	s.inForce(livePolicy("p", "Enforce", "Pod", "1h"))
+	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it mirrors a Pod that only its node can end (MirrorPod)")
+}
+
+func TestExplainIsInTrouble(t *testing.T) {
+	s := newExplained(t, ranking("Enforce", ""))
+	for name, test := range map[string]struct {
+		args  []string
+		stdin string
+		wants string
+	}{
+		"no object is named":         {wants: "no object; name one as KIND/NAME"},
+		"half an object":             {args: []string{"job/"}, wants: "name one object as KIND/NAME"},
+		"an object too many":         {args: []string{"job", "a", "b"}, wants: "name one object as KIND/NAME"},
+		"it is not there":            {args: []string{"job/z"}, wants: "error: "},
+		"its kind is not there":      {args: []string{"banana/z"}, wants: `the cluster has no kind "banana"`},
+		"objects and no policy":      {args: []string{"-f", "-"}, stdin: made("a", "dev", "web", 1), wants: "objects and no policy"},
+		"it is not in the files":     {args: []string{"job/z", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1), wants: "no job z in the files"},
+		"two in the files":           {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("b", "dev", "web", 1), wants: "Job/a in dev, Job/b in dev"},
+		"one name in two namespaces": {args: []string{"job/a", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("a", "prod", "web", 1), wants: "Job/a in dev, Job/a in prod"},
+		"at another version":         {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + strings.Replace(made("a", "dev", "web", 1), "batch/v1", "batch/v2", 1), wants: "given at batch/v2, and the rules read Job at batch/v1"},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, s.explain(t, test.stdin, test.args...), command.ExitTrouble, test.wants) })
+	}
+	s.store(devJobsPath, forbidden)
+	wants(t, s.explain(t, "", "job/a"), command.ExitTrouble, "cannot list Job of batch/v1: not for you; rule batch/jobs ranks the object among them")
+}
+
+func TestExplainFromFiles(t *testing.T) {
+	golden(t, "explain-files", run(t, "", "explain", "job/report", "-f", "testdata/explain.yaml"))
+	golden(t, "explain-json", run(t, "", "explain", "jobs.batch/older", "-f", "testdata/explain.yaml", "-o", "json"))
+	one := ranking("DryRun", "") + "\n---\n" + made("a", "dev", "web", 1) + "\n---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev"}}`
+	wants(t, run(t, one, "explain", "-f", "-"), command.ExitFine, "Job dev/a", `rank 1 of 1 in group "web"`)
+	two := one + "\n---\n" + made("a", "prod", "web", 1)
+	wants(t, run(t, two, "explain", "JOB/a", "-n", "prod", "-f", "-"), command.ExitFine, "Job prod/a")
+	failing := strings.Replace(one, "object.metadata.name != 'running'", "object.spec.done", 1)
+	wants(t, run(t, failing, "explain", "-f", "-"), command.ExitFindings, "stays: EvaluationFailed", "1 of the namespace cannot be judged")
+}
+
+// A page and a preview of the same moment say the same about each object.
+func TestExplainAgreesWithPreview(t *testing.T) {
+	var all struct {
+		Verdicts []map[string]any
+	}
+	if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", "testdata/explain.yaml", "-o", "json").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Verdicts) < 4 {
+		t.Fatalf("only %d verdicts", len(all.Verdicts))
+	}
+	for _, want := range all.Verdicts {
+		object := fmt.Sprintf("%s/%s", want["kind"], want["name"])
+		var page struct{ Verdict map[string]any }
+		if err := yaml.Unmarshal([]byte(run(t, "", "explain", object, "-f", "testdata/explain.yaml", "-o", "yaml").out), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"apiVersion", "kind", "namespace", "name", "message"} {
+			delete(want, field)
+		}
+		delete(page.Verdict, "message")
+		if diff := cmp.Diff(want, page.Verdict); diff != "" {
+			t.Errorf("%s: %s", object, diff)
+		}
+	}
+}

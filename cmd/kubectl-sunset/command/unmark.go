@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// unmarking is the command unmark.
+type unmarking struct {
+	streams       genericiooptions.IOStreams
+	all           bool
+	namespace     string
+	allNamespaces bool
+	force         bool
+	dryRun        choice
+	connection    connectionFlags
+}
+
+func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
+	u := &unmarking{streams: streams, dryRun: dryRunFlag()}
+	c := &cobra.Command{
+		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
+		Short:   "Remove Sunset's marks from objects, before it is uninstalled",
+		Long:    unmarkHelp,
+		Example: unmarkExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return u.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	flags.BoolVar(&u.all, "all", false, "objects of every kind that can be listed and patched")
+	flags.StringVarP(&u.namespace, "namespace", "n", "", "only objects of this namespace")
+	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped ones: the default")
+	flags.BoolVar(&u.force, "force", false, "remove marks though policies in force would set them again")
+	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, and change none")
+	u.connection.add(flags)
+	return c
+}
+
+func (u *unmarking) run(ctx context.Context, args []string) error {
+	if u.all == (len(args) > 0) {
+		return errors.New("name kinds, or --all for every kind")
+	}
+	if u.allNamespaces {
+		u.namespace = ""
+	}
+	c, err := u.connection.connect()
+	if err != nil {
+		return err
+	}
+	kinds, trouble, err := u.kinds(c, args)
+	if err != nil {
+		return err
+	}
+	if err := u.mayStart(ctx, c, kinds); err != nil {
+		return err
+	}
+	all := &report.Unmarking{Kinds: len(kinds), DryRun: u.isDryRun(), Trouble: trouble}
+	for _, kind := range kinds {
+		if err := u.unmark(ctx, c, kind, all); err != nil {
+			return err
+		}
+	}
+	if err := all.Write(u.streams.Out, u.streams.ErrOut); err != nil {
+		return err
+	}
+	if len(all.Trouble) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+func (u *unmarking) isDryRun() bool { return u.dryRun.value == "client" }
+
+// kinds are those to look at, and what is in the way of finding others.
+func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, trouble []string, err error) {
+	if u.all {
+		kinds, err = c.Changeable()
+		if err != nil && kinds == nil {
+			return nil, nil, err
+		}
+		if err != nil {
+			trouble = append(trouble, err.Error())
+		}
+	}
+	for _, name := range names {
+		kind, err := c.Kind(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		kinds = append(kinds, kind)
+	}
+	if u.namespace != "" {
+		kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced })
+	}
+	return kinds, trouble, nil
+}
+
+// mayStart refuses while policies in force would set the marks again.
+func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
+	rules, err := markingRules(ctx, c, kinds)
+	switch {
+	case err != nil && (u.force || u.isDryRun()):
+		notes{u.streams.ErrOut}.note("%v; policies in force may mark anew", err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; --force goes on without them", err)
+	case len(rules) == 0:
+		return nil
+	}
+	names := strings.Join(rules, ", ")
+	if u.force || u.isDryRun() {
+		notes{u.streams.ErrOut}.note("these rules are in force and mark anew while the controller runs: %s", names)
+		return nil
+	}
+	return fmt.Errorf("these rules are in force, and mark anew while the controller runs: %s\nSet their policies to DryRun or delete them, or stop the controller and use --force", names)
+}
+
+// markingRules are the rules in force that mark objects of some kinds.
+func markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
+	objects, err := c.Policies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		return nil, err
+	}
+	loader := inventory.NewLoader(compiler, policy.Protection{})
+	var rules []string
+	for _, object := range objects {
+		for _, r := range loader.Load(object).Rules {
+			isAmong := slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return policy.StoredAs(k.GroupVersionKind) == policy.StoredAs(r.Kind) })
+			if r.Mark != "" && r.Mode == v1alpha1.Enforce && isAmong {
+				rules = append(rules, r.ID.String())
+			}
+		}
+	}
+	return rules, nil
+}

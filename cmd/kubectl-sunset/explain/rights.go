@@ -1,0 +1,41 @@
+package explain
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Forbidden is the Reason of a Block by rights that are missing.
+const Forbidden policy.Reason = "Forbidden"
+
+// rightsOf says with whose rights a rule of a RetentionPolicy acts.
+func (in *Input) rightsOf(r *policy.Rule) []Setting {
+	if r.ServiceAccount == "" {
+		return nil
+	}
+	rights := Setting{Name: "rights", Value: "of " + accountOf(r), From: "the policy", Note: "not checked here"}
+	if c := in.permitted(r); c != nil {
+		rights.Note = "status says: " + c.Message
+	}
+	return []Setting{rights}
+}
+
+// forbidden is what keeps the rule's word from being carried out because a right is missing.
+func (in *Input) forbidden(r *policy.Rule) []Block {
+	c := in.permitted(r)
+	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return []Block{{Forbidden, c.Message, "give " + accountOf(r) + " the right that is missing"}}
+}
+
+func (in *Input) permitted(r *policy.Rule) *metav1.Condition {
+	return meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionPermitted)
+}
+
+func accountOf(r *policy.Rule) string {
+	return "ServiceAccount " + r.Namespace + "/" + r.ServiceAccount
+}

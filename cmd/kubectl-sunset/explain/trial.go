@@ -1,0 +1,36 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Trial is the rule as it would be if the RetentionPolicies of the namespace that are dry runs were enforced.
+type Trial struct {
+	From     []string // the RetentionPolicies
+	Says     policy.Verdict
+	Settings []Setting // that differ
+}
+
+// trial is what a rule would be; as is the rule as it is.
+func (in *Input) trial(r policy.Ruling, as *Rule) *Trial {
+	if r.Rule.Trial == nil {
+		return nil
+	}
+	t := &Trial{}
+	for _, o := range r.Rule.Overrides {
+		if !o.InForce && !slices.Contains(t.From, o.From) {
+			t.From = append(t.From, o.From)
+		}
+	}
+	r.Rule = r.Rule.Trial
+	r.Standing.Newest = as.Rank.keeps(r.Rule.Keep)
+	t.Says = says(in.Subject, r, in.At)
+	for _, s := range settingsOf(in.Subject, r) {
+		if !slices.Contains(as.Settings, s) {
+			t.Settings = append(t.Settings, s)
+		}
+	}
+	return t
+}

@@ -1,0 +1,158 @@
+package preview_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// ranking is a policy about Pods that are due by age, with one more setting of the rule.
+func ranking(setting string) string {
+	return `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: p}
+spec:
+  mode: Enforce
+  rules:
+  - {name: pods, target: {apiVersion: v1, kind: Pod}, eligible: "true", startTime: object.metadata.creationTimestamp, ` + setting + `}
+`
+}
+
+// aged is a Pod of some age in hours.
+func aged(namespace, name string, hours int, label string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {namespace: %s, name: %s, creationTimestamp: %q, labels: {app: %s}}\n",
+		namespace, name, at.Add(-time.Duration(hours)*time.Hour).Format("2006-01-02T15:04:05Z"), label)
+}
+
+func TestRanks(t *testing.T) {
+	const (
+		keepOne  = "ttl: 1h, keepNewest: {count: 1}"
+		keepEach = `ttl: 1h, keepNewest: {count: 1, groupBy: "object.metadata.labels['app']"}`
+		atMost   = "capacity: {max: 2}"
+		fair     = "capacity: {max: 3, share: Fair}"
+		byQuota  = "capacity: {percentOfQuota: 50}"
+	)
+	objects := aged("a", "old", 9, "x") + aged("a", "mid", 6, "z") + aged("a", "new", 3, "x") + aged("b", "only", 8, "x")
+	quota := func(namespace, more string) string {
+		return "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {namespace: " + namespace + ", name: q}\nspec: {hard: {count/pods: 4}" + more + "}\n"
+	}
+	tests := map[string]struct {
+		setting, more string
+		change        func(*preview.Input)
+		want          []string // NAMESPACE/NAME REASON
+	}{
+		"the newest of each namespace":           {keepOne, "", nil, []string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"the newest of each group":               {keepEach, "", nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"as many as each namespace has room for": {atMost, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"as many as all have room for":           {fair, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"a part of the quota": {byQuota, quota("a", ""), nil,
+			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"the least of two quotas": {byQuota, quota("a", "") + strings.Replace(quota("a", ""), "count/pods: 4", "pods: 2", 1), nil,
+			[]string{"a/mid OverCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"a quota with scopes is none": {byQuota, quota("a", ", scopes: [BestEffort]"), nil,
+			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old WithinCapacity", "b/only WithinCapacity"}},
+		"some of them, by label, among all": {keepOne, "", selecting("app=z"), []string{"a/mid Expired"}},
+		"some of them, by namespace, among all": {fair, "", func(in *preview.Input) { in.Namespace = "a" },
+			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity"}},
+		"one that cannot be judged keeps its namespace": {
+			strings.Replace(keepEach, "metadata.labels['app']", "metadata.labels['app'] + object.metadata.labels['z']", 1), "", nil,
+			[]string{"a/mid EvaluationFailed", "a/new EvaluationFailed", "a/old EvaluationFailed", "b/only EvaluationFailed"},
+		},
+		"a team keeps more": {keepOne, team("keepNewest: 2"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"a team keeps some of what nobody ranks": {"ttl: 1h", team("keepNewest: 1"), nil,
+			[]string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only Expired"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, row := range judge(t, ranking(tc.setting)+objects+tc.more, tc.change).Rows {
+				got = append(got, row.Namespace+"/"+row.Name+" "+string(row.Verdict.Reason))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func selecting(text string) func(*preview.Input) {
+	return func(in *preview.Input) {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			panic(err)
+		}
+		in.Selector = selector
+	}
+}
+
+// team is a RetentionPolicy of namespace a that changes the rule.
+func team(override string) string {
+	return "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: team}\nspec:\n  mode: Enforce\n  overrides: [{policy: p, " + override + "}]\n"
+}
+
+func TestTeams(t *testing.T) {
+	own := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: p}\n" + `spec:
+  mode: Enforce
+  serviceAccountName: cleaner
+  rules:
+  - {name: pods, target: {apiVersion: v1, kind: Pod}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 9d}
+`
+	objects := aged("a", "x", 3, "x") + aged("b", "z", 3, "x")
+	due := func(hours int) string { return at.Add(time.Duration(hours) * time.Hour).Format(time.RFC3339) }
+	for name, tc := range map[string]struct {
+		text string
+		want []string // NAMESPACE/NAME RULE DUE
+	}{
+		"an override counts in its namespace":         {ranking("ttl: 1d") + team("ttl: 2d"), []string{"a/x p/pods " + due(45), "b/z p/pods " + due(21)}},
+		"one that is shorter counts as far as it may": {ranking("ttl: 1d, override: {ttl: {min: 8h}}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
+		"rules of its own judge its objects alone":    {ranking("ttl: 1d") + own, []string{"a/x a/p/pods " + due(213), "b/z p/pods " + due(21)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, row := range judge(t, tc.text+objects, nil).Rows {
+				got = append(got, row.Namespace+"/"+row.Name+" "+row.Verdict.Rule.String()+" "+row.Verdict.Due.Format(time.RFC3339))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestMarks: what is not marked yet starts at the time asked about, and a mark of this very rule counts.
+func TestMarks(t *testing.T) {
+	marking := strings.NewReplacer("{name: p}", "{name: p, uid: u-1}", "startTime: object.metadata.creationTimestamp, ", "").Replace(ranking("ttl: 4h"))
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := inventory.Read(opened(t, marking), inventory.NewLoader(compiler, policy.DefaultProtection()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := in.Policies[0].Rules[0].Mark
+	marked := func(name, mark string) string {
+		since := fmt.Sprintf(`annotations: {sunset.x-k8s.io/eligible-since: '{"%s": "2026-03-01T10:00:00Z"}'}, labels`, mark)
+		return strings.Replace(aged("a", name, 9, "x"), "labels", since, 1)
+	}
+	got := map[string]string{}
+	for _, row := range judge(t, marking+aged("a", "unmarked", 9, "x")+marked("marked", mark)+marked("of-another-rule", "0123"), nil).Rows {
+		got[row.Name] = row.Verdict.Action.String() + " " + row.Verdict.Due.Format(time.RFC3339)
+	}
+	want := map[string]string{
+		"unmarked": "Wait 2026-03-01T16:00:00Z", "marked": "Wait 2026-03-01T14:00:00Z", "of-another-rule": "Wait 2026-03-01T16:00:00Z",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -57,24 +57,23 @@ func editionOf(p ...*policy.Policy) policies.Edition {
 	return policies.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
 }
 
-// row is a Job of team-a with facts for so many columns.
+// columns are those of every row: rules are named for them.
+var columns = &index.Layout{Columns: []string{"a", "b"}}
+
+// row is a Job of team-a with facts for its columns.
 func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 	if facts == nil {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
 	}
 	subject := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start}
-	return index.NewRow(subject, facts...)
+	return index.NewRow(subject, columns, facts...)
 }
 
 // kindOf is a listed kind.
 func kindOf(e policies.Edition, now time.Time, rows ...*index.Row) retention.KindState {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(e.Book, now)
-	listing := index.Listing{ID: 1, Kind: jobs}
-	for _, r := range e.Book.Rules(jobs.GroupKind()) {
-		listing.Columns = append(listing.Columns, r.Key)
-	}
-	x.Replace(listing, rows, now)
+	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
 	return retention.KindState{Index: x, Kind: jobs}
 }
 
@@ -96,13 +95,22 @@ type world struct {
 	writes  []time.Duration // when a status was written
 	patches int             // also those that failed
 	told    []string        // Events
+
+	previewed []previewed
+}
+
+// previewed is one call of Gates.Previewed.
+type previewed struct {
+	uid     types.UID
+	preview v1alpha1.Preview
+	gate    *policy.Gate
 }
 
 // inBubble runs a test with a Reporter that has begun.
 func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}}
-		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w}
+		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w}
 		if arrange != nil {
 			arrange(w)
 		}
@@ -164,6 +172,11 @@ func (w *world) Kinds() []retention.KindState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.kinds
+}
+
+// Previewed implements report.Gates.
+func (w *world) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
+	w.set(func() { w.previewed = append(w.previewed, previewed{uid, preview, gate}) })
 }
 
 // Doubt implements report.State.

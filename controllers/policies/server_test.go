@@ -172,6 +172,22 @@ func (s *server) hold(name, value string) {
 	s.live.namespaces[name] = n
 }
 
+// quota creates or replaces a ResourceQuota, NAMESPACE/NAME.
+func (s *server) quota(name string, spec corev1.ResourceQuotaSpec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	namespace, own, _ := strings.Cut(name, "/")
+	s.next()
+	s.live.quotas[name] = corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own}, Spec: spec}
+}
+
+func (s *server) removeQuota(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.quotas, name)
+}
+
 func (s *server) terminate(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,8 +268,7 @@ func (s state) answer(path, version string) any {
 	items := []any{}
 	own, isOwn := strings.CutPrefix(path, apiPath+"/namespaces/")
 	name, isPolicy := strings.CutPrefix(path, apiPath+"/clusterretentionpolicies/")
-	quotas, isQuotas := strings.CutPrefix(path, namespacesPath+"/")
-	quotas, isQuotasOf := strings.CutSuffix(quotas, "/resourcequotas")
+	namespace, isQuotas := strings.CutSuffix(path, "/resourcequotas")
 	switch {
 	case path == apiPath+"/clusterretentionpolicies":
 		items = s.metadata("ClusterRetentionPolicy")
@@ -263,9 +278,9 @@ func (s state) answer(path, version string) any {
 		for _, n := range s.namespaces {
 			items = append(items, n)
 		}
-	case path == "/api/v1/resourcequotas", isQuotas && isQuotasOf:
+	case isQuotas:
 		for _, q := range s.quotas {
-			if !isQuotasOf || q.Namespace == quotas {
+			if namespace == "/api/v1" || namespace == namespacesPath+"/"+q.Namespace {
 				items = append(items, q)
 			}
 		}
@@ -341,6 +356,19 @@ type loop struct {
 	t          *testing.T
 	editions   []policies.Edition
 	leadership error
+	rights     rights
+}
+
+// rights is the answer of Rights about any rule.
+type rights struct {
+	err   error
+	asked []string // IDs of rules
+}
+
+// Check implements what Loop.Rights must.
+func (r *rights) Check(_ context.Context, rule *policy.Rule) error {
+	r.asked = append(r.asked, rule.ID.String())
+	return r.err
 }
 
 type leadership func() error
@@ -367,6 +395,7 @@ func newUnreadLoop(t *testing.T, s *server) *loop {
 	l.Loop = &policies.Loop{
 		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership: leadership(func() error { return l.leadership }),
+		Rights:     &l.rights,
 		Publish:    func(e policies.Edition) { l.editions = append(l.editions, e) },
 	}
 	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
@@ -414,7 +443,10 @@ func (l *loop) rules(namespace string) []string {
 	}
 	e := l.editions[len(l.editions)-1]
 	for _, r := range e.Book.Page(jobs, namespace).Rules {
-		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.TTL))
+		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL))
+		if r.Suspended {
+			said += " suspended"
+		}
 		if r.Invalid() {
 			said += " invalid"
 		}
@@ -424,6 +456,45 @@ func (l *loop) rules(namespace string) []string {
 		rules = append(rules, said)
 	}
 	return rules
+}
+
+// book is the one last published.
+func (l *loop) book() *policy.Book { return l.editions[len(l.editions)-1].Book }
+
+// named is a policy as last published.
+func (l *loop) named(name string) *policy.Policy {
+	l.t.Helper()
+	for _, p := range l.book().Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	l.t.Fatalf("no policy %s", name)
+	return nil
+}
+
+// waiting are the rules about Jobs in a namespace that wait for approval, as last published.
+func (l *loop) waiting(namespace string) []string {
+	waiting := []string{}
+	for _, r := range l.book().Page(jobs, namespace).Rules {
+		if r.Unapproved {
+			waiting = append(waiting, r.ID.String())
+		}
+	}
+	return waiting
+}
+
+// refresh lets the cache catch up and be read.
+func (l *loop) refresh() {
+	l.t.Helper()
+	l.sync()
+	l.reconcile()
+}
+
+// restart is a new process on the same server.
+func (l *loop) restart() *loop {
+	l.t.Helper()
+	return newLoop(l.t, l.server)
 }
 
 // later lets time pass.

@@ -134,11 +134,12 @@ func (r *Reporter) tick(ctx context.Context) {
 	r.report(ctx, false)
 }
 
-// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates.
+// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates, but for rules
+// that nobody knows when they can be counted.
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if book := r.edition.Book; book != nil && slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil }) {
+	if book := r.edition.Book; book != nil && slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }) {
 		return min(restFactor/10*r.took, countAtLeast)
 	}
 	return min(max(countEvery, restFactor*r.took), countAtLeast)

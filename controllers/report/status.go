@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -50,7 +51,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	if p.Namespace != "" {
 		s.ClusterRules = v.clusterRules(p)
 	}
-	s.Previews, s.PendingApproval = v.previews(p, before.Previews)
+	s.Previews, s.PendingApproval = v.previews(p, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
 	for _, r := range p.Rules {
@@ -65,13 +66,14 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	return s
 }
 
-// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it.
+// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it. An invalid
+// rule counts what it selects.
 func (v *view) tally(p *policy.Policy) *policy.Tally {
 	tally := v.tallies.Policies[p.Name]
 	switch {
 	case tally == nil:
 		return &policy.Tally{}
-	case v.missingRight(p) != nil:
+	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
 		return &policy.Tally{Rules: tally.Rules}
 	default:
 		return tally
@@ -147,10 +149,19 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		}
 		rec.status, rec.at = status, v.now
 	}
-	if preview, known := previewOf(status, p.Hash); known && (hasNews || v.passes(p, preview)) {
-		r.Gates.Previewed(p.UID, preview, p.Gate)
-	}
+	r.tellGates(p, v, hasNews)
 	return nil
+}
+
+// tellGates says what the status of a policy says by now: that a form of it was counted, and that its gate may open.
+func (r *Reporter) tellGates(p *policy.Policy, v *view, hasNews bool) {
+	preview, known := previewOf(r.written[p.UID].status, p.Hash)
+	switch {
+	case known && v.passes(p, preview):
+		r.Gates.Previewed(p.UID, preview, p.Gate)
+	case hasNews:
+		r.Gates.Previewed(p.UID, preview, nil)
+	}
 }
 
 // historyOf is what a policy has deleted in all, before this process and since.

@@ -176,15 +176,16 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 		before, change func(s *server)
 		want           []string // namespaces
 	}{
-		"nothing":                       {nil, func(*server) {}, nil},
-		"a namespace comes in":          {nil, func(s *server) { s.namespace("team-b", ci) }, []string{"team-b"}},
-		"another label":                 {nil, func(s *server) { s.namespace("team-a", map[string]string{"tier": "ci", "x": "y"}) }, nil},
-		"a namespace leaves":            {nil, func(s *server) { s.namespace("team-a", prod) }, nil},
-		"a new namespace":               {nil, func(s *server) { s.namespace("team-c", ci) }, nil},
-		"a hold comes":                  {nil, func(s *server) { s.hold("team-a", "true") }, nil},
-		"an override comes":             {nil, func(s *server) { s.policy("team-a/own", longer) }, []string{"team-a"}},
-		"an override where it is not":   {nil, func(s *server) { s.policy("team-b/own", longer) }, nil},
-		"an override of another policy": {nil, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: q", 1)) }, nil},
+		"nothing":                          {nil, func(*server) {}, nil},
+		"a namespace comes in":             {nil, func(s *server) { s.namespace("team-b", ci) }, []string{"team-b"}},
+		"another label":                    {nil, func(s *server) { s.namespace("team-a", map[string]string{"tier": "ci", "x": "y"}) }, nil},
+		"a namespace leaves":               {nil, func(s *server) { s.namespace("team-a", prod) }, nil},
+		"a new namespace":                  {nil, func(s *server) { s.namespace("team-c", ci) }, nil},
+		"a new namespace with an override": {nil, func(s *server) { s.namespace("team-c", ci); s.policy("team-c/own", longer) }, nil},
+		"a hold comes":                     {nil, func(s *server) { s.hold("team-a", "true") }, nil},
+		"an override comes":                {nil, func(s *server) { s.policy("team-a/own", longer) }, []string{"team-a"}},
+		"an override where it is not":      {nil, func(s *server) { s.policy("team-b/own", longer) }, nil},
+		"an override of another policy":    {nil, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: q", 1)) }, nil},
 		"an override changes": {func(s *server) { s.policy("team-a/own", longer) },
 			func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1)) }, []string{"team-a"}},
 		"an override is about another rule": {func(s *server) { s.policy("team-a/own", longer) },
@@ -251,6 +252,8 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
 	expect(t, "waiting in team-b", waits, l.waiting("team-b"))
 	l.Previewed(before.UID, v1alpha1.Preview{Hash: before.Hash}, nil)
+	l.policy("other", spec("DryRun", "1h"))
+	l.refresh()
 	expect(t, "waiting when only the form was counted", waits, l.waiting("team-b"))
 }
 

@@ -264,8 +264,8 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 		w.after(time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
 		expect(t, "events", []string{
-			"1s Job/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
-			"1s Job/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
+			"1s Job/team-a/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
+			"1s Job/team-a/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
 		}, w.events())
 		w.removed(5_000, perObject)
 		w.after(10 * time.Second)

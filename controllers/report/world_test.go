@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,7 +91,7 @@ type world struct {
 	mu      sync.Mutex
 	kinds   []retention.KindState
 	doubt   error
-	server  map[string]*v1alpha1.ClusterRetentionPolicy
+	server  map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
 	fail    error
 	writes  []time.Duration // when a status was written
 	patches int             // also those that failed
@@ -160,11 +161,24 @@ func (w *world) Done() <-chan struct{} {
 // create puts a policy with a status on the server, and in force.
 func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) policies.Edition {
 	e := editionOf(p)
+	w.store(p, status)
+	w.Use(e)
+	return e
+}
+
+// store puts a policy with a status on the server.
+func (w *world) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
 	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
 	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
 	w.set(func() { w.server[p.Name] = known })
-	w.Use(e)
-	return e
+}
+
+// nameOf is the name of a policy: NAMESPACE/NAME of a RetentionPolicy.
+func nameOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
 }
 
 // Kinds implements report.State.
@@ -193,11 +207,17 @@ func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	known := w.server[key.Name]
+	known := w.server[nameOf(key)]
 	if known == nil {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	known.DeepCopyInto(into.(*v1alpha1.ClusterRetentionPolicy))
+	switch into := into.(type) {
+	case *v1alpha1.ClusterRetentionPolicy:
+		known.DeepCopyInto(into)
+	case *v1alpha1.RetentionPolicy:
+		known.ObjectMeta.DeepCopyInto(&into.ObjectMeta)
+		known.Status.DeepCopyInto(&into.Status)
+	}
 	return nil
 }
 
@@ -222,11 +242,14 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	if err != nil || patch.Type() != types.ApplyPatchType {
 		w.t.Errorf("patch of type %s: %v", patch.Type(), err)
 	}
-	applied := &v1alpha1.ClusterRetentionPolicy{}
+	applied := &v1alpha1.ClusterRetentionPolicy{} // or, with the same status, a RetentionPolicy
 	if err := json.Unmarshal(data, applied); err != nil {
 		w.t.Error(err)
 	}
-	known := w.server[object.GetName()]
+	if kind := reflect.TypeOf(object).Elem().Name(); applied.Kind != kind || nameOf(client.ObjectKeyFromObject(object)) != nameOf(client.ObjectKeyFromObject(applied)) {
+		w.t.Errorf("%s %s is patched as %s %s/%s", kind, client.ObjectKeyFromObject(object), applied.Kind, applied.Namespace, applied.Name)
+	}
+	known := w.server[nameOf(client.ObjectKeyFromObject(object))]
 	if known == nil {
 		return apierrors.NewNotFound(schema.GroupResource{}, object.GetName())
 	}
@@ -243,9 +266,9 @@ func (w *world) Eventf(regarding, related runtime.Object, kind, reason, action, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	about := regarding.(*corev1.ObjectReference)
-	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, about.Name, kind, reason) + fmt.Sprintf(note, args...)
+	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, nameOf(client.ObjectKey{Namespace: about.Namespace, Name: about.Name}), kind, reason) + fmt.Sprintf(note, args...)
 	if by, ok := related.(*corev1.ObjectReference); ok && by != nil {
-		said += " by " + by.Name
+		said += " by " + nameOf(client.ObjectKey{Namespace: by.Namespace, Name: by.Name})
 	}
 	w.told = append(w.told, said)
 }
@@ -262,11 +285,13 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// status is what the server has.
-func (w *world) status() v1alpha1.RetentionPolicyStatus {
+// status is what the server has of policy p.
+func (w *world) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
+
+func (w *world) statusOf(name string) v1alpha1.RetentionPolicyStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return *w.server["p"].Status.DeepCopy()
+	return *w.server[name].Status.DeepCopy()
 }
 
 func (w *world) written() []time.Duration {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,8 +68,24 @@ func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
 	}
 	subject := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start}
-	return index.NewRow(subject, columns, facts...)
+	return packed(subject, facts...)
 }
+
+func packed(s policy.Subject, facts ...policy.Facts) *index.Row {
+	return index.NewRow(s, columns, facts...)
+}
+
+// named is a policy of an edition.
+func named(e policies.Edition, name string) *policy.Policy {
+	for _, p := range e.Book.Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
 func kindOf(e policies.Edition, now time.Time, rows ...*index.Row) retention.KindState {
@@ -158,9 +175,9 @@ func (w *world) Done() <-chan struct{} {
 	return w.finished
 }
 
-// create puts a policy with a status on the server, and in force.
-func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) policies.Edition {
-	e := editionOf(p)
+// create puts a policy with a status on the server, and in force beside the others.
+func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policies.Edition {
+	e := editionOf(append(others, p)...)
 	w.store(p, status)
 	w.Use(e)
 	return e
@@ -320,6 +337,16 @@ func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
 	for _, c := range s.Conditions {
 		if c.Type == name {
 			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+// message is that of a condition.
+func message(s v1alpha1.RetentionPolicyStatus, name string) string {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c.Message
 		}
 	}
 	return ""

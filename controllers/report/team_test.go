@@ -156,7 +156,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 				return err, known
 			}
 			kind := kindOf(e, now,
-				row("secret-due", now, yes(now.Add(-2*time.Hour)), yes(now.Add(-2*time.Hour))),
+				row("secret-due", now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), yes(now.Add(-2*time.Hour))),
 				row("secret-failing", now, policy.Facts{Selected: true, Err: errors.New("secret")}, policy.Facts{Selected: true, Err: errors.New("secret")}),
 			)
 			s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: rights, Now: now}.Status(p)

@@ -326,32 +326,34 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 		}},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var complete retention.KindState
-			var own *policy.Policy
-			inBubble(t, func(w *world) {
-				own = ownPolicy(v1alpha1.Enforce, rule("a"))
-				own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
-				e := w.create(own, noStatus)
-				complete = kindOf(e, w.began, backlog(3, w.began)...)
-				w.kinds = []retention.KindState{complete}
-				test.before(w, complete)
-			}, func(t *testing.T, w *world) {
-				w.after(time.Minute)
-				expect(t, "told", 0, len(w.previewed))
-				expect(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
-				w.set(func() {
-					w.Rights = nil
-					complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+		for form, status := range map[string]v1alpha1.RetentionPolicyStatus{"a new form": noStatus, "one that was seen": {Previews: previewsOf("h")}} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				var complete retention.KindState
+				var own *policy.Policy
+				inBubble(t, func(w *world) {
+					own = ownPolicy(v1alpha1.Enforce, rule("a"))
+					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+					e := w.create(own, status)
+					complete = kindOf(e, w.began, backlog(3, w.began)...)
 					w.kinds = []retention.KindState{complete}
+					test.before(w, complete)
+				}, func(t *testing.T, w *world) {
+					w.after(time.Minute)
+					expect(t, "told", 0, len(w.previewed))
+					expect(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+					w.set(func() {
+						w.Rights = nil
+						complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+						w.kinds = []retention.KindState{complete}
+					})
+					w.Changed()
+					w.after(3 * time.Second)
+					expect(t, "told once it is counted", true, len(w.previewed) > 0)
+					expect(t, "of", own.UID, w.previewed[0].uid)
+					expect(t, "gate", own.Gate, w.previewed[0].gate)
 				})
-				w.Changed()
-				w.after(3 * time.Second)
-				expect(t, "told once it is counted", true, len(w.previewed) > 0)
-				expect(t, "of", own.UID, w.previewed[0].uid)
-				expect(t, "gate", own.Gate, w.previewed[0].gate)
 			})
-		})
+		}
 	}
 }
 
@@ -366,6 +368,20 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 		w.set(func() { w.fail = nil })
 		w.after(3 * time.Second)
 		expect(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
+	})
+}
+
+func TestAFormIsWrittenAtOnce(t *testing.T) {
+	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+		writes := len(w.written())
+		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
+		w.after(time.Second)
+		expect(t, "writes", writes+1, len(w.written()))
+		p := gated(nil)
+		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		w.Use(editionOf(p))
+		w.after(time.Second)
+		expect(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
 

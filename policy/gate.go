@@ -37,14 +37,6 @@ func (a Approval) Exceeded(due, selected int64) bool {
 	return due > a.Count || due >= atLeast && due*100 > a.Percent*selected
 }
 
-// equal reports whether both let the same wait.
-func (g *Gate) equal(o *Gate) bool {
-	if g == nil || o == nil {
-		return g == o
-	}
-	return g.Hash == o.Hash && g.Namespaces.Equal(o.Namespaces) && g.Rules.Equal(o.Rules)
-}
-
 // Rescoped gives the namespaces known to both books in which a policy applies now and did not, or in which other
 // overrides apply to it.
 func (b *Book) Rescoped(before *Book, p *Policy) sets.Set[string] {
@@ -60,7 +52,9 @@ func (b *Book) Rescoped(before *Book, p *Policy) sets.Set[string] {
 	return rescoped
 }
 
-// overridesOf are those of a namespace that are about a policy.
+// overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
 func (b *Book) overridesOf(p *Policy, namespace string) []*Override {
-	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool { return o.Policy != p.Name })
+	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
+		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
+	})
 }

@@ -139,7 +139,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 	if due {
 		t.due(&own, verdict.Due)
 	}
-	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && r.Facts.Selected }) {
+	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		tally.Pending.Selected++
 		tally.Pending.Due += own.Due.Now
 	}

@@ -6,5 +6,8 @@ var Skew = skew
 // ManyNamespaces is how many namespaces are read one by one.
 const ManyNamespaces = manyNamespaces
 
+// FollowQuotas reads ResourceQuotas until its context ends.
+var FollowQuotas = (*Loop).followQuotas
+
 // Respecified lets updates of a policy through.
 var Respecified = respecified

@@ -34,7 +34,7 @@ func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	for range 100 {
 		expect(t, "rules", enforced, l.allowed("team-a"))
 	}
-	once := map[string]int{"clusterretentionpolicies": 1, "namespaces/team-a": 1}
+	once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
 	expect(t, "requests", once, l.asked())
 	l.later(time.Second)
 	l.allowed("team-a")
@@ -172,7 +172,7 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		}
 		asked := l.asked()
 		expect(t, "lists", 1, asked["namespaces"])
-		if len(asked) > policies.ManyNamespaces+2 {
+		if len(asked) > policies.ManyNamespaces+3 {
 			t.Errorf("%d reads in a second", len(asked))
 		}
 		l.later(time.Second + 1)
@@ -243,6 +243,7 @@ func TestDoubtFailsClosed(t *testing.T) {
 	}
 	tests := map[string]func(l *loop){
 		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
+		"own policies are not listed":  failing("/retentionpolicies", lost),
 		"policies may not be listed":   failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
 		"policies are not served":      failing("clusterretentionpolicies", statusError(http.StatusNotFound)),
 		"no answer about policies":     failing("clusterretentionpolicies", lost),

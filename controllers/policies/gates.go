@@ -38,7 +38,7 @@ func previewsOf(object *unstructured.Unstructured, before *entry) previews {
 	return p
 }
 
-// gate is where a policy waits for approval; nil for nowhere.
+// gate is where a policy waits for approval; nil for nowhere. Namespaces that are approved do not wait again.
 func (e *entry) gate() *policy.Gate {
 	p := e.policy
 	if p.Mode != v1alpha1.Enforce {
@@ -57,6 +57,7 @@ func (e *entry) gate() *policy.Gate {
 	}
 	gate := policy.NewScopeGate(p.Hash, e.previews.rescoped)
 	if gate.Hash == p.Approved {
+		e.previews.rescoped = nil
 		return nil
 	}
 	return gate

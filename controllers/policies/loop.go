@@ -219,8 +219,9 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 func (l *Loop) publish() {
 	namespaces := make(map[string]policy.Namespace, len(l.namespaces.all))
 	for name, n := range l.namespaces.all {
-		n.value.Quotas = l.quotas.in(name)
-		namespaces[name] = n.value
+		namespace := n.value
+		namespace.Quotas = l.quotas.in(name)
+		namespaces[name] = namespace
 	}
 	programs := map[string]*engine.Rule{}
 	for _, e := range l.entries() {

@@ -6,27 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/controllers/policies"
-	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -34,24 +28,26 @@ import (
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 const (
-	policiesPath   = "/apis/sunset.x-k8s.io/v1alpha1/clusterretentionpolicies"
+	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
 	namespacesPath = "/api/v1/namespaces"
 )
 
-// state is what an API server, or a cache of it, has.
+// state is what an API server, or a cache of it, has. It is never changed in place.
 type state struct {
-	policies   map[string]map[string]any
+	policies   map[string]*unstructured.Unstructured // by NAMESPACE/NAME or NAME
 	namespaces map[string]metav1.PartialObjectMetadata
+	quotas     map[string]corev1.ResourceQuota // by NAMESPACE/NAME
 }
 
 func (s state) clone() state {
-	c := state{map[string]map[string]any{}, map[string]metav1.PartialObjectMetadata{}}
+	c := state{map[string]*unstructured.Unstructured{}, map[string]metav1.PartialObjectMetadata{}, map[string]corev1.ResourceQuota{}}
 	for name, p := range s.policies {
-		c.policies[name] = (&unstructured.Unstructured{Object: p}).DeepCopy().Object
+		c.policies[name] = p.DeepCopy()
 	}
 	for name, n := range s.namespaces {
 		c.namespaces[name] = *n.DeepCopy()
 	}
+	maps.Copy(c.quotas, s.quotas)
 	return c
 }
 
@@ -84,7 +80,8 @@ func (s *server) next() string {
 	return fmt.Sprint(100 + s.version)
 }
 
-// policy creates or replaces a policy; the generation counts on unless it is new.
+// policy creates or replaces a policy, of a namespace if the name is NAMESPACE/NAME; the generation counts on unless it
+// is new.
 func (s *server) policy(name, spec string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,15 +89,47 @@ func (s *server) policy(name, spec string) {
 	if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
 		panic(err)
 	}
-	meta := map[string]any{"name": name, "uid": fmt.Sprint("uid-", s.next()), "generation": int64(1)}
-	if old, ok := s.live.policies[name]; ok {
-		before := old["metadata"].(map[string]any)
-		meta["uid"], meta["generation"] = before["uid"], before["generation"].(int64)+1
+	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+	p.SetName(name)
+	if namespace, own, ok := strings.Cut(name, "/"); ok {
+		p.SetKind("RetentionPolicy")
+		p.SetNamespace(namespace)
+		p.SetName(own)
 	}
-	meta["resourceVersion"] = s.next()
-	s.live.policies[name] = map[string]any{
-		"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": meta, "spec": parsed,
+	p.SetUID(types.UID("uid-" + s.next()))
+	if old := s.live.policies[name]; old != nil {
+		p = old.DeepCopy()
 	}
+	p.SetGeneration(p.GetGeneration() + 1)
+	p.SetResourceVersion(s.next())
+	p.Object["spec"] = parsed
+	s.live.policies[name] = p
+}
+
+// edit changes of a policy what is no spec: the generation stays.
+func (s *server) edit(name string, change func(p *unstructured.Unstructured)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.live.policies[name])
+	s.live.policies[name].SetResourceVersion(s.next())
+}
+
+// approve annotates a policy.
+func (s *server) approve(name, hash string) {
+	s.edit(name, func(p *unstructured.Unstructured) {
+		p.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: hash})
+	})
+}
+
+// report writes the status of a policy.
+func (s *server) report(name string, status v1alpha1.RetentionPolicyStatus) {
+	s.edit(name, func(p *unstructured.Unstructured) {
+		written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+		if err != nil {
+			panic(err)
+		}
+		p.Object["status"] = written
+	})
 }
 
 func (s *server) removePolicy(name string) {
@@ -132,6 +161,22 @@ func (s *server) hold(name, value string) {
 	}
 	n.ResourceVersion = s.next()
 	s.live.namespaces[name] = n
+}
+
+// quota creates or replaces a ResourceQuota, NAMESPACE/NAME.
+func (s *server) quota(name string, spec corev1.ResourceQuotaSpec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	namespace, own, _ := strings.Cut(name, "/")
+	s.next()
+	s.live.quotas[name] = corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own}, Spec: spec}
+}
+
+func (s *server) removeQuota(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.quotas, name)
 }
 
 func (s *server) terminate(name string) {
@@ -212,18 +257,30 @@ func response(code int, body any, header http.Header) (*http.Response, error) {
 
 func (s state) answer(path, version string) any {
 	items := []any{}
+	own, isOwn := strings.CutPrefix(path, apiPath+"/namespaces/")
+	name, isPolicy := strings.CutPrefix(path, apiPath+"/clusterretentionpolicies/")
+	namespace, isQuotas := strings.CutSuffix(path, "/resourcequotas")
 	switch {
-	case path == policiesPath:
-		for _, p := range s.policies {
-			items = append(items, map[string]any{"metadata": p["metadata"]})
-		}
+	case path == apiPath+"/clusterretentionpolicies":
+		items = s.metadata("ClusterRetentionPolicy")
+	case path == apiPath+"/retentionpolicies":
+		items = s.metadata("RetentionPolicy")
 	case path == namespacesPath:
 		for _, n := range s.namespaces {
 			items = append(items, n)
 		}
-	case strings.HasPrefix(path, policiesPath+"/"):
-		if p, ok := s.policies[strings.TrimPrefix(path, policiesPath+"/")]; ok {
-			return p
+	case isQuotas:
+		for _, q := range s.quotas {
+			if namespace == "/api/v1" || namespace == namespacesPath+"/"+q.Namespace {
+				items = append(items, q)
+			}
+		}
+	case isPolicy, isOwn:
+		if isOwn {
+			name = strings.Replace(own, "/retentionpolicies/", "/", 1)
+		}
+		if p := s.policies[name]; p != nil {
+			return p.Object
 		}
 		return nil
 	default:
@@ -235,6 +292,17 @@ func (s state) answer(path, version string) any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": version}, "items": items}
 }
 
+// metadata is that of all policies of a kind.
+func (s state) metadata(kind string) []any {
+	items := []any{}
+	for _, p := range s.policies {
+		if p.GetKind() == kind {
+			items = append(items, map[string]any{"metadata": p.Object["metadata"]})
+		}
+	}
+	return items
+}
+
 // List implements client.Reader: the cache.
 func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	s.mu.Lock()
@@ -243,7 +311,9 @@ func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	switch l := list.(type) {
 	case *unstructured.UnstructuredList:
 		for _, p := range cache.policies {
-			l.Items = append(l.Items, unstructured.Unstructured{Object: p})
+			if p.GetKind() == l.GetKind() {
+				l.Items = append(l.Items, *p)
+			}
 		}
 	case *metav1.PartialObjectMetadataList:
 		for _, n := range cache.namespaces {
@@ -258,128 +328,14 @@ func (s *server) Get(context.Context, client.ObjectKey, client.Object, ...client
 	return errors.New("nobody gets one by one")
 }
 
-// asked counts the requests for a path and forgets them; a path with a * counts everything below.
+// asked counts the requests for a path and forgets them.
 func (s *server) asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := map[string]int{}
 	for _, path := range s.requests {
-		counts[strings.TrimPrefix(strings.TrimPrefix(path, "/apis/sunset.x-k8s.io/v1alpha1/"), "/api/v1/")]++
+		counts[strings.TrimPrefix(strings.TrimPrefix(path, apiPath+"/"), "/api/v1/")]++
 	}
 	s.requests = nil
 	return counts
-}
-
-// loop is a Loop on a server.
-type loop struct {
-	*policies.Loop
-	*server
-	t          *testing.T
-	editions   []policies.Edition
-	leadership error
-}
-
-type leadership func() error
-
-func (l leadership) Check() error { return l() }
-
-// newLoop makes a Loop that has read the cache once.
-func newLoop(t *testing.T, s *server) *loop {
-	t.Helper()
-	l := newUnreadLoop(t, s)
-	s.sync()
-	l.reconcile()
-	s.asked()
-	return l
-}
-
-func newUnreadLoop(t *testing.T, s *server) *loop {
-	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &loop{server: s, t: t}
-	l.Loop = &policies.Loop{
-		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
-		Leadership: leadership(func() error { return l.leadership }),
-		Publish:    func(e policies.Edition) { l.editions = append(l.editions, e) },
-	}
-	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
-		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
-		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func (l *loop) reconcile() reconcile.Result {
-	l.t.Helper()
-	result, err := l.Reconcile(l.t.Context(), reconcile.Request{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return result
-}
-
-// check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
-func (l *loop) check(namespace string) ([]string, error) {
-	l.t.Helper()
-	err := l.Check(l.t.Context(), namespace)
-	return l.rules(namespace), err
-}
-
-// allowed is check that must succeed.
-func (l *loop) allowed(namespace string) []string {
-	l.t.Helper()
-	rules, err := l.check(namespace)
-	if err != nil {
-		l.t.Fatalf("check of %s: %v", namespace, err)
-	}
-	return rules
-}
-
-// rules are those about Jobs in a namespace, as last published.
-func (l *loop) rules(namespace string) []string {
-	l.t.Helper()
-	rules := []string{}
-	if len(l.editions) == 0 {
-		return rules
-	}
-	e := l.editions[len(l.editions)-1]
-	for _, r := range e.Book.Page(jobs, namespace).Rules {
-		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.TTL))
-		if r.Invalid() {
-			said += " invalid"
-		}
-		if _, ok := e.Programs[r.Key]; !ok {
-			said += " uncompiled"
-		}
-		rules = append(rules, said)
-	}
-	return rules
-}
-
-// later lets time pass.
-func (l *loop) later(d time.Duration) { l.clock.Step(d) }
-
-var jobs = schemaGroupKind("batch", "Job")
-
-// spec is a policy about Jobs.
-func spec(mode, ttl string) string {
-	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
-}
-
-func sorted(s []string) []string {
-	slices.Sort(s)
-	return s
 }

@@ -21,18 +21,38 @@ type Gates interface {
 // previewsKept is how many forms of a policy are remembered.
 const previewsKept = 16
 
-// previews says which forms of a policy have been counted, and what waits for approval.
-func (v *view) previews(p *policy.Policy, before []v1alpha1.Preview) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
+// previews says which forms of a policy have been counted, and what waits for approval. Until everything is counted
+// that is what waited before: a restart must not let it through.
+func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
 	uncounted, counted := v.uncounted(p)
 	if !counted || p.Mode == v1alpha1.Suspended {
-		return before, nil
+		return before.Previews, stillPending(p, before.PendingApproval)
 	}
-	if waiting := v.tally(p).Pending; p.Gate != nil && p.Approval.Exceeded(waiting.Due, waiting.Selected) {
-		return before, &v1alpha1.PendingApproval{
-			Hash: p.Gate.Hash, Due: waiting.Due, Selected: waiting.Selected, Namespaces: sets.List(p.Gate.Namespaces),
-		}
+	pending := v.pending(p)
+	if pending != nil && p.Gate.Namespaces == nil {
+		return before.Previews, pending
 	}
-	return remember(before, v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Uncounted: uncounted}), nil
+	preview := v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Uncounted: uncounted}
+	return remember(before.Previews, preview), pending
+}
+
+// pending is what waits behind a policy's gate, once it is counted; nil when that is no more than may go.
+func (v *view) pending(p *policy.Policy) *v1alpha1.PendingApproval {
+	tally := v.tallies.Policies[p.Name]
+	if p.Gate == nil || tally == nil || !p.Approval.Exceeded(tally.Pending.Due, tally.Pending.Selected) {
+		return nil
+	}
+	return &v1alpha1.PendingApproval{
+		Hash: p.Gate.Hash, Due: tally.Pending.Due, Selected: tally.Pending.Selected, Namespaces: sets.List(p.Gate.Namespaces),
+	}
+}
+
+// stillPending is what waited before if it waits behind the same gate.
+func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash {
+		return nil
+	}
+	return before
 }
 
 // remember adds a preview, or what it has counted by now, and forgets the oldest.
@@ -61,23 +81,21 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
 		return false
 	}
-	waiting := v.tally(p).Pending
 	stillUncounted := p.Gate.Rules != nil && p.Gate.Rules.Equal(sets.New(preview.Uncounted...))
-	return !stillUncounted && !p.Approval.Exceeded(waiting.Due, waiting.Selected)
+	return !stillUncounted && v.pending(p) == nil
 }
 
-// uncounted are the rules whose kind cannot be listed; ok is false while any other is still being listed, or a right to
-// read is missing.
+// uncounted are the rules that are invalid, which another policy's target can bring and take away, and those whose kind
+// cannot be listed; ok is false while any other is still being listed, or a right to read is missing.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if v.missingRight(p) != nil {
 		return nil, false
 	}
 	for _, r := range p.Rules {
-		if r.Invalid() {
-			continue
-		}
 		k, watched := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
+		case r.Invalid():
+			rules = append(rules, r.ID.Rule)
 		case watched && v.listed[r.ID]:
 		case watched && k.Lost != nil:
 			rules = append(rules, r.ID.Rule)

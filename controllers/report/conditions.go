@@ -36,12 +36,15 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 	}
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	if s.PendingApproval != nil {
-		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, "BacklogTooLarge", enforcing.message}})
+		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
 	if len(p.Rules) > 0 && p.Namespace != "" {
 		all = append(all, condition{v1alpha1.ConditionPermitted, permitted})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionPermitted)
 	}
 	for _, c := range all {
 		status := metav1.ConditionFalse
@@ -109,7 +112,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	switch {
 	case s.PendingApproval != nil:
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
-	case p.Gate != nil:
+	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
 		return standing{false, "Counting", "what would go at once is being counted; nobody has previewed it"}
 	}
 	if v.doubt != nil {

@@ -14,6 +14,7 @@ type View struct {
 	Edition  policies.Edition
 	Kinds    []retention.KindState
 	Warnings func(string) []policy.Problem
+	Rights   func(*policy.Rule) (err error, known bool)
 	Doubt    error
 	Deleted  map[string]int64
 	Before   v1alpha1.RetentionPolicyStatus
@@ -22,12 +23,18 @@ type View struct {
 
 // Status is the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
+	made := newView(v.Edition, v.Kinds, v.Now)
 	tallies := policy.NewTallies(v.Now)
+	for _, p := range v.Edition.Book.Policies() {
+		if p.Namespace != "" {
+			tallies.Teams[p.Namespace] = policy.NewTeam()
+		}
+	}
 	for _, k := range v.Kinds {
 		k.Index.Scan(tallies.Add)
 	}
-	made := newView(v.Edition, v.Kinds, tallies, v.Now)
-	made.warnings, made.doubt = v.Warnings, v.Doubt
+	made.counted(tallies)
+	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt
 	deleted := history{rules: v.Deleted}
 	for _, n := range v.Deleted {
 		deleted.total += n

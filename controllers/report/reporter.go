@@ -99,8 +99,9 @@ func (r *Reporter) Use(e policies.Edition) {
 	}
 }
 
+// hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
 func hasGates(e policies.Edition) bool {
-	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil })
+	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil })
 }
 
 // Changed makes the next tick count, though no subject has changed.
@@ -160,7 +161,8 @@ func (r *Reporter) tick(ctx context.Context) {
 	r.report(ctx, false)
 }
 
-// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates.
+// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates, but for rules
+// that nobody knows when they can be counted.
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

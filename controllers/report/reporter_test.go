@@ -49,7 +49,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		for i := range 600 {
 			w.after(100 * time.Millisecond)
-			w.kinds[0].Index.Apply(index.Listing{ID: 1}, row(fmt.Sprint("x", i), w.began), time.Now())
+			w.kinds[0].Index.Apply(1, row(fmt.Sprint("x", i), w.began), time.Now())
 		}
 		writes := w.written()
 		if len(writes) < 12 || len(writes) > 21 {
@@ -148,7 +148,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 			w.after(5 * time.Second)
 			w.stop()
 			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
-			*w.Reporter = report.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w}
+			*w.Reporter = report.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w}
 			w.Use(e)
 			w.removed(2, a)
 			w.start()
@@ -264,8 +264,8 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 		w.after(time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
 		expect(t, "events", []string{
-			"1s Job/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
-			"1s Job/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
+			"1s Job/team-a/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
+			"1s Job/team-a/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
 		}, w.events())
 		w.removed(5_000, perObject)
 		w.after(10 * time.Second)

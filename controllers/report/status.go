@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,7 +74,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	if p.Namespace != "" {
 		s.ClusterRules = v.clusterRules(p)
 	}
-	s.Previews, s.PendingApproval = v.previews(p, before.Previews)
+	s.Previews, s.PendingApproval = v.previews(p, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
 	for _, r := range p.Rules {
@@ -88,13 +89,14 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	return s
 }
 
-// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it.
+// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it. An invalid
+// rule counts what it selects.
 func (v *view) tally(p *policy.Policy) *policy.Tally {
 	tally := v.tallies.Policies[p.Name]
 	switch {
 	case tally == nil:
 		return &policy.Tally{}
-	case v.missingRight(p) != nil:
+	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
 		return &policy.Tally{Rules: tally.Rules}
 	default:
 		return tally
@@ -161,9 +163,9 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	status := v.status(p, r.historyOf(p.UID), rec.status)
 	preview, counted := previewOf(status, p.Hash)
 	_, knew := previewOf(rec.status, p.Hash)
-	opens := counted && (!knew || v.passes(p, preview))
+	passes := counted && v.passes(p, preview)
 	if !sameStatus(rec.status, status) {
-		if !last && !opens && v.now.Sub(rec.at) < writeEvery {
+		if !last && knew == counted && !passes && v.now.Sub(rec.at) < writeEvery {
 			r.Changed()
 			return nil
 		}
@@ -173,8 +175,11 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		}
 		rec.status, rec.at = status, v.now
 	}
-	if opens {
+	switch { // the status says so by now
+	case passes:
 		r.Gates.Previewed(p.UID, preview, p.Gate)
+	case counted && !knew:
+		r.Gates.Previewed(p.UID, preview, nil)
 	}
 	return nil
 }

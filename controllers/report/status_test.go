@@ -134,7 +134,7 @@ func TestNumbers(t *testing.T) {
 	e := editionOf(p)
 	heldSubject := row("held", now).Subject()
 	heldSubject.Flags = policy.IsHeld
-	held := index.NewRow(heldSubject, yes(now.Add(-9*time.Hour)), other)
+	held := index.NewRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
 	kind := kindOf(e, now,
 		row("due", now.Add(-9*time.Hour), yes(now.Add(-9*time.Hour)), other),
 		row("in-an-hour", now, yes(now), other),
@@ -148,7 +148,7 @@ func TestNumbers(t *testing.T) {
 		row("not-selected", now, other, other),
 	)
 	s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
-	s.Conditions = nil
+	s.Conditions, s.Previews = nil, nil
 	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
 	sample := func(name string, d time.Duration) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Namespace: "team-a", Name: name, DueTime: at(d)}

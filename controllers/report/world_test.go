@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,24 +59,39 @@ func editionOf(p ...*policy.Policy) policies.Edition {
 	return policies.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
 }
 
-// row is a Job of team-a with facts for so many columns.
+// columns are those of every row: rules are named for them.
+var columns = &index.Layout{Columns: []string{"a", "b"}}
+
+// row is a Job of team-a with facts for its columns.
 func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 	if facts == nil {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
 	}
 	subject := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start}
-	return index.NewRow(subject, facts...)
+	return packed(subject, facts...)
 }
+
+func packed(s policy.Subject, facts ...policy.Facts) *index.Row {
+	return index.NewRow(s, columns, facts...)
+}
+
+// named is a policy of an edition.
+func named(e policies.Edition, name string) *policy.Policy {
+	for _, p := range e.Book.Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
 func kindOf(e policies.Edition, now time.Time, rows ...*index.Row) retention.KindState {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(e.Book, now)
-	listing := index.Listing{ID: 1, Kind: jobs}
-	for _, r := range e.Book.Rules(jobs.GroupKind()) {
-		listing.Columns = append(listing.Columns, r.Key)
-	}
-	x.Replace(listing, rows, now)
+	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
 	return retention.KindState{Index: x, Kind: jobs}
 }
 
@@ -91,18 +108,27 @@ type world struct {
 	mu      sync.Mutex
 	kinds   []retention.KindState
 	doubt   error
-	server  map[string]*v1alpha1.ClusterRetentionPolicy
+	server  map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
 	fail    error
 	writes  []time.Duration // when a status was written
 	patches int             // also those that failed
 	told    []string        // Events
+
+	previewed []previewed
+}
+
+// previewed is one call of Gates.Previewed.
+type previewed struct {
+	uid     types.UID
+	preview v1alpha1.Preview
+	gate    *policy.Gate
 }
 
 // inBubble runs a test with a Reporter that has begun.
 func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}}
-		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w}
+		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w}
 		if arrange != nil {
 			arrange(w)
 		}
@@ -149,14 +175,27 @@ func (w *world) Done() <-chan struct{} {
 	return w.finished
 }
 
-// create puts a policy with a status on the server, and in force.
-func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) policies.Edition {
-	e := editionOf(p)
+// create puts a policy with a status on the server, and in force beside the others.
+func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policies.Edition {
+	e := editionOf(append(others, p)...)
+	w.store(p, status)
+	w.Use(e)
+	return e
+}
+
+// store puts a policy with a status on the server.
+func (w *world) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
 	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
 	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
 	w.set(func() { w.server[p.Name] = known })
-	w.Use(e)
-	return e
+}
+
+// nameOf is the name of a policy: NAMESPACE/NAME of a RetentionPolicy.
+func nameOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
 }
 
 // Kinds implements report.State.
@@ -164,6 +203,11 @@ func (w *world) Kinds() []retention.KindState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.kinds
+}
+
+// Previewed implements report.Gates.
+func (w *world) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
+	w.set(func() { w.previewed = append(w.previewed, previewed{uid, preview, gate}) })
 }
 
 // Doubt implements report.State.
@@ -180,11 +224,17 @@ func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	known := w.server[key.Name]
+	known := w.server[nameOf(key)]
 	if known == nil {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	known.DeepCopyInto(into.(*v1alpha1.ClusterRetentionPolicy))
+	switch into := into.(type) {
+	case *v1alpha1.ClusterRetentionPolicy:
+		known.DeepCopyInto(into)
+	case *v1alpha1.RetentionPolicy:
+		known.ObjectMeta.DeepCopyInto(&into.ObjectMeta)
+		known.Status.DeepCopyInto(&into.Status)
+	}
 	return nil
 }
 
@@ -209,11 +259,14 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	if err != nil || patch.Type() != types.ApplyPatchType {
 		w.t.Errorf("patch of type %s: %v", patch.Type(), err)
 	}
-	applied := &v1alpha1.ClusterRetentionPolicy{}
+	applied := &v1alpha1.ClusterRetentionPolicy{} // or, with the same status, a RetentionPolicy
 	if err := json.Unmarshal(data, applied); err != nil {
 		w.t.Error(err)
 	}
-	known := w.server[object.GetName()]
+	if kind := reflect.TypeOf(object).Elem().Name(); applied.Kind != kind || nameOf(client.ObjectKeyFromObject(object)) != nameOf(client.ObjectKeyFromObject(applied)) {
+		w.t.Errorf("%s %s is patched as %s %s/%s", kind, client.ObjectKeyFromObject(object), applied.Kind, applied.Namespace, applied.Name)
+	}
+	known := w.server[nameOf(client.ObjectKeyFromObject(object))]
 	if known == nil {
 		return apierrors.NewNotFound(schema.GroupResource{}, object.GetName())
 	}
@@ -230,9 +283,9 @@ func (w *world) Eventf(regarding, related runtime.Object, kind, reason, action, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	about := regarding.(*corev1.ObjectReference)
-	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, about.Name, kind, reason) + fmt.Sprintf(note, args...)
+	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, nameOf(client.ObjectKey{Namespace: about.Namespace, Name: about.Name}), kind, reason) + fmt.Sprintf(note, args...)
 	if by, ok := related.(*corev1.ObjectReference); ok && by != nil {
-		said += " by " + by.Name
+		said += " by " + nameOf(client.ObjectKey{Namespace: by.Namespace, Name: by.Name})
 	}
 	w.told = append(w.told, said)
 }
@@ -249,11 +302,13 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// status is what the server has.
-func (w *world) status() v1alpha1.RetentionPolicyStatus {
+// status is what the server has of policy p.
+func (w *world) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
+
+func (w *world) statusOf(name string) v1alpha1.RetentionPolicyStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return *w.server["p"].Status.DeepCopy()
+	return *w.server[name].Status.DeepCopy()
 }
 
 func (w *world) written() []time.Duration {
@@ -282,6 +337,16 @@ func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
 	for _, c := range s.Conditions {
 		if c.Type == name {
 			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+// message is that of a condition.
+func message(s v1alpha1.RetentionPolicyStatus, name string) string {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c.Message
 		}
 	}
 	return ""

@@ -2,6 +2,8 @@ package rights
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -18,9 +20,12 @@ type Loop struct {
 	*Checker
 	// Rules are those to ask about.
 	Rules func() []*policy.Rule
-	// Changed is called when an answer has changed.
+	// Changed is called when an answer has changed, whoever asked.
 	Changed func()
 }
+
+// told is the latest answers that the loop knows of.
+type told map[question]string
 
 // Look makes the loop ask now for what it has no answer to. It never blocks.
 func (l *Loop) Look() {
@@ -35,10 +40,16 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start asks until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
+	before := told{}
 	for {
+		now := told{}
 		for _, r := range l.Rules() {
-			l.look(ctx, r)
+			l.look(ctx, r, now)
 		}
+		if !maps.Equal(before, now) {
+			l.Changed()
+		}
+		before = now
 		select {
 		case <-ctx.Done():
 			return nil
@@ -48,14 +59,10 @@ func (l *Loop) Start(ctx context.Context) error {
 	}
 }
 
-func (l *Loop) look(ctx context.Context, r *policy.Rule) {
-	before, known := l.Known(r)
+func (l *Loop) look(ctx context.Context, r *policy.Rule, now told) {
 	maxAge := lookEvery / 2
-	if known && before == nil {
+	if before, known := l.Known(r); known && before == nil {
 		maxAge = allowedEvery
 	}
-	after := l.check(ctx, questionOf(r), maxAge)
-	if !known || (before == nil) != (after == nil) || before != nil && before.Error() != after.Error() {
-		l.Changed()
-	}
+	now[questionOf(r)] = fmt.Sprint(l.check(ctx, questionOf(r), maxAge))
 }

@@ -1,0 +1,333 @@
+package policies_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// counted tells the loop that a policy was counted as it is and may act, but for the rules that were not.
+func (l *loop) counted(name string, uncounted ...string) {
+	l.t.Helper()
+	p := l.named(name)
+	l.Previewed(p.UID, v1alpha1.Preview{Hash: p.Hash, Uncounted: uncounted}, p.Gate)
+}
+
+// running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
+func running(t *testing.T) *loop {
+	t.Helper()
+	l := selecting(t)
+	l.counted("p")
+	return l
+}
+
+var waits, free = []string{"p/jobs"}, []string{}
+
+func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
+	l := oneEnforced(t)
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect(t, "waiting elsewhere", waits, l.waiting("team-b"))
+	expect(t, "hash of the gate", l.named("p").Hash, l.named("p").Gate.Hash)
+	l.counted("p")
+	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+	expect(t, "editions", 2, len(l.editions))
+	l.reconcile()
+	l.allowed("team-a")
+	expect(t, "editions when nothing happens", 2, len(l.editions))
+}
+
+func TestWhatOpensNoGate(t *testing.T) {
+	tests := map[string]func(l *loop, p *policy.Policy){
+		"a count of another form": func(l *loop, p *policy.Policy) { l.Previewed(p.UID, v1alpha1.Preview{Hash: "other"}, p.Gate) },
+		"a count of another policy": func(l *loop, p *policy.Policy) {
+			l.Previewed("other", v1alpha1.Preview{Hash: p.Hash}, p.Gate)
+		},
+		"approval of another form": func(l *loop, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
+		"an edit of its mode": func(l *loop, _ *policy.Policy) {
+			l.policy("p", spec("DryRun", "1h"))
+			l.refresh()
+			l.policy("p", spec("Enforce", "1h"))
+		},
+		"a namesake that was counted": func(l *loop, p *policy.Policy) {
+			l.counted("p")
+			l.removePolicy("p")
+			l.policy("p", spec("Enforce", "1h"))
+		},
+		"a status that nobody can read": func(l *loop, _ *policy.Policy) {
+			l.edit("p", func(p *unstructured.Unstructured) { p.Object["status"] = map[string]any{"previews": "all"} })
+		},
+	}
+	for name, happens := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			happens(l, l.named("p"))
+			l.refresh()
+			expect(t, "waiting", waits, l.waiting("team-a"))
+			expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+		})
+	}
+}
+
+func TestOnlyWhatIsInForceWaits(t *testing.T) {
+	for _, mode := range []string{"DryRun", "Suspended"} {
+		t.Run(mode, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", spec(mode, "1h"))
+			l := newLoop(t, s)
+			if gate := l.named("p").Gate; gate != nil {
+				t.Errorf("a gate: %v", gate)
+			}
+			l.policy("p", spec("Enforce", "1h"))
+			l.refresh()
+			expect(t, "waiting once it is enforced", waits, l.waiting("team-a"))
+		})
+	}
+}
+
+func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("DryRun", "1h"))
+	l := newLoop(t, s)
+	l.counted("p")
+	expect(t, "editions: a dry run waits for nothing", 1, len(l.editions))
+	l.policy("p", spec("Enforce", "1h"))
+	l.refresh()
+	expect(t, "waiting", free, l.waiting("team-a"))
+}
+
+func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
+	l := oneEnforced(t)
+	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
+	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+}
+
+func TestAnApprovedFormIsOpen(t *testing.T) {
+	t.Run("from the start", func(t *testing.T) {
+		l := oneEnforced(t)
+		l.approve("p", l.named("p").Hash)
+		expect(t, "waiting", free, l.restart().waiting("team-a"))
+	})
+	t.Run("once the cache shows it", func(t *testing.T) {
+		l := oneEnforced(t)
+		l.approve("p", l.named("p").Hash)
+		l.refresh()
+		expect(t, "waiting", free, l.waiting("team-a"))
+		l.approve("p", "")
+		l.refresh()
+		expect(t, "waiting when it is taken back", waits, l.waiting("team-a"))
+	})
+	t.Run("once a live read shows it", func(t *testing.T) {
+		l := oneEnforced(t)
+		l.approve("p", l.named("p").Hash)
+		l.allowed("team-a")
+		expect(t, "waiting", free, l.waiting("team-a"))
+		l.later(2 * time.Second)
+		l.reconcile()
+		expect(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
+	})
+	t.Run("and not when it is edited", func(t *testing.T) {
+		l := oneEnforced(t)
+		l.approve("p", l.named("p").Hash)
+		l.policy("p", spec("Enforce", "2h"))
+		l.refresh()
+		expect(t, "waiting", waits, l.waiting("team-a"))
+	})
+}
+
+func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
+	l := oneEnforced(t)
+	l.counted("p")
+	l.policy("p", spec("Enforce", "1m"))
+	expect(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.policy("p", spec("Enforce", "1h"))
+	l.refresh()
+	expect(t, "waiting when it is edited back", free, l.waiting("team-a"))
+	l.policy("p", strings.Replace(spec("Enforce", "1h"), "name: jobs", "name: jobs, events: PerObject", 1))
+	l.refresh()
+	expect(t, "waiting when only its events differ", free, l.waiting("team-a"))
+}
+
+func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
+	s := newServer()
+	s.policy("p", two)
+	l := newLoop(t, s)
+	l.counted("p", "other")
+	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+	expect(t, "gate", &policy.Gate{Hash: l.named("p").Hash, Rules: sets.New("other")}, l.named("p").Gate)
+
+	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
+	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+
+	l.counted("p")
+	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
+}
+
+func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
+	ci, prod := map[string]string{"tier": "ci"}, map[string]string{"tier": "prod"}
+	tests := map[string]struct {
+		before, change func(s *server)
+		want           []string // namespaces
+	}{
+		"nothing":                          {nil, func(*server) {}, nil},
+		"a namespace comes in":             {nil, func(s *server) { s.namespace("team-b", ci) }, []string{"team-b"}},
+		"another label":                    {nil, func(s *server) { s.namespace("team-a", map[string]string{"tier": "ci", "x": "y"}) }, nil},
+		"a namespace leaves":               {nil, func(s *server) { s.namespace("team-a", prod) }, nil},
+		"a new namespace":                  {nil, func(s *server) { s.namespace("team-c", ci) }, nil},
+		"a new namespace with an override": {nil, func(s *server) { s.namespace("team-c", ci); s.policy("team-c/own", longer) }, nil},
+		"a hold comes":                     {nil, func(s *server) { s.hold("team-a", "true") }, nil},
+		"an override comes":                {nil, func(s *server) { s.policy("team-a/own", longer) }, []string{"team-a"}},
+		"an override where it is not":      {nil, func(s *server) { s.policy("team-b/own", longer) }, nil},
+		"an override of another policy":    {nil, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: q", 1)) }, nil},
+		"an override changes": {func(s *server) { s.policy("team-a/own", longer) },
+			func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1)) }, []string{"team-a"}},
+		"an override is about another rule": {func(s *server) { s.policy("team-a/own", longer) },
+			func(s *server) {
+				s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: p, rule: pods", 1))
+			}, []string{"team-a"}},
+		"an override goes": {func(s *server) { s.policy("team-a/own", sparing) },
+			func(s *server) { s.removePolicy("team-a/own") }, []string{"team-a"}},
+		"own rules come": {nil, func(s *server) { s.policy("team-a/own", ownRules("Enforce", "1h")) }, nil},
+		"two namespaces": {nil, func(s *server) { s.namespace("team-b", ci); s.policy("team-a/own", sparing) }, []string{"team-a", "team-b"}},
+	}
+	for name, test := range tests {
+		for way, see := range map[string]func(*loop){
+			"in the cache": (*loop).refresh,
+			"live":         func(l *loop) { l.allowed("team-a"); l.allowed("team-b") },
+		} {
+			t.Run(name+", seen "+way, func(t *testing.T) {
+				l := running(t)
+				if test.before != nil {
+					test.before(l.server)
+					l.refresh()
+					l.counted("p")
+				}
+				test.change(l.server)
+				see(l)
+				var got []string
+				if gate := l.named("p").Gate; gate != nil {
+					got = sets.List(gate.Namespaces)
+				}
+				expect(t, "namespaces that wait", test.want, got)
+				for _, namespace := range test.want {
+					expect(t, "waiting in "+namespace, waits, l.waiting(namespace))
+				}
+			})
+		}
+	}
+}
+
+// rescoped is a running loop whose policy applies anew in team-b.
+func rescoped(t *testing.T) *loop {
+	t.Helper()
+	l := running(t)
+	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.refresh()
+	return l
+}
+
+func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
+	l := rescoped(t)
+	expect(t, "waiting", waits, l.waiting("team-b"))
+	expect(t, "waiting in another", free, l.waiting("team-a"))
+	l.counted("p")
+	expect(t, "waiting once it is counted", free, l.waiting("team-b"))
+	l.refresh()
+	expect(t, "waiting later", free, l.waiting("team-b"))
+}
+
+func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
+	l := rescoped(t)
+	before := l.named("p")
+	l.policy("team-a/own", longer)
+	l.refresh()
+	l.Previewed(before.UID, v1alpha1.Preview{Hash: before.Hash}, before.Gate)
+	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
+	expect(t, "waiting in team-b", waits, l.waiting("team-b"))
+	l.Previewed(before.UID, v1alpha1.Preview{Hash: before.Hash}, nil)
+	l.policy("other", spec("DryRun", "1h"))
+	l.refresh()
+	expect(t, "waiting when only the form was counted", waits, l.waiting("team-b"))
+}
+
+func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
+	l := rescoped(t)
+	l.approve("p", l.named("p").Gate.Hash)
+	l.refresh()
+	expect(t, "waiting", free, l.waiting("team-b"))
+	l.policy("team-a/own", longer)
+	l.refresh()
+	expect(t, "waiting in the next one", waits, l.waiting("team-a"))
+	expect(t, "waiting in the one that was approved", free, l.waiting("team-b"))
+}
+
+func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
+	l := running(t)
+	l.approve("p", l.named("p").Hash)
+	l.refresh()
+	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.refresh()
+	expect(t, "waiting", waits, l.waiting("team-b"))
+	expect(t, "waiting in another", free, l.waiting("team-a"))
+}
+
+func TestWhatWaitsSurvivesARestart(t *testing.T) {
+	l := rescoped(t)
+	p := l.named("p")
+	l.report("p", v1alpha1.RetentionPolicyStatus{
+		Previews:        []v1alpha1.Preview{{Hash: p.Hash}},
+		PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 200, Selected: 300, Namespaces: []string{"team-b"}},
+	})
+	again := l.restart()
+	if diff := cmp.Diff(p.Gate, again.named("p").Gate); diff != "" {
+		t.Errorf("gate: -want +got\n%s", diff)
+	}
+	expect(t, "waiting in another", free, again.waiting("team-a"))
+	l.approve("p", p.Gate.Hash)
+	expect(t, "waiting when it was approved meanwhile", free, l.restart().waiting("team-b"))
+}
+
+func TestWhatWaitsSurvivesEdits(t *testing.T) {
+	tests := map[string]func(l *loop){
+		"of its mode": func(l *loop) {
+			l.edit("p", func(p *unstructured.Unstructured) {
+				p.Object["spec"].(map[string]any)["mode"] = "Suspended"
+				p.SetGeneration(7)
+			})
+			l.refresh()
+			l.edit("p", func(p *unstructured.Unstructured) {
+				p.Object["spec"].(map[string]any)["mode"] = "Enforce"
+				p.SetGeneration(8)
+			})
+		},
+		"of its annotations": func(l *loop) { l.approve("p", "nothing") },
+		"to a namespace that leaves and comes back": func(l *loop) {
+			l.namespace("team-b", nil)
+			l.refresh()
+			l.namespace("team-b", map[string]string{"tier": "ci"})
+		},
+	}
+	for name, edit := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := rescoped(t)
+			edit(l)
+			l.refresh()
+			expect(t, "waiting", waits, l.waiting("team-b"))
+		})
+	}
+}
+
+func TestOwnRulesWaitToo(t *testing.T) {
+	l := teamed(t, ownRules("Enforce", "5m"))
+	l.counted("p")
+	expect(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
+	l.counted("team-a/own")
+	expect(t, "waiting once they are counted", free, l.waiting("team-a"))
+}

@@ -1,0 +1,228 @@
+package policies_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// bounding is a loop with a policy whose rule about Jobs lets half of the quota stay.
+func bounding(t *testing.T, s *server) *loop {
+	t.Helper()
+	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
+	return newLoop(t, s)
+}
+
+// hard is a ResourceQuota: RESOURCE=QUANTITY.
+func hard(limits ...string) corev1.ResourceQuotaSpec {
+	spec := corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}
+	for _, limit := range limits {
+		name, quantity, _ := strings.Cut(limit, "=")
+		spec.Hard[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return spec
+}
+
+func scoped(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
+	spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}
+	return spec
+}
+
+func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
+	spec.ScopeSelector = &corev1.ScopeSelector{}
+	return spec
+}
+
+// room is how many Jobs may stay in a namespace; -1 for any number.
+func (l *loop) room(namespace string) int {
+	l.t.Helper()
+	rules := l.book().Page(jobs, namespace).Rules
+	if len(rules) != 1 {
+		l.t.Fatalf("%d rules", len(rules))
+	}
+	if c := rules[0].Capacity; c.Bounded {
+		return c.Max
+	}
+	return -1
+}
+
+func TestWhatQuotasAllow(t *testing.T) {
+	type quotas map[string]corev1.ResourceQuotaSpec
+	tests := map[string]struct {
+		quotas quotas
+		want   int
+	}{
+		"none":                            {nil, -1},
+		"one":                             {quotas{"team-a/q": hard("count/jobs.batch=10")}, 5},
+		"none at all may be":              {quotas{"team-a/q": hard("count/jobs.batch=0")}, 0},
+		"in thousands":                    {quotas{"team-a/q": hard("count/jobs.batch=2k")}, 1000},
+		"the least of several":            {quotas{"team-a/q": hard("count/jobs.batch=10"), "team-a/r": hard("count/jobs.batch=4"), "team-a/s": hard("count/jobs.batch=6")}, 2},
+		"of other kinds":                  {quotas{"team-a/q": hard("count/pods=10", "pods=3", "cpu=4", "count/jobs.example.org=7")}, -1},
+		"of the same name, uncounted":     {quotas{"team-a/q": hard("jobs.batch=10")}, -1},
+		"of another namespace":            {quotas{"team-b/q": hard("count/jobs.batch=10")}, -1},
+		"with a scope":                    {quotas{"team-a/q": scoped(hard("count/jobs.batch=10"))}, -1},
+		"with a selector of scopes":       {quotas{"team-a/q": selected(hard("count/jobs.batch=10"))}, -1},
+		"with a scope, beside one of all": {quotas{"team-a/q": scoped(hard("count/jobs.batch=10")), "team-a/r": hard("count/jobs.batch=20")}, 10},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.quotas {
+				s.quota(name, spec)
+			}
+			l := bounding(t, s)
+			expect(t, "room before quotas were read", -1, l.room("team-a"))
+			l.allowed("team-a")
+			expect(t, "room", test.want, l.room("team-a"))
+		})
+	}
+}
+
+func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("pods=10", "count/configmaps=6"))
+	pods := strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1)
+	s.policy("p", strings.Replace(pods, "apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Pod", 1))
+	l := newLoop(t, s)
+	l.allowed("team-a")
+	expect(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
+		l.book().Page(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
+}
+
+func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	l.allowed("team-a")
+	expect(t, "requests", 1, l.asked()["namespaces/team-a/resourcequotas"])
+	for range 10 {
+		l.allowed("team-a")
+	}
+	expect(t, "requests within a second", map[string]int{}, l.asked())
+	editions := len(l.editions)
+
+	s.quota("team-a/q", hard("count/jobs.batch=20"))
+	s.quota("team-b/q", hard("count/jobs.batch=2"))
+	l.later(time.Second + 1)
+	l.allowed("team-a")
+	expect(t, "room after an edit", 10, l.room("team-a"))
+	expect(t, "editions after an edit", editions+1, len(l.editions))
+	l.allowed("team-b")
+	expect(t, "room in another namespace", 1, l.room("team-b"))
+	expect(t, "room still", 10, l.room("team-a"))
+
+	s.removeQuota("team-a/q")
+	l.later(time.Second + 1)
+	l.allowed("team-a")
+	expect(t, "room without a quota", -1, l.room("team-a"))
+	expect(t, "room in the other namespace", 1, l.room("team-b"))
+}
+
+func TestQuotasAreReadOnlyForRulesThatAsk(t *testing.T) {
+	l := oneEnforced(t)
+	l.allowed("team-a")
+	for path := range l.asked() {
+		if strings.Contains(path, "quota") {
+			t.Errorf("read %s", path)
+		}
+	}
+}
+
+func TestClusterScopedObjectsHaveNoQuota(t *testing.T) {
+	l := bounding(t, newServer())
+	l.allowed("")
+	for path := range l.asked() {
+		if strings.Contains(path, "quota") {
+			t.Errorf("read %s", path)
+		}
+	}
+}
+
+func TestWithoutAnAnswerAboutQuotasNothingGoes(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	for name, err := range map[string]error{"lost": errors.New("connection refused"), "forbidden": statusError(http.StatusForbidden)} {
+		l.fail = func(path string) error {
+			if strings.HasSuffix(path, "resourcequotas") {
+				return err
+			}
+			return nil
+		}
+		if _, err := l.check("team-a"); err == nil {
+			t.Errorf("%s: allowed", name)
+		}
+		expect(t, "room: there is no bound where none is known", -1, l.room("team-a"))
+	}
+	l.fail = nil
+	l.allowed("team-a")
+	expect(t, "room", 5, l.room("team-a"))
+}
+
+// TestANamespaceWithAQuotaIsNoNews: what is known of its labels does not change because its quota is known.
+func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	l.allowed("team-a")
+	editions := len(l.editions)
+	l.namespace("team-a", nil) // another resourceVersion
+	l.refresh()
+	expect(t, "editions", editions, len(l.editions))
+	expect(t, "room", 5, l.room("team-a"))
+}
+
+func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- policies.FollowQuotas(l.Loop, ctx) }()
+		later := func() {
+			l.later(15 * time.Second)
+			synctest.Wait()
+		}
+		synctest.Wait()
+		expect(t, "room", 5, l.room("team-a"))
+		expect(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
+
+		s.quota("team-a/q", hard("count/jobs.batch=20"))
+		s.quota("team-b/q", hard("count/jobs.batch=4"))
+		later()
+		expect(t, "room after an edit", 10, l.room("team-a"))
+		expect(t, "room in another namespace", 2, l.room("team-b"))
+
+		editions := len(l.editions)
+		l.fail = func(string) error { return errors.New("connection refused") }
+		later()
+		expect(t, "room while there is no answer", 10, l.room("team-a"))
+		l.fail = nil
+		s.removeQuota("team-a/q")
+		later()
+		expect(t, "room without a quota", -1, l.room("team-a"))
+		later()
+		expect(t, "editions", editions+1, len(l.editions))
+
+		l.removePolicy("p")
+		l.refresh()
+		l.asked()
+		later()
+		expect(t, "requests when no rule asks", map[string]int{}, l.asked())
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

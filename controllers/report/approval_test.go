@@ -1,0 +1,450 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/report"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
+var (
+	everywhere = &policy.Gate{Hash: "h"}
+	anew       = &policy.Gate{Hash: "g", Namespaces: sets.New("team-a")}
+	uncounted  = &policy.Gate{Hash: "h", Rules: sets.New("b")}
+)
+
+// gated is policy p in force, of which 5 objects may go at once unseen.
+func gated(gate *policy.Gate, rules ...*policy.Rule) *policy.Policy {
+	if rules == nil {
+		rules = []*policy.Rule{rule("a")}
+	}
+	p := policyOf(v1alpha1.Enforce, rules...)
+	p.Hash, p.Gate, p.Approval = "h", gate, policy.Approval{Percent: 100, Count: 5}
+	return p
+}
+
+// backlog is so many Jobs that are due, and one that is not.
+func backlog(n int, now time.Time) []*index.Row {
+	rows := []*index.Row{row("later", now, yes(now), policy.Facts{})}
+	for i := range n {
+		rows = append(rows, row(fmt.Sprint("due-", i), now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), policy.Facts{}))
+	}
+	return rows
+}
+
+func previewsOf(hashes ...string) []v1alpha1.Preview {
+	var all []v1alpha1.Preview
+	for _, hash := range hashes {
+		all = append(all, v1alpha1.Preview{Hash: hash, Time: timeOf(now)})
+	}
+	return all
+}
+
+func TestWhatACountShows(t *testing.T) {
+	lost := &retention.Trouble{Reason: "KindNotFound"}
+	problem := []policy.Problem{{Path: "spec.rules[1].target.apiVersion", Message: "another version"}}
+	invalid := func(r *policy.Rule) { r.Problems = problem }
+	pods := func(r *policy.Rule) { r.Kind.Group, r.Kind.Kind = "", "Pod" }
+	of := func(uncounted ...string) []v1alpha1.Preview {
+		return []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: uncounted}}
+	}
+	pending := func(hash string, namespaces ...string) *v1alpha1.PendingApproval {
+		return &v1alpha1.PendingApproval{Hash: hash, Due: 6, Selected: 7, Namespaces: namespaces}
+	}
+	before := pending("g", "team-a")
+	before.Due = 99
+	tests := map[string]struct {
+		policy   *policy.Policy
+		due      int
+		kind     func(k *retention.KindState)
+		before   v1alpha1.RetentionPolicyStatus
+		previews []v1alpha1.Preview
+		pending  *v1alpha1.PendingApproval
+	}{
+		"as much as may go":               {gated(everywhere), 5, nil, noStatus, of(), nil},
+		"more than may go":                {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
+		"more, but it is approved":        {gated(nil), 6, nil, noStatus, of(), nil},
+		"more, counted before":            {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"more in a namespace":             {gated(anew), 6, nil, noStatus, of(), pending("g", "team-a")},
+		"no more in the namespace":        {gated(&policy.Gate{Hash: "g", Namespaces: sets.New("team-b")}), 6, nil, noStatus, of(), nil},
+		"more, in a dry run":              {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
+		"more, suspended":                 {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"not listed":                      {gated(everywhere), 6, unlisted, noStatus, nil, nil},
+		"not listed, but seen before":     {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"not listed after a restart":      {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed, approved meanwhile":  {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"not listed, and another gate":    {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"less than waited before":         {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
+		"a kind that cannot be listed":    {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
+		"one kind of two is not listed":   {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
+		"an invalid rule":                 {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
+		"more, beside an invalid rule":    {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
+		"what was uncounted, counted":     {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
+		"what was uncounted, still is":    {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
+		"no rules at all":                 {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			kind := kindOf(e, now, backlog(test.due, now)...)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
+			expect(t, "previews", test.previews, s.Previews)
+			expect(t, "pending", test.pending, s.PendingApproval)
+		})
+	}
+}
+
+func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
+	p.Mode = mode
+	for _, r := range p.Rules {
+		r.Mode = mode
+	}
+	return p
+}
+
+func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
+	var known []string
+	for i := range 40 {
+		p := gated(nil)
+		p.Hash = fmt.Sprint("h", i)
+		e := editionOf(p)
+		s := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
+		known = nil
+		for _, preview := range s.Previews {
+			known = append(known, preview.Hash)
+		}
+	}
+	expect(t, "kept", 16, len(known))
+	expect(t, "the oldest", "h24", known[0])
+	expect(t, "the newest", "h39", known[15])
+}
+
+func TestAPreviewKeepsItsTime(t *testing.T) {
+	p := gated(nil)
+	e := editionOf(p)
+	view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now.Add(1)}
+	view.Before = view.Status(p)
+	expect(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
+	view.Now = now.Add(time.Hour)
+	expect(t, "previews", view.Before.Previews, view.Status(p).Previews)
+}
+
+func TestTheConditionSaysWhatToDo(t *testing.T) {
+	own := ownPolicy(v1alpha1.Enforce, rule("a"))
+	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+	many := &policy.Gate{Hash: "g", Namespaces: sets.New("team-a", "team-b", "team-c", "team-d", "team-e")}
+	tests := map[string]struct {
+		policy *policy.Policy
+		kind   func(k *retention.KindState)
+		want   string
+	}{
+		"a new form": {gated(everywhere), nil,
+			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+		"a namespace": {gated(anew), nil,
+			"6 of 7 objects would go at once by rules that apply anew in team-a; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=g"},
+		"many namespaces": {gated(many), nil,
+			"6 of 7 objects would go at once by rules that apply anew in team-a, team-b, team-c and 2 more namespaces; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=g"},
+		"of a namespace's own": {own, nil,
+			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
+			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			kind := kindOf(e, now, backlog(6, now)...)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			view := report.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+			s := view.Status(test.policy)
+			expect(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
+			expect(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
+			if test.kind == nil {
+				expect(t, "enforcing", "False ApprovalRequired", condition(s, v1alpha1.ConditionEnforcing))
+				expect(t, "ready", "False ApprovalRequired", condition(s, v1alpha1.ConditionReady))
+			}
+			view.Before, view.Now = s, now.Add(time.Minute)
+			expect(t, "conditions a minute later", s.Conditions, view.Status(test.policy).Conditions)
+
+			open := *test.policy
+			open.Gate = nil
+			expect(t, "approval once it is given", "", condition(view.Status(&open), v1alpha1.ConditionApprovalRequired))
+		})
+	}
+}
+
+func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
+	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} }
+	tests := map[string]struct {
+		policy *policy.Policy
+		want   string // Enforcing
+	}{
+		"everything is being counted":  {gated(everywhere), "False Counting"},
+		"a namespace is being counted": {gated(anew), "False Counting"},
+		"only an invalid rule waits":   {gated(uncounted, rule("a"), rule("b", invalid)), "True Enforcing"},
+		"nothing waits":                {gated(nil), "True Enforcing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			s := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
+			expect(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
+		})
+	}
+}
+
+// gateKeeper answers Previewed as policies.Loop does: by another edition.
+type gateKeeper struct {
+	w      *world
+	told   []string
+	gates  map[string]*policy.Gate // what is behind each gate, by its hash
+	policy func(gate *policy.Gate) *policy.Policy
+}
+
+// Previewed implements report.Gates.
+func (g *gateKeeper) Previewed(_ types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
+	said := fmt.Sprintf("%s counted, uncounted %q, ", preview.Hash, preview.Uncounted)
+	if gate == nil {
+		said += "no gate"
+	} else {
+		said += "gate " + gate.Hash
+	}
+	written := false
+	for _, known := range g.w.status().Previews {
+		written = written || known.Hash == preview.Hash
+	}
+	if !written {
+		said += ", unwritten"
+	}
+	g.told = append(g.told, said)
+	if gate != nil {
+		var next *policy.Gate
+		if len(preview.Uncounted) > 0 {
+			next = &policy.Gate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
+		}
+		g.w.Use(policies.Edition{Book: editionOf(g.policy(next)).Book})
+	}
+}
+
+// waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
+func waiting(t *testing.T, gate *policy.Gate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate) }}
+		w.Gates = keeper
+		e := w.create(gated(gate), status)
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(10 * time.Second)
+		test(t, w, keeper)
+	})
+}
+
+func TestAGateOpensOnce(t *testing.T) {
+	seen := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}
+	tests := map[string]struct {
+		gate   *policy.Gate
+		due    int
+		status v1alpha1.RetentionPolicyStatus
+		want   []string
+	}{
+		"a new form":                          {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
+		"a namespace":                         {anew, 5, seen, []string{`h counted, uncounted [], gate g`}},
+		"a namespace, the form approved":      {anew, 5, noStatus, []string{`h counted, uncounted [], gate g`}},
+		"no gate":                             {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"no gate, seen before":                {nil, 6, seen, nil},
+		"too many":                            {everywhere, 6, noStatus, nil},
+		"too many in a namespace":             {anew, 6, seen, nil},
+		"too many there, the form approved":   {anew, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"a form that was seen by another one": {everywhere, 5, seen, []string{`h counted, uncounted [], gate h`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *world, keeper *gateKeeper) {
+				expect(t, "told", test.want, keeper.told)
+				writes := len(w.written())
+				if writes > 2 {
+					t.Errorf("%d writes", writes)
+				}
+				for range 60 {
+					w.Changed()
+					w.after(10 * time.Second)
+				}
+				expect(t, "told in ten minutes", test.want, keeper.told)
+				expect(t, "writes in ten minutes", writes, len(w.written()))
+			})
+		})
+	}
+}
+
+func TestAGateOpensWhenLessIsDue(t *testing.T) {
+	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *world, keeper *gateKeeper) {
+				keeper.told = nil
+				expect(t, "pending", 6, w.status().PendingApproval.Due)
+				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
+				w.after(10 * time.Second)
+				expect(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
+				expect(t, "pending", true, w.status().PendingApproval == nil)
+				expect(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+			})
+		})
+	}
+}
+
+func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
+	tests := map[string]struct {
+		before func(w *world, complete retention.KindState) // instead of the complete listing
+	}{
+		"not watched": {func(w *world, _ retention.KindState) { w.kinds = nil }},
+		"not listed": {func(w *world, complete retention.KindState) {
+			unlisted(&complete)
+			w.kinds = []retention.KindState{complete}
+		}},
+		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Distrust(1) }},
+		"rights not known": {func(w *world, _ retention.KindState) {
+			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
+		}},
+	}
+	for name, test := range tests {
+		for form, status := range map[string]v1alpha1.RetentionPolicyStatus{"a new form": noStatus, "one that was seen": {Previews: previewsOf("h")}} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				var complete retention.KindState
+				var own *policy.Policy
+				inBubble(t, func(w *world) {
+					own = ownPolicy(v1alpha1.Enforce, rule("a"))
+					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+					e := w.create(own, status)
+					complete = kindOf(e, w.began, backlog(3, w.began)...)
+					w.kinds = []retention.KindState{complete}
+					test.before(w, complete)
+				}, func(t *testing.T, w *world) {
+					w.after(time.Minute)
+					expect(t, "told", 0, len(w.previewed))
+					expect(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+					w.set(func() {
+						w.Rights = nil
+						complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+						w.kinds = []retention.KindState{complete}
+					})
+					w.Changed()
+					w.after(3 * time.Second)
+					expect(t, "told once it is counted", true, len(w.previewed) > 0)
+					expect(t, "of", own.UID, w.previewed[0].uid)
+					expect(t, "gate", own.Gate, w.previewed[0].gate)
+				})
+			})
+		}
+	}
+}
+
+func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
+	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+		w.set(func() { w.fail = errors.New("no answer") })
+		p := gated(everywhere)
+		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		w.Use(editionOf(p))
+		w.after(time.Minute)
+		expect(t, "told", 0, len(keeper.told))
+		w.set(func() { w.fail = nil })
+		w.after(3 * time.Second)
+		expect(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
+	})
+}
+
+func TestAFormIsWrittenAtOnce(t *testing.T) {
+	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+		writes := len(w.written())
+		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
+		w.after(time.Second)
+		expect(t, "writes", writes+1, len(w.written()))
+		p := gated(nil)
+		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		w.Use(editionOf(p))
+		w.after(time.Second)
+		expect(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
+	})
+}
+
+func TestCountedSoonWhileAGateWaits(t *testing.T) {
+	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+				keeper.told = nil
+				for range 10 {
+					w.Changed()
+					w.after(time.Second) // the last count is never older than two seconds
+					w.Use(editionOf(gated(gate)))
+					w.after(time.Second)
+					expect(t, "told within a second", 1, len(keeper.told))
+					keeper.told = nil
+				}
+			})
+		})
+	}
+}
+
+// TestWhatCannotBeCountedKeepsNobodyBusy: a rule whose kind is not there waits, for as long as it takes, without haste.
+func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
+	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
+		w.Gates = keeper
+		e := w.create(keeper.policy(everywhere), noStatus)
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(50 * time.Minute)
+		expect(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
+		if n := len(w.written()); n > 2 {
+			t.Errorf("%d writes", n)
+		}
+		w.set(func() { invalid = rule("b") })
+		w.Use(editionOf(keeper.policy(uncounted)))
+		w.after(10 * time.Second)
+		expect(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
+		expect(t, "told once", 2, len(keeper.told))
+	})
+}
+
+// TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
+func TestASecondRestartLetsNothingThrough(t *testing.T) {
+	pending := &v1alpha1.PendingApproval{Hash: "g", Due: 6, Selected: 7, Namespaces: []string{"team-a"}}
+	inBubble(t, func(w *world) {
+		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
+	}, func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		expect(t, "writes", 1, len(w.written()))
+		expect(t, "pending", pending, w.status().PendingApproval)
+		expect(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
+	})
+}
+
+func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
+	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *world, _ *gateKeeper) {
+		s := w.status()
+		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
+			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
+		}
+		expect(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
+	})
+}

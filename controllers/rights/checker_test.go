@@ -1,0 +1,155 @@
+package rights_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/rights"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+func TestWhatIsAsked(t *testing.T) {
+	s, _, c := asking()
+	if err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(verb string) authorizationv1.SubjectAccessReviewSpec {
+		return authorizationv1.SubjectAccessReviewSpec{
+			User:   "system:serviceaccount:team-a:cleaner",
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:team-a", "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: "team-a", Verb: verb, Group: "batch", Version: "v1", Resource: "jobs",
+			},
+		}
+	}
+	expect(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
+}
+
+func TestRights(t *testing.T) {
+	tests := map[string]struct {
+		denied []string
+		rule   *policy.Rule
+		verbs  []string // asked for
+		want   string   // empty for permitted
+	}{
+		"all are there":                {nil, rule(), []string{"list", "delete"}, ""},
+		"may not list":                 {[]string{"list"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
+		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
+		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
+		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing right: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"may patch, and marks":         {nil, rule(marking), []string{"list", "delete", "patch"}, ""},
+		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing right: Node lives in no namespace, and a RetentionPolicy is about its own"},
+		"nobody to act as":             {nil, rule(of("")), nil, "missing right: no serviceAccountName"},
+		"what the cluster cannot know": {nil, rule(about(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, _, c := asking()
+			s.deny(test.denied...)
+			err := c.Check(t.Context(), test.rule)
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			expect(t, "error", test.want, said)
+			expect(t, "asked", test.verbs, s.verbs())
+			known, ok := c.Known(test.rule)
+			if !ok || !errors.Is(known, err) {
+				t.Errorf("known %v, %v", known, ok)
+			}
+		})
+	}
+}
+
+func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
+	s, clock, c := asking()
+	s.deny("delete")
+	if err := c.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
+		t.Errorf("missing: %v", err)
+	}
+	clock.Step(2 * time.Second)
+	lost := errors.New("connection refused")
+	s.failing(lost)
+	if err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, rights.ErrMissing) {
+		t.Errorf("no answer: %v", err)
+	}
+}
+
+func TestAnswersCountForASecond(t *testing.T) {
+	s, clock, c := asking()
+	check := func() bool { return c.Check(t.Context(), rule()) == nil }
+	expect(t, "allowed", true, check())
+	s.deny("delete")
+	s.verbs()
+	clock.Step(time.Second)
+	expect(t, "allowed a second later", true, check())
+	expect(t, "asked", nil, s.verbs())
+	clock.Step(1)
+	expect(t, "allowed a nanosecond after that", false, check())
+	expect(t, "asked", []string{"list", "delete"}, s.verbs())
+	s.deny()
+	expect(t, "a right that is back", false, check())
+	clock.Step(time.Second + 1)
+	expect(t, "a right that is back, a second later", true, check())
+	s.deny("delete")
+	clock.SetTime(now.Add(-time.Hour))
+	expect(t, "allowed by a clock that was set back", false, check())
+}
+
+func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
+	s, _, c := asking()
+	rules := map[string]*policy.Rule{
+		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
+		"another mark":      rule(marking),
+		"another account":   rule(of("other")),
+		"another namespace": rule(func(r *policy.Rule) { r.Namespace = "team-b" }),
+		"another kind":      rule(about(nodes)),
+	}
+	if err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range rules {
+		_, known := c.Known(r)
+		expect(t, name, name == "the same", known)
+	}
+	s.verbs()
+	_ = c.Check(t.Context(), rules["the same"])
+	expect(t, "asked", nil, s.verbs())
+}
+
+func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
+	_, _, c := asking()
+	if err, known := c.Known(rule()); err != nil || known {
+		t.Errorf("known %v, %v", err, known)
+	}
+}
+
+func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
+	s, clock, c := asking()
+	s.deny("delete")
+	missing := c.Check(t.Context(), rule())
+	clock.Step(time.Hour)
+	if err, known := c.Known(rule()); !known || !errors.Is(err, missing) {
+		t.Errorf("known %v, %v", err, known)
+	}
+	clock.Step(1)
+	_ = c.Check(t.Context(), rule(marking))
+	if _, known := c.Known(rule()); known {
+		t.Error("an answer nobody has asked for is kept for ever")
+	}
+}
+
+func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
+	_, _, c := asking()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
+		t.Errorf("permitted: %v", err)
+	}
+}

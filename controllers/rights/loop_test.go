@@ -1,0 +1,123 @@
+package rights_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/rights"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// looking is a Loop in a bubble that looks after some rules.
+type looking struct {
+	*rights.Loop
+	*server
+	rules   []*policy.Rule
+	changes int // both guarded by the server's mutex
+}
+
+func (l *looking) use(rules ...*policy.Rule) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rules = rules
+}
+
+// looksAfter runs a test with a Loop that has begun.
+func looksAfter(t *testing.T, test func(t *testing.T, l *looking), rules ...*policy.Rule) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &looking{server: &server{}}
+		l.use(rules...)
+		l.Loop = &rights.Loop{
+			Checker: newChecker(l.server, clock.RealClock{}),
+			Rules: func() []*policy.Rule {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.rules
+			},
+			Changed: func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.changes++
+			},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Start(ctx) }()
+		synctest.Wait()
+		test(t, l)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// told is how many changes were told since it was last asked, after some time.
+func (l *looking) told(d time.Duration) int {
+	time.Sleep(d)
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.changes
+	l.changes = 0
+	return n
+}
+
+func TestTheLoopTellsChanges(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		expect(t, "the first answer", 1, l.told(0))
+		expect(t, "nothing new", 0, l.told(time.Hour))
+		l.deny("delete")
+		expect(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
+		expect(t, "it stays away", 0, l.told(time.Hour))
+		l.deny("delete", "list")
+		expect(t, "another one is taken away", 1, l.told(10*time.Second))
+		l.failing(errors.New("connection refused"))
+		expect(t, "no answer", 1, l.told(10*time.Second))
+		l.failing(nil)
+		l.deny()
+		expect(t, "every right is back", 1, l.told(10*time.Second))
+	}, rule())
+}
+
+// TestAChangeThatADeletionFoundIsTold: the answer is known already when the loop looks.
+func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		l.told(5 * time.Second)
+		l.deny("delete")
+		if err := l.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
+			t.Errorf("permitted: %v", err)
+		}
+		expect(t, "changes", 1, l.told(10*time.Second))
+	}, rule())
+}
+
+func TestTheLoopFollowsTheRules(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		expect(t, "without rules", 0, l.told(time.Minute))
+		expect(t, "asked", nil, l.verbs())
+		l.use(rule(), rule(marking))
+		expect(t, "with two", 1, l.told(10*time.Second))
+		expect(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
+	})
+}
+
+func TestHowOftenTheLoopAsks(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		l.told(time.Hour)
+		if n := len(l.verbs()) / 2; n < 50 || n > 62 {
+			t.Errorf("asked %d times in an hour for a right that is there", n)
+		}
+		l.deny("list")
+		l.told(2 * time.Minute)
+		l.verbs()
+		l.told(time.Minute)
+		expect(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
+		expect(t, "leader only", true, l.NeedLeaderElection())
+	}, rule())
+}

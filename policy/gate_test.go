@@ -1,0 +1,193 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestWhatAGateCovers(t *testing.T) {
+	tests := map[string]struct {
+		gate *policy.Gate
+		want bool // of rule jobs in team-a
+	}{
+		"no gate":                             {nil, false},
+		"everything":                          {&policy.Gate{}, true},
+		"the namespace":                       {&policy.Gate{Namespaces: sets.New("team-a", "team-b")}, true},
+		"another namespace":                   {&policy.Gate{Namespaces: sets.New("team-b")}, false},
+		"no namespace":                        {&policy.Gate{Namespaces: sets.New[string]()}, false},
+		"the rule":                            {&policy.Gate{Rules: sets.New("jobs")}, true},
+		"another rule":                        {&policy.Gate{Rules: sets.New("pods")}, false},
+		"another rule of the namespace":       {&policy.Gate{Namespaces: sets.New("team-a"), Rules: sets.New("pods")}, false},
+		"the rule in another namespace":       {&policy.Gate{Namespaces: sets.New("team-b"), Rules: sets.New("jobs")}, false},
+		"exactly this rule in this namespace": {&policy.Gate{Namespaces: sets.New("team-a"), Rules: sets.New("jobs")}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.gate.Covers("team-a", "jobs"); got != test.want {
+				t.Errorf("covers: %v", got)
+			}
+			p := policyOf("p", about(jobs, "jobs"))
+			p.Gate = test.gate
+			book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+			if got := book.Page(jobs.GroupKind(), "team-a").Rules[0].Unapproved; got != test.want {
+				t.Errorf("waits: %v", got)
+			}
+			if p.Rules[0].Unapproved {
+				t.Error("the rule itself was changed")
+			}
+		})
+	}
+}
+
+func TestWhatApprovesAScope(t *testing.T) {
+	hash := func(form string, namespaces ...string) string {
+		return policy.NewScopeGate(form, sets.New(namespaces...)).Hash
+	}
+	known := map[string]string{}
+	for name, h := range map[string]string{
+		"two namespaces": hash("h", "a", "b"), "one of them": hash("h", "a"), "the other": hash("h", "b"),
+		"one with both names": hash("h", "a b"), "another form": hash("i", "a", "b"), "the form itself": "h",
+	} {
+		if other, taken := known[h]; taken {
+			t.Errorf("%s is approved with %s", name, other)
+		}
+		known[h] = name
+	}
+	if hash("h", "a", "b") != hash("h", "b", "a") {
+		t.Error("the order of namespaces counts")
+	}
+}
+
+func TestHowMuchMayGoUnseen(t *testing.T) {
+	standard := policy.Approval{Percent: 25, Count: 100}
+	tests := map[string]struct {
+		approval      policy.Approval
+		due, selected int64
+		want          bool
+	}{
+		"nothing of nothing":                  {standard, 0, 0, false},
+		"nine of nine":                        {standard, 9, 9, false},
+		"ten of ten":                          {standard, 10, 10, true},
+		"a quarter":                           {standard, 10, 40, false},
+		"more than a quarter":                 {standard, 10, 39, true},
+		"a hundred of many":                   {standard, 100, 1_000_000, false},
+		"more than a hundred of many":         {standard, 101, 1_000_000, true},
+		"one, where nothing may go unseen":    {policy.Approval{}, 1, 1_000, true},
+		"none, where nothing may go unseen":   {policy.Approval{}, 0, 1_000, false},
+		"all, where all may go":               {policy.Approval{Percent: 100, Count: 1 << 31}, 100_000, 100_000, false},
+		"few, where a count alone is allowed": {policy.Approval{Percent: 0, Count: 50}, 9, 1_000, false},
+		"more, where a count alone is":        {policy.Approval{Percent: 0, Count: 50}, 10, 1_000, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.approval.Exceeded(test.due, test.selected); got != test.want {
+				t.Errorf("exceeded: %v", got)
+			}
+		})
+	}
+}
+
+func TestWhereAPolicyAppliesAnew(t *testing.T) {
+	ci, err := labels.Parse("tier=ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(tiers map[string]string) map[string]policy.Namespace {
+		all := map[string]policy.Namespace{}
+		for name, tier := range tiers {
+			all[name] = policy.Namespace{Labels: labels.Set{"tier": tier}}
+		}
+		return all
+	}
+	before := map[string]string{"team-a": "ci", "team-b": "prod"}
+	hour, week := time.Hour, policy.Week
+	set := func(o policy.Override) *policy.Override { o.From = "team-a/own"; return &o }
+	longer := policy.Override{Policy: "p", Rule: "jobs", TTL: &week, InForce: true}
+	changed := func(change func(o *policy.Override)) *policy.Override {
+		o := longer
+		change(&o)
+		return set(o)
+	}
+	three := 3
+	tests := map[string]struct {
+		after        map[string]string
+		was, becomes *policy.Override // of team-a
+		of           string           // the policy; "p" unless it says another
+		want         []string
+	}{
+		"nothing":                              {before, nil, nil, "p", nil},
+		"a namespace comes in":                 {map[string]string{"team-a": "ci", "team-b": "ci"}, nil, nil, "p", []string{"team-b"}},
+		"a namespace leaves":                   {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, nil, "p", nil},
+		"a namespace is new":                   {map[string]string{"team-a": "ci", "team-b": "prod", "team-c": "ci"}, nil, nil, "p", nil},
+		"an override comes":                    {before, nil, set(longer), "p", []string{"team-a"}},
+		"an override goes":                     {before, set(longer), nil, "p", []string{"team-a"}},
+		"an override stays":                    {before, set(longer), set(longer), "p", nil},
+		"an override says it elsewhere":        {before, set(longer), changed(func(o *policy.Override) { o.Path = "spec.overrides[7]" }), "p", nil},
+		"another time to live":                 {before, set(longer), changed(func(o *policy.Override) { o.TTL = &hour }), "p", []string{"team-a"}},
+		"no time to live":                      {before, set(longer), changed(func(o *policy.Override) { o.TTL = nil }), "p", []string{"team-a"}},
+		"another number of the newest":         {before, set(longer), changed(func(o *policy.Override) { o.Keep = &three }), "p", []string{"team-a"}},
+		"another rule":                         {before, set(longer), changed(func(o *policy.Override) { o.Rule = "pods" }), "p", []string{"team-a"}},
+		"every rule":                           {before, set(longer), changed(func(o *policy.Override) { o.Rule = "" }), "p", []string{"team-a"}},
+		"no longer suspended":                  {before, set(policy.Override{Policy: "p", Suspend: true}), nil, "p", []string{"team-a"}},
+		"in force":                             {before, changed(func(o *policy.Override) { o.InForce = false }), set(longer), "p", []string{"team-a"}},
+		"of another policy":                    {before, nil, changed(func(o *policy.Override) { o.Policy = "q" }), "p", nil},
+		"one that may mean any policy":         {before, set(policy.Override{Invalid: true}), nil, "p", []string{"team-a"}},
+		"a namespace's own policy":             {before, set(policy.Override{Invalid: true}), set(longer), "team-a/own", nil},
+		"overrides where it does not apply":    {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, set(longer), "p", nil},
+		"a namespace that leaves and is freed": {map[string]string{"team-a": "prod"}, set(longer), nil, "p", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			book := func(tiers map[string]string, override *policy.Override) (*policy.Book, *policy.Policy) {
+				p, own := policyOf("p", about(jobs, "jobs")), policyOf("team-a/own", about(jobs, "jobs"))
+				p.Namespaces, own.Namespace = ci, "team-a"
+				if override != nil {
+					own.Overrides = []*policy.Override{override}
+				}
+				b := policy.NewBook([]*policy.Policy{p, own}, of(tiers), policy.DefaultProtection())
+				return b, map[string]*policy.Policy{"p": p, "team-a/own": own}[test.of]
+			}
+			first, _ := book(before, test.was)
+			second, p := book(test.after, test.becomes)
+			if diff := cmp.Diff(test.want, sets.List(second.Rescoped(first, p)), cmp.Transformer("nil", func(s []string) []string {
+				if len(s) == 0 {
+					return nil
+				}
+				return s
+			})); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnInvalidRuleDilutesNothing: what it selects is not part of what may go.
+func TestAnInvalidRuleDilutesNothing(t *testing.T) {
+	good, bad := about(jobs, "good"), about(jobs, "bad")
+	bad.Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
+	p := policyOf("p", good, bad)
+	p.Gate = &policy.Gate{}
+	book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+	rules := book.Page(jobs.GroupKind(), "team-a").Rules
+	tallies := policy.NewTallies(now)
+	for i := range 30 {
+		due := policy.Facts{Selected: i < 10, Eligible: true, Start: now.Add(-2 * time.Hour)}
+		tallies.Add(policy.Subject{Namespace: "team-a"}, []policy.Ruling{
+			{Rule: rules[0], Facts: policy.Facts{Selected: i >= 10}, Known: true},
+			{Rule: rules[1], Facts: due, Known: true},
+		})
+	}
+	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
+		t.Fatal("the rules are not as the test wants them")
+	}
+	if diff := cmp.Diff(policy.Pending{Selected: 10, Due: 10}, tallies.Policies["p"].Pending); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

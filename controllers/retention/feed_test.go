@@ -17,6 +17,13 @@ func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 	return rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
 }
 
+// has reports whether there are facts about a rule.
+func (w *world) has(r *policy.Rule) bool {
+	asking := *r
+	asking.Key = program(r).Key()
+	return w.Kinds()[0].Index.Has(&asking)
+}
+
 // opened is how many sources were opened.
 func (w *world) opened() int {
 	w.mu.Lock()
@@ -54,7 +61,9 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 		s.list(x, y)
 		s.holds(x, y)
 		w.use(rule("a"), own("team-a", "b"))
+		expect(t, "has facts before", false, w.has(own("team-a", "b")))
 		w.after(0)
+		expect(t, "has facts", true, w.has(own("team-a", "b")))
 		expect(t, "listed", []string{"team-a"}, s.relisted())
 		expect(t, "sources", 1, w.opened())
 		expect(t, "relisting all", false, w.states()["Job"].Relisting)
@@ -211,6 +220,21 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 		w.after(0)
 		expect(t, "removed when complete", []string{"x"}, w.removed())
 		expect(t, "listed by namespace", []string{}, third.relisted())
+	})
+}
+
+func TestNothingIsAskedTwice(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"), own("team-a", "a"), own("team-b", "b"))
+		s := w.source(0)
+		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
+		expect(t, "in team-a, which asks the same", 1, asked("team-a"))
+		expect(t, "in team-b", 2, asked("team-b"))
+		s.list()
+		w.use(rule("a"), own("team-a", "c"), own("team-b", "b"))
+		expect(t, "in team-a, which asks more now", 2, asked("team-a"))
+		expect(t, "in team-c", 1, asked("team-c"))
+		expect(t, "in all", 3, len(s.asked().Rules()))
 	})
 }
 

@@ -114,7 +114,7 @@ func teams(t *testing.T, everywhere, inTeamA string) retention.Questions {
 func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	e := newCompiler(t).NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
-	d := objects.NewDecoder(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1"), e)
+	d := objects.NewDecoder(teams(t, "has(object.metadata.name)", "object.metadata.annotations.a == 'b'"), e)
 	answers := func(namespace string) []bool {
 		t.Helper()
 		row, err := d.Object(strings.Replace(job, "team-a", namespace, 1))
@@ -129,8 +129,10 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	}
 	expect(t, "in team-a", []bool{true, true}, answers("team-a"))
 	expect(t, "in team-b", []bool{true}, answers("team-b"))
+	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // which nobody has read so far
+	expect(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
-	expect(t, "in team-a, asked anew", []bool{true, false}, answers("team-a"))
+	expect(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
 	d.Ask(retention.NewQuestions(jobs, nil, nil))
 	expect(t, "in team-a, asked nothing", nil, answers("team-a"))
 }

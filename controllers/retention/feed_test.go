@@ -3,6 +3,7 @@ package retention_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -311,11 +312,12 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var checked time.Time
-		slow := true
+		var slow atomic.Bool
+		slow.Store(true)
 		w.set(func() {
 			w.check = func(string) error { checked = time.Now(); return nil }
 			w.permit = func(*policy.Rule) error {
-				if slow {
+				if slow.Load() {
 					time.Sleep(time.Minute)
 				}
 				return nil
@@ -330,7 +332,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 		w.use(own("team-a", "a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
 		w.after(30 * time.Second)
-		slow = false
+		slow.Store(false)
 		w.after(time.Minute)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})

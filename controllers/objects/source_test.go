@@ -172,6 +172,23 @@ func (s *server) asked(part string) []*http.Request {
 type sink struct {
 	mu   sync.Mutex
 	told []string
+	rows map[string]*index.Row // the latest by name
+}
+
+func (s *sink) see(row *index.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows = map[string]*index.Row{}
+	}
+	s.rows[row.Subject().Name] = row
+}
+
+// facts is how many there are about a subject.
+func (s *sink) facts(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rows[name].Facts())
 }
 
 func (s *sink) tell(format string, args ...any) {
@@ -187,11 +204,13 @@ func (s *sink) Replace(rows []*index.Row) {
 	}
 	var names []string
 	for _, r := range rows {
+		s.see(r)
 		names = append(names, r.Subject().Name)
 	}
 	s.tell("replace %v", names)
 }
 func (s *sink) Apply(row *index.Row) {
+	s.see(row)
 	s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion)
 }
 func (s *sink) Forget(uid types.UID) { s.tell("forget %s", uid) }

@@ -3,6 +3,7 @@ package retention_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,13 @@ import (
 // own is a rule of a RetentionPolicy of a namespace. It asks what its key says.
 func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 	return rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
+}
+
+// has reports whether there are facts about a rule.
+func (w *world) has(r *policy.Rule) bool {
+	asking := *r
+	asking.Key = program(r).Key()
+	return w.Kinds()[0].Index.Has(&asking)
 }
 
 // opened is how many sources were opened.
@@ -55,6 +63,7 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 		s.holds(x, y)
 		w.use(rule("a"), own("team-a", "b"))
 		w.after(0)
+		expect(t, "has facts", true, w.has(own("team-a", "b")))
 		expect(t, "listed", []string{"team-a"}, s.relisted())
 		expect(t, "sources", 1, w.opened())
 		expect(t, "relisting all", false, w.states()["Job"].Relisting)
@@ -79,6 +88,7 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 		if n := len(s.relisted()); n < 1400 || n > 1450 {
 			t.Errorf("listed %d times in two hours, want once every 5 s", n)
 		}
+		expect(t, "has facts", false, w.has(own("team-a", "b")))
 		s.holds(x)
 		w.after(5 * time.Second)
 		expect(t, "removed when listed", []string{"y", "x"}, w.removed())
@@ -214,6 +224,21 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 	})
 }
 
+func TestNothingIsAskedTwice(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"), own("team-a", "a"), own("team-b", "b"))
+		s := w.source(0)
+		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
+		expect(t, "in team-a, which asks the same", 1, asked("team-a"))
+		expect(t, "in team-b", 2, asked("team-b"))
+		s.list()
+		w.use(rule("a"), own("team-a", "c"), own("team-b", "b"))
+		expect(t, "in team-a, which asks more now", 2, asked("team-a"))
+		expect(t, "in team-c", 1, asked("team-c"))
+		expect(t, "in all", 3, len(s.asked().Rules()))
+	})
+}
+
 // set changes how the source answers.
 func (s *source) set(change func()) {
 	s.mu.Lock()
@@ -287,11 +312,12 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var checked time.Time
-		slow := true
+		var slow atomic.Bool
+		slow.Store(true)
 		w.set(func() {
 			w.check = func(string) error { checked = time.Now(); return nil }
 			w.permit = func(*policy.Rule) error {
-				if slow {
+				if slow.Load() {
 					time.Sleep(time.Minute)
 				}
 				return nil
@@ -306,7 +332,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 		w.use(own("team-a", "a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
 		w.after(30 * time.Second)
-		slow = false
+		slow.Store(false)
 		w.after(time.Minute)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})

@@ -72,7 +72,9 @@ func TestExplainALiveObject(t *testing.T) {
 	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
 		t.Errorf("docs/cli.md shows another page (%v)", err)
 	}
-	var record struct{ Rules []struct{ Trial map[string]any } }
+	var record struct {
+		Rules []struct{ Trial map[string]any }
+	}
 	if err := json.Unmarshal([]byte(s.explain(t, "", "job/b", "-o", "json").out), &record); err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +106,8 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, `rank 3 of 3 in group "web"; the newest 2 stay`, "goes at 2026-03-03T01:00:00Z")
 	wants(t, s.explain(t, "", "job/b"), command.ExitFine, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
 	wants(t, s.explain(t, "", "job/running"), command.ExitFine, "stays: NotEligible")
+	s.teams(overriding("fewer", "DryRun", `"keepNewest":1`))
+	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "stays: KeptNewest", "were RetentionPolicy dev/fewer enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
 
 	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":1}`, "}").Replace(ranking("Enforce", ""))
 	s = newExplained(t, fair)

@@ -35,6 +35,7 @@ const discoveryDocuments = `{
  "/api/v1": {"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[
    {"name":"namespaces","singularName":"namespace","shortNames":["ns"],"kind":"Namespace","namespaced":false,"verbs":["list","patch"]},
    {"name":"componentstatuses","singularName":"componentstatus","kind":"ComponentStatus","namespaced":false,"verbs":["list"]},
+   {"name":"bindings","singularName":"binding","kind":"Binding","namespaced":true,"verbs":["create","patch"]},
    {"name":"events","singularName":"event","kind":"Event","namespaced":true,"verbs":["list","patch"]},
    {"name":"pods","singularName":"pod","shortNames":["po"],"kind":"Pod","namespaced":true,"verbs":["list","patch"]},
    {"name":"pods/status","singularName":"","kind":"Pod","namespaced":true,"verbs":["get","patch"]},

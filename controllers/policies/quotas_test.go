@@ -148,10 +148,12 @@ func TestClusterScopedObjectsHaveNoQuota(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAnswerAboutQuotasNothingGoes(t *testing.T) {
+// TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: that keeps, and is no reason to keep anything from other rules.
+func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	s := newServer()
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
 	l := bounding(t, s)
+	l.allowed("team-a")
 	for name, err := range map[string]error{"lost": errors.New("connection refused"), "forbidden": statusError(http.StatusForbidden)} {
 		l.fail = func(path string) error {
 			if strings.HasSuffix(path, "resourcequotas") {
@@ -159,12 +161,12 @@ func TestWithoutAnAnswerAboutQuotasNothingGoes(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := l.check("team-a"); err == nil {
-			t.Errorf("%s: allowed", name)
-		}
-		expect(t, "room: there is no bound where none is known", -1, l.room("team-a"))
+		l.later(2 * time.Second)
+		l.allowed("team-a")
+		expect(t, name+", room", -1, l.room("team-a"))
 	}
 	l.fail = nil
+	l.later(2 * time.Second)
 	l.allowed("team-a")
 	expect(t, "room", 5, l.room("team-a"))
 }
@@ -204,16 +206,18 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		expect(t, "room after an edit", 10, l.room("team-a"))
 		expect(t, "room in another namespace", 2, l.room("team-b"))
 
-		editions := len(l.editions)
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
-		expect(t, "room while there is no answer", 10, l.room("team-a"))
+		expect(t, "room while there is no answer", -1, l.room("team-a"))
+		expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
 		l.fail = nil
 		s.removeQuota("team-a/q")
 		later()
 		expect(t, "room without a quota", -1, l.room("team-a"))
+		expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
+		editions := len(l.editions)
 		later()
-		expect(t, "editions", editions+1, len(l.editions))
+		expect(t, "editions", editions, len(l.editions))
 
 		l.removePolicy("p")
 		l.refresh()

@@ -106,6 +106,8 @@ type world struct {
 	finished      chan struct{} // closed when nothing is deleted any more
 
 	mu      sync.Mutex
+	book    *policy.Book
+	judging map[*index.Index]*policy.Book
 	kinds   []retention.KindState
 	doubt   error
 	server  map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
@@ -127,7 +129,7 @@ type previewed struct {
 // inBubble runs a test with a Reporter that has begun.
 func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}}
+		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Book{}}
 		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w}
 		if arrange != nil {
 			arrange(w)
@@ -202,7 +204,19 @@ func nameOf(key client.ObjectKey) string {
 func (w *world) Kinds() []retention.KindState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, k := range w.kinds {
+		if w.judging[k.Index] != w.book {
+			k.Index.SetBook(w.book, time.Now())
+			w.judging[k.Index] = w.book
+		}
+	}
 	return w.kinds
+}
+
+// Use gives the edition to the Reporter, and its book to every kind, as the reconciler does.
+func (w *world) Use(e policies.Edition) {
+	w.set(func() { w.book = e.Book })
+	w.Reporter.Use(e)
 }
 
 // Previewed implements report.Gates.

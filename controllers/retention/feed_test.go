@@ -22,7 +22,7 @@ func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 func (w *world) has(r *policy.Rule) bool {
 	asking := *r
 	asking.Key = program(r).Key()
-	return w.Kinds()[0].Index.Has(&asking)
+	return w.Kinds()[0].Index.Has(w.book, &asking)
 }
 
 // opened is how many sources were opened.

@@ -61,9 +61,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 
 // remove carries a warrant out, if its rule has the rights.
 func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outcome {
-	if err := p.permit(ctx, w.Rule()); err != nil {
-		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", w.Rule().ID.String(), "why", err.Error())
-		p.retry(it, namespacePause)
+	if !p.permitted(ctx, it, w.Rule()) {
 		return nil
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
@@ -72,11 +70,17 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outco
 	return &outcome
 }
 
-// permit asks for the rights of a rule, not so long that what the fence has found grows old.
-func (p *pipeline) permit(ctx context.Context, rule *policy.Rule) error {
+// permitted reports whether a rule has the rights it needs; it asks no longer than until what the fence has found grows
+// old. If not, the subject is tried again later.
+func (p *pipeline) permitted(ctx context.Context, it item, rule *policy.Rule) bool {
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
-	return p.owner.Fence.Permit(ctx, rule)
+	err := p.owner.Fence.Permit(ctx, rule)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
+		p.retry(it, namespacePause)
+	}
+	return err == nil
 }
 
 // refresh reads a subject past the watch that has kept changing under our attempts.
@@ -90,16 +94,6 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	if err := p.owner.reread(ctx, p.kind, subject); err != nil {
 		log.FromContext(ctx).V(1).Info("could not be read", "name", subject.Name, "namespace", it.namespace, "err", err.Error())
 	}
-}
-
-// permitted reports whether a rule has the rights it needs. If not, the subject is tried again later.
-func (p *pipeline) permitted(ctx context.Context, it item, rule *policy.Rule) bool {
-	err := p.owner.Fence.Permit(ctx, rule)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
-		p.retry(it, namespacePause)
-	}
-	return err == nil
 }
 
 // settle draws the consequences of an attempt.
@@ -128,28 +122,6 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, w.Subject().ResourceVersion, o.Result))
-}
-
-// mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
-func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
-	for _, rule := range m.Rules() {
-		if !p.permitted(ctx, it, rule) {
-			return nil
-		}
-	}
-	outcome := p.owner.Remover.Mark(ctx, p.kind.kind(), m)
-	p.owner.Witness.Attempted(outcome.Result)
-	switch outcome.Result {
-	case Marked, Gone:
-		p.marks.forget(it)
-		return &outcome
-	case Changed:
-	default:
-		log.FromContext(ctx).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
-			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
-	}
-	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))
-	return &outcome
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.

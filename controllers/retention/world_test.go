@@ -162,6 +162,7 @@ func (s *source) apply(r *draft)        { s.sink.Apply(s.answered(r)) }
 // world is a Reconciler in a bubble with everything around it in the hands of the test.
 type world struct {
 	*retention.Reconciler
+	book    *policy.Book
 	t       *testing.T
 	clock   wallClock
 	began   time.Time
@@ -314,6 +315,12 @@ func (w *world) note(format string, args ...any) {
 }
 
 // use puts rules in force, each in a policy about all namespaces.
+// Use remembers the book.
+func (w *world) Use(book *policy.Book, programs map[string]*engine.Rule) {
+	w.book = book
+	w.Reconciler.Use(book, programs)
+}
+
 func (w *world) use(rules ...*policy.Rule) {
 	w.Use(bookOf(rules...))
 	synctest.Wait()

@@ -1,0 +1,31 @@
+package retention
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
+func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
+	for _, rule := range m.Rules() {
+		if !p.permitted(ctx, it, rule) {
+			return nil
+		}
+	}
+	outcome := p.owner.Remover.Mark(ctx, p.kind.kind(), m)
+	p.owner.Witness.Attempted(outcome.Result)
+	switch outcome.Result {
+	case Marked, Gone:
+		p.marks.forget(it)
+		return &outcome
+	case Changed:
+	default:
+		log.FromContext(ctx).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
+			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
+	}
+	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))
+	return &outcome
+}

@@ -163,6 +163,9 @@ func (r *Rule) Reads() []string { return r.fields.paths() }
 // metadata. The caller then puts the target's apiVersion and kind on the object: a PartialObjectMetadata carries its own.
 func (r *Rule) MetadataOnly() bool { return r.fields.within("metadata", "apiVersion", "kind") }
 
+// Marks reports whether the rule has no startTime: it reads when an object was marked eligible.
+func (r *Rule) Marks() bool { return r.mark != "" }
+
 // Facts says what the rule says about one object. To ask often, use an Evaluator.
 func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {
 	e := r.compiler.NewEvaluator(ctx)

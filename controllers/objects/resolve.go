@@ -71,12 +71,12 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	}, nil
 }
 
-// mayDelete gives trouble when the API server would refuse us DELETE on the resource in every namespace.
-func (c *Cluster) mayDelete(ctx context.Context, resource schema.GroupVersionResource) (*retention.Trouble, error) {
+// may gives trouble when the API server would refuse us a verb on the resource in every namespace.
+func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVersionResource) (*retention.Trouble, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "delete", Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+			Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
 		}},
 	}
 	body, err := json.Marshal(&review)
@@ -86,7 +86,7 @@ func (c *Cluster) mayDelete(ctx context.Context, resource schema.GroupVersionRes
 	data, err := c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", acceptJSON).Body(body).Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("ask whether %s may be deleted: %w", resource.GroupResource(), err)
+		return nil, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
 	}
 	if err := json.Unmarshal(data, &review); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *Cluster) mayDelete(ctx context.Context, resource schema.GroupVersionRes
 	if review.Status.Allowed {
 		return nil, nil
 	}
-	return forbidden(resource.GroupResource().String(), "delete"), nil
+	return forbidden(resource.GroupResource().String(), verb), nil
 }
 
 func forbidden(resource string, verbs ...string) *retention.Trouble {

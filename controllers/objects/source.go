@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -157,27 +159,42 @@ func metadataOnly(q retention.Questions) bool {
 	return true
 }
 
-// followRights tells the sink whether the resource may be deleted, again and again: often while it may not. It ends the
-// watch when another API server has come to serve the kind.
+// followRights tells the sink whether the resource may be deleted, and marked where rules ask for it, again and again:
+// often while it may not. It ends the watch when another API server has come to serve the kind.
 func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
 	for ctx.Err() == nil {
-		next := deniedEvery
 		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {
 			sink.Lost(aggregated)
 			end()
 			return
 		}
-		trouble, err := s.cluster.mayDelete(ctx, mapping.Resource)
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("right to delete is unknown", "kind", s.kind.String(), "err", err.Error())
-		} else {
-			sink.Undeletable(trouble)
-			if trouble == nil {
-				next = allowedEvery
-			}
+		next := allowedEvery
+		if !s.tellRight(ctx, "delete", mapping, sink.Undeletable) {
+			next = deniedEvery
+		}
+		if s.marks() && !s.tellRight(ctx, "patch", mapping, sink.Unmarkable) {
+			next = deniedEvery
 		}
 		s.pause(ctx, wait.Jitter(next, 0.2))
 	}
+}
+
+// tellRight asks for a right and reports whether it is there.
+func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.Trouble)) bool {
+	trouble, err := s.cluster.may(ctx, verb, mapping.Resource)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("a right is unknown", "verb", verb, "kind", s.kind.String(), "err", err.Error())
+		return false
+	}
+	tell(trouble)
+	return trouble == nil
+}
+
+// marks reports whether some rule marks objects.
+func (s *source) marks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asks.Rules(), (*engine.Rule).Marks)
 }
 
 // Read implements retention.Source.

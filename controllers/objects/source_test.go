@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // server is an API server without a socket that serves one kind.
@@ -220,6 +222,12 @@ func (s *sink) Lost(why *retention.Trouble) {
 		return
 	}
 	s.tell("lost %s", why.Reason)
+}
+
+func (s *sink) Unmarkable(why *retention.Trouble) {
+	if why != nil {
+		s.tell("unmarkable %s", why.Reason)
+	}
 }
 
 func (s *sink) Undeletable(why *retention.Trouble) {
@@ -445,6 +453,26 @@ func TestTheRightToDelete(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		expect(t, "told when it was granted", nil, k.take())
+	})
+}
+
+// TestTheRightToMark is asked for where a rule marks, and told as what it is.
+func TestTheRightToMark(t *testing.T) {
+	marking := func(t *testing.T, c *engine.Compiler) *engine.Rule {
+		document := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: "u"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{{
+			Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, Eligible: "true", TTL: "1h",
+		}}}}
+		for _, program := range c.Load(document.Load(policy.Protection{})) {
+			return program
+		}
+		t.Fatal("not compiled")
+		return nil
+	}
+	s := &server{forbidden: true}
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Rule{marking}, func(t *testing.T, k *sink, _ retention.Source) {
+		told := strings.Join(k.take(), "\n")
+		expect(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
+		expect(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
 	})
 }
 

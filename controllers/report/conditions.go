@@ -105,8 +105,13 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return standing{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
 	}
 	for _, r := range p.Rules {
-		if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Undeletable != nil && !r.Invalid() {
+		k, ok := v.kinds[policy.StoredAs(r.Kind)]
+		switch {
+		case !ok, r.Invalid():
+		case k.Undeletable != nil:
 			return standing{false, k.Undeletable.Reason, k.Undeletable.Message}
+		case k.Unmarkable != nil && r.Mark != "":
+			return standing{false, k.Unmarkable.Reason, k.Unmarkable.Message}
 		}
 	}
 	switch {

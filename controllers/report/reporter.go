@@ -187,7 +187,7 @@ func (r *Reporter) stale(now time.Time) bool {
 func fingerprint(kinds []retention.KindState, doubt error) string {
 	parts := make([]string, 0, len(kinds)+1)
 	for _, k := range kinds {
-		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Lost, k.Undeletable))
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Lost, k.Undeletable, k.Unmarkable))
 	}
 	slices.Sort(parts)
 	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))

@@ -27,6 +27,7 @@ type feed struct {
 	listed      map[string]time.Time // when namespaces were, of late
 	lost        *Trouble
 	undeletable *Trouble
+	unmarkable  *Trouble
 }
 
 // open starts a feed.
@@ -204,4 +205,11 @@ func (f *feed) Undeletable(why *Trouble) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	f.undeletable = why
+}
+
+// Unmarkable implements Sink.
+func (f *feed) Unmarkable(why *Trouble) {
+	f.owner.mu.Lock()
+	defer f.owner.mu.Unlock()
+	f.unmarkable = why
 }

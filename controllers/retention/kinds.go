@@ -33,6 +33,9 @@ func (w *watched) state() KindState {
 		if f != nil && f.undeletable != nil {
 			s.Undeletable = f.undeletable
 		}
+		if f != nil && f.unmarkable != nil {
+			s.Unmarkable = f.unmarkable
+		}
 	}
 	return s
 }

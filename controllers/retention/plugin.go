@@ -46,6 +46,8 @@ type Sink interface {
 	Lost(why *Trouble)
 	// Undeletable is called when the kind cannot be deleted, and with nil when it can.
 	Undeletable(why *Trouble)
+	// Unmarkable is called when the kind cannot be marked though rules ask for it, and with nil when it can.
+	Unmarkable(why *Trouble)
 }
 
 // Trouble is what stands between a kind and its rules, said to the person who can remove it.

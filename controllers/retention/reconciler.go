@@ -126,6 +126,7 @@ type KindState struct {
 	Kind        schema.GroupVersionKind
 	Lost        *Trouble // why the kind cannot be watched; nil when it can
 	Undeletable *Trouble // why it cannot be deleted; nil when it can
+	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
 	Relisting   bool     // rules have changed and their facts are still being gathered
 }
 

@@ -215,7 +215,6 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 type gateKeeper struct {
 	w      *world
 	told   []string
-	gates  map[string]*policy.Gate // what is behind each gate, by its hash
 	policy func(gate *policy.Gate) *policy.Policy
 }
 

@@ -17,16 +17,24 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// ranked creates a ConfigMap of a preview environment that was used some seconds from now: creation gives no order.
+// ranked creates a ConfigMap of a preview environment that is used soon: those of a higher place later. Creation gives no
+// order, and nothing starts before it.
 func (w *world) ranked(name, app string, place int) *corev1.ConfigMap {
 	w.Helper()
+	if w.began.IsZero() {
+		w.began = time.Now()
+	}
+	used := w.began.Add(soon + time.Duration(place)*10*time.Millisecond)
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{"env": "preview", "app": app}},
-		Data:       map[string]string{"usedAt": time.Now().Add(time.Duration(place) * time.Second).UTC().Format(time.RFC3339)},
+		Data:       map[string]string{"usedAt": used.UTC().Format(time.RFC3339Nano)},
 	}
 	w.create(cm)
 	return cm
 }
+
+// soon is longer than it takes to create what a test ranks.
+const soon = 8 * time.Second
 
 // byUse ranks ConfigMaps by when they were used last.
 const byUse = `
@@ -40,28 +48,28 @@ rules:
 `
 
 // names of the ConfigMaps of preview environments that are there.
-func (w *world) names() (names []string) {
-	w.Helper()
+func (w *world) names() (names []string, err error) {
 	list := &corev1.ConfigMapList{}
 	if err := w.List(w.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
-		w.Fatal(err)
+		return nil, err
 	}
 	for _, cm := range list.Items {
 		if cm.DeletionTimestamp == nil {
 			names = append(names, cm.Name)
 		}
 	}
-	return names
+	return names, nil
 }
 
 // left waits until exactly these are left, and makes sure that they stay.
 func (w *world) left(want ...string) {
 	w.Helper()
 	same := func() error {
-		if got := w.names(); fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("left are %v, want %v", got, want)
+		got, err := w.names()
+		if err == nil && fmt.Sprint(got) != fmt.Sprint(want) {
+			err = fmt.Errorf("left are %v, want %v", got, want)
 		}
-		return nil
+		return err
 	}
 	cluster.Eventually(w, patience, same)
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -94,15 +102,16 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	w, g := behindGate(t)
 	const keep = 3
 	for i := range 10 {
-		w.ranked(fmt.Sprint("cm-", i), "a", i-100)
+		w.ranked(fmt.Sprint("cm-", i), "a", i)
 	}
 	g.answers(everyOther())
 	var watching sync.WaitGroup
 	done := make(chan struct{})
+	defer func() { close(done); watching.Wait() }()
 	watching.Go(func() {
 		for {
-			if n := len(w.names()); n < keep {
-				w.Errorf("only %d remain", n)
+			if names, err := w.names(); err != nil || len(names) < keep {
+				w.Errorf("only %v remain, %v", names, err)
 				return
 			}
 			select {
@@ -114,11 +123,9 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	})
 	w.policy("previews", fmt.Sprintf(byUse, "Enforce", "ttl: 0s\n  keepNewest: {count: 3}"))
 	for i := range 20 {
-		w.ranked(fmt.Sprint("cm-", 10+i), "a", i-50)
+		w.ranked(fmt.Sprint("cm-", 10+i), "a", 10+i)
 	}
 	w.left("cm-27", "cm-28", "cm-29")
-	close(done)
-	watching.Wait()
 }
 
 // TestCapacityLetsTheOldestGo before their time to live ends, and no more of them than there are too many.
@@ -150,8 +157,8 @@ func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 	for place := range 6 {
 		many.ranked(fmt.Sprint("cm-", place), "a", -place)
 	}
-	few.ranked("cm-0", "a", -500)
-	few.ranked("cm-1", "a", -600)
+	few.ranked("cm-0", "a", -50)
+	few.ranked("cm-1", "a", -60)
 	many.labelNamespace("fair", many.namespace)
 	few.labelNamespace("fair", many.namespace)
 	many.sunset()

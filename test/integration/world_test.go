@@ -35,6 +35,7 @@ type world struct {
 	*testing.T
 	client.Client
 	namespace string
+	began     time.Time // of what is ranked
 }
 
 func newWorld(t *testing.T) *world {

@@ -173,7 +173,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		return err
 	}
 	reporter.State = reconciler
-	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: reporter.Changed}
+	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Publish = func(e policies.Edition) {
 		reporter.Use(e) // before anything is deleted that it would not know
 		reconciler.Use(e.Book, e.Programs)

@@ -9,7 +9,8 @@ import (
 )
 
 // agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
-// Rules in force come before dry runs, then policy and rule name decide; a rule that wants another version is invalid.
+// Rules of the cluster come before those of namespaces, and of these the oldest policy's; then rules in force before dry
+// runs, and policy and rule name decide; a rule that wants another version is invalid.
 func (b *Book) agreeOnVersions() {
 	claims := map[schema.GroupKind]*Rule{}
 	for _, p := range b.policies {
@@ -27,10 +28,16 @@ func (b *Book) agreeOnVersions() {
 	}
 }
 
-// claimsBefore: a namespace cannot make the cluster's rules invalid.
+// claimsBefore: a namespace cannot make the cluster's rules invalid, nor those of a namespace that was there before.
 func (r *Rule) claimsBefore(o *Rule) bool {
-	if own, other := r.Namespace != "", o.Namespace != ""; own != other {
+	own, other := r.Namespace != "", o.Namespace != ""
+	switch {
+	case own != other:
 		return other
+	case own && r.Unpermitted != o.Unpermitted:
+		return o.Unpermitted
+	case own && !r.PolicyCreated.Equal(o.PolicyCreated):
+		return r.PolicyCreated.Before(o.PolicyCreated)
 	}
 	if inForce, other := !r.dryRun(), !o.dryRun(); inForce != other {
 		return inForce
@@ -74,12 +81,31 @@ func (b *Book) takeOverrides() {
 		}
 	}
 	for i, p := range b.policies {
-		if p.Namespace == "" || b.protection.Namespace(p.Namespace) {
+		if p.Namespace == "" {
 			continue
 		}
-		b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
-		b.policies[i] = p.with(UnknownTargets(p.Overrides, rules))
+		b.policies[i] = p.with(append(UnknownTargets(p.Overrides, rules), b.idle(p)...))
+		if !b.protection.Namespace(p.Namespace) {
+			b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
+		}
 	}
+}
+
+// idle finds overrides of policies that do not apply in the namespace.
+func (b *Book) idle(p *Policy) []Problem {
+	var problems []Problem
+	for _, o := range p.Overrides {
+		for _, target := range b.policies {
+			switch {
+			case target.Name != o.Policy || target.Namespace != "":
+			case b.protection.Namespace(p.Namespace):
+				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("no policy touches namespace %s, which is protected", p.Namespace)})
+			case !b.applies(target, p.Namespace):
+				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("policy %s does not apply in namespace %s", o.Policy, p.Namespace)})
+			}
+		}
+	}
+	return problems
 }
 
 func namesOf(rules []*Rule) []string {

@@ -17,6 +17,7 @@ type Book struct {
 	kinds      map[schema.GroupKind][]rulePolicy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	overrides  map[string][]*Override // by namespace
+	rules      map[RuleID]*Rule
 
 	mu    sync.RWMutex
 	cache map[scope]*Page
@@ -60,12 +61,14 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 		kinds:      map[schema.GroupKind][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
 		overrides:  map[string][]*Override{},
+		rules:      map[RuleID]*Rule{},
 		cache:      map[scope]*Page{},
 	}
 	b.agreeOnVersions()
 	b.takeOverrides()
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
+			b.rules[r.ID] = r
 			if r.Kind.Kind != "" {
 				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{r, p})
 			}
@@ -247,19 +250,22 @@ func (b *Book) ClusterRules(namespace string) []*Rule {
 }
 
 // Rule is a rule as its policy has it, without what namespaces change; nil when there is none.
-func (b *Book) Rule(id RuleID) *Rule {
+func (b *Book) Rule(id RuleID) *Rule { return b.rules[id] }
+
+// BoundByQuota reports whether a rule in force in a namespace has a capacity that depends on its quotas.
+func (b *Book) BoundByQuota(namespace string) bool {
 	for _, p := range b.policies {
-		if p.Name != id.Policy {
-			continue
-		}
 		for _, r := range p.Rules {
-			if r.ID == id {
-				return r
+			if r.Capacity.ByQuota && !r.dryRun() && b.applies(p, namespace) {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
+
+// Overrides are those of all RetentionPolicies of a namespace, about any rule.
+func (b *Book) Overrides(namespace string) []*Override { return b.overrides[namespace] }
 
 // Namespaces is the number of namespaces known.
 func (b *Book) Namespaces() int { return len(b.namespaces) }

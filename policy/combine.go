@@ -39,6 +39,18 @@ func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Ver
 	return c.verdict(s, now)
 }
 
+// IfApproved says what would happen to a subject if everything that waits for approval were approved: what waits together
+// may be approved together.
+func IfApproved(s Subject, rulings []Ruling, now time.Time) Verdict {
+	c := combine(s, rulings, now, func(r *Rule) part {
+		if r.Unapproved {
+			return supposed
+		}
+		return inForce(r)
+	})
+	return c.verdict(s, now)
+}
+
 // part is what part a rule has in a decision.
 type part int
 
@@ -102,6 +114,8 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 	f := &r.Facts
 	v := voice{rule: r.Rule}
 	switch {
+	case r.Rule.Unpermitted:
+		v.reason = IsForbidden // whatever the object is: what the account may not read must not show
 	case !r.Known:
 		v.reason = Stale
 	case !f.Selected:
@@ -120,7 +134,7 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = NoStartTime
 	case r.Standing.Newest:
 		v.reason = KeptNewest
-	case f.Estimated && as == acting:
+	case r.isUnmarked() && as == acting:
 		v.reason = Unmarked
 	default:
 		r.time(s, now, &v)

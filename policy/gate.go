@@ -3,8 +3,10 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -15,6 +17,7 @@ type Gate struct {
 	Hash       string           // what approves it
 	Namespaces sets.Set[string] // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
+	Since      time.Time        // with Namespaces: since when they apply there
 }
 
 // Covers reports whether a rule waits in a namespace.
@@ -22,11 +25,17 @@ func (g *Gate) Covers(namespace, rule string) bool {
 	return g != nil && (g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule))
 }
 
-// NewScopeGate is a gate for namespaces where the rules of a policy of that hash apply anew.
-func NewScopeGate(hash string, namespaces sets.Set[string]) *Gate {
-	names := sets.List(namespaces)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Concat([]string{hash}, names), "\n")))
-	return &Gate{Hash: hex.EncodeToString(sum[:8]), Namespaces: namespaces}
+// Scope is where the rules of a policy apply anew, and since when. The zero value is nowhere.
+type Scope struct {
+	Namespaces sets.Set[string]
+	Since      time.Time // of the latest; it tells one change from the next
+}
+
+// Gate is the gate for a policy of that hash. What approves it approves no later change.
+func (s Scope) Gate(hash string) *Gate {
+	parts := append([]string{hash, s.Since.UTC().Format(time.RFC3339Nano)}, sets.List(s.Namespaces)...)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return &Gate{Hash: hex.EncodeToString(sum[:8]), Namespaces: s.Namespaces, Since: s.Since}
 }
 
 // atLeast is how many objects must be due before their part of all matters.
@@ -37,12 +46,24 @@ func (a Approval) Exceeded(due, selected int64) bool {
 	return due > a.Count || due >= atLeast && due*100 > a.Percent*selected
 }
 
-// Rescoped gives the namespaces known to both books in which a policy applies now and did not, or in which other
-// overrides apply to it.
-func (b *Book) Rescoped(before *Book, p *Policy) sets.Set[string] {
+// Changed are the namespaces known to both books whose labels or overrides differ.
+func (b *Book) Changed(before *Book) []string {
+	var changed []string
+	for name, n := range b.namespaces {
+		was, known := before.namespaces[name]
+		if known && !(maps.Equal(n.Labels, was.Labels) && sameOverrides(b.overrides[name], before.overrides[name])) {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
+// Rescoped are those of the changed namespaces in which a policy applies now and did not, or in which other overrides
+// apply to it.
+func (b *Book) Rescoped(before *Book, p *Policy, changed []string) sets.Set[string] {
 	rescoped := sets.New[string]()
-	for namespace := range b.namespaces {
-		if _, known := before.namespaces[namespace]; !known || !b.applies(p, namespace) {
+	for _, namespace := range changed {
+		if !b.applies(p, namespace) {
 			continue
 		}
 		if !before.applies(p, namespace) || !sameOverrides(before.overridesOf(p, namespace), b.overridesOf(p, namespace)) {

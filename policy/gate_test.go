@@ -48,12 +48,13 @@ func TestWhatAGateCovers(t *testing.T) {
 
 func TestWhatApprovesAScope(t *testing.T) {
 	hash := func(form string, namespaces ...string) string {
-		return policy.NewScopeGate(form, sets.New(namespaces...)).Hash
+		return policy.Scope{Namespaces: sets.New(namespaces...), Since: now}.Gate(form).Hash
 	}
 	known := map[string]string{}
 	for name, h := range map[string]string{
 		"two namespaces": hash("h", "a", "b"), "one of them": hash("h", "a"), "the other": hash("h", "b"),
 		"one with both names": hash("h", "a b"), "another form": hash("i", "a", "b"), "the form itself": "h",
+		"the same at another time": policy.Scope{Namespaces: sets.New("a", "b"), Since: now.Add(time.Microsecond)}.Gate("h").Hash,
 	} {
 		if other, taken := known[h]; taken {
 			t.Errorf("%s is approved with %s", name, other)
@@ -156,7 +157,7 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 			}
 			first, _ := book(before, test.was)
 			second, p := book(test.after, test.becomes)
-			if diff := cmp.Diff(test.want, sets.List(second.Rescoped(first, p)), cmp.Transformer("nil", func(s []string) []string {
+			if diff := cmp.Diff(test.want, sets.List(second.Rescoped(first, p, second.Changed(first))), cmp.Transformer("nil", func(s []string) []string {
 				if len(s) == 0 {
 					return nil
 				}

@@ -36,7 +36,10 @@ func (r *Rule) lifetime(s *Subject, f *Facts) Lifetime {
 	}
 	for _, o := range r.Overrides {
 		if ttl, counts := r.ttlUnder(o, base); counts && (l.By == nil || ttl > l.TTL) {
-			l = Lifetime{TTL: ttl, Wrote: *o.TTL, Origin: FromOverride, By: o}
+			l = Lifetime{TTL: ttl, Wrote: ttl, Origin: FromOverride, By: o}
+			if o.TTL != nil {
+				l.Wrote = *o.TTL
+			}
 		}
 	}
 	if s.Flags.Has(HasTTL) {

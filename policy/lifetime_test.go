@@ -155,6 +155,21 @@ func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	}
 }
 
+// TestAnInvalidOverrideThatMayNotSuspend keeps as long as the rule allows: it may have meant that.
+func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
+	r := about(jobs, "r")
+	r.TTL, r.Bounds = hour, policy.Bounds{NoSuspend: true, Max: ptr(20 * hour)}
+	typo := &policy.Override{Policy: "p", Invalid: true, TTL: ptr(2 * hour)}
+	got := settled(r, typo)
+	if ttl := got.Lifetime(policy.Subject{}, policy.Facts{}).TTL; got.Suspended || ttl != 20*hour {
+		t.Errorf("suspended %v, ttl %s", got.Suspended, ttl)
+	}
+	r.TTL = 30 * hour
+	if ttl := settled(r, typo).Lifetime(policy.Subject{}, policy.Facts{}).TTL; ttl != 30*hour {
+		t.Errorf("the rule's own is longer, and the ttl %s", ttl)
+	}
+}
+
 func TestSuspendingOverrides(t *testing.T) {
 	tests := map[string]struct {
 		override policy.Override
@@ -167,7 +182,7 @@ func TestSuspendingOverrides(t *testing.T) {
 		"one that sets a ttl":                  {policy.Override{TTL: ptr(hour), InForce: true}, false, false},
 		"of another rule":                      {policy.Override{Suspend: true, Rule: "s"}, false, false},
 		"where the rule forbids it":            {policy.Override{Suspend: true, InForce: true}, true, false},
-		"an invalid one where it is forbidden": {policy.Override{Invalid: true}, true, false},
+		"an invalid one where it is forbidden": {policy.Override{Invalid: true}, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -20,6 +21,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	p := &Policy{
 		Name:           d.Metadata.Name,
 		UID:            d.Metadata.UID,
+		Created:        d.Metadata.CreationTimestamp.UTC(),
 		Generation:     d.Metadata.Generation,
 		Mode:           spec.Mode,
 		Excluded:       sets.New(spec.ExcludeNamespaces...),
@@ -35,6 +37,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	}
 	p.loadMode()
 	p.loadNamespaces(spec.NamespaceSelector)
+	p.loadExcluded(spec.ExcludeNamespaces)
 	p.loadApproval(spec.Approval)
 	p.loadNeeds(d)
 	seen := sets.New[string]()
@@ -89,10 +92,20 @@ func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 	p.Namespaces = s
 }
 
+// loadExcluded refuses what no namespace can be named: a misspelt one would be left in.
+func (p *Policy) loadExcluded(names []string) {
+	for i, name := range names {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			p.problem(fmt.Sprintf("spec.excludeNamespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", name), "lower case letters, digits and -")
+		}
+	}
+}
+
 func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], protection Protection) *Rule {
 	r := &Rule{
 		ID:               RuleID{Policy: p.Name, Rule: spec.Name},
 		PolicyUID:        p.UID,
+		PolicyCreated:    p.Created,
 		Namespace:        p.Namespace,
 		ServiceAccount:   p.ServiceAccount,
 		Index:            i,
@@ -108,6 +121,8 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	switch {
 	case spec.Name == "":
 		at("name", "missing", "name the rule; status, events and metrics use the name")
+	case len(validation.IsDNS1123Label(spec.Name)) > 0:
+		at("name", fmt.Sprintf("%q is no name of a rule", spec.Name), "lower case letters, digits and -")
 	case seen.Has(spec.Name):
 		at("name", fmt.Sprintf("another rule is named %q", spec.Name), "give each rule a name of its own")
 	}

@@ -82,7 +82,7 @@ func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
 		case !r.marks():
 		case r.isMismarked() && r.isEligible():
 			m.marks[r.Rule.Mark] = roundUp(now)
-		case r.Facts.Estimated || r.Facts.Start.IsZero():
+		case r.isUnmarked() || r.Facts.Start.IsZero():
 		case r.isEligible() || !r.Known:
 			m.marks[r.Rule.Mark] = r.Facts.Start
 		}
@@ -102,9 +102,15 @@ func (r *Ruling) isMismarked() bool {
 		return false
 	}
 	if r.isEligible() {
-		return r.Facts.Estimated
+		return r.isUnmarked()
 	}
 	return !r.Facts.Start.IsZero()
+}
+
+// isUnmarked reports whether a rule that marks has no mark that counts: one from before nobody saw to its marks does not.
+func (r *Ruling) isUnmarked() bool {
+	since := r.Rule.MarksSince
+	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
 }
 
 // roundUp gives the next whole second, so that what is written is never earlier than what it stands for.

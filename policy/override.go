@@ -66,7 +66,7 @@ func sameOverrides(a, b []*Override) bool {
 	})
 }
 
-// Under is the rule as it applies in a namespace with these overrides, of which some are about other rules.
+// under is the rule as it applies in a namespace with these overrides, of which some are about other rules.
 func (r *Rule) under(overrides []*Override) *Rule {
 	own := r.overridden(overrides)
 	if own == r {
@@ -90,7 +90,7 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 			changed := *r
 			own = &changed
 		}
-		if o.suspends() && !r.Bounds.NoSuspend {
+		if r.suspendedBy(o) {
 			own.Suspended = true
 		}
 		if o.TTL != nil || o.Keep != nil || o.suspends() {
@@ -104,6 +104,15 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 		own.Keep = keep
 	}
 	return own
+}
+
+// suspendedBy reports whether an override suspends the rule. One that is not understood does even where it may not, unless
+// a bound says how long it could keep instead.
+func (r *Rule) suspendedBy(o *Override) bool {
+	if r.Bounds.NoSuspend {
+		return o.Invalid && r.Bounds.Max == nil
+	}
+	return o.suspends()
 }
 
 // keepUnder is how many of the newest stay by an override; counts is false when it says nothing, or may not say it.
@@ -122,7 +131,12 @@ func (r *Rule) keepUnder(o *Override) (n int, counts bool) {
 // ttlUnder is the TTL by an override, of a subject that would have base without; counts is false when it says nothing,
 // or may not say it.
 func (r *Rule) ttlUnder(o *Override, base time.Duration) (ttl time.Duration, counts bool) {
-	if o.TTL == nil || o.Invalid || base < 0 {
+	switch {
+	case base < 0:
+		return 0, false
+	case o.Invalid && r.Bounds.NoSuspend && r.Bounds.Max != nil: // it may have meant as long as it could
+		return *r.Bounds.Max, *r.Bounds.Max > base
+	case o.Invalid || o.TTL == nil:
 		return 0, false
 	}
 	ttl = r.Bounds.clamp(*o.TTL, base)

@@ -28,11 +28,12 @@ type remark func(o *Override, format string, args ...any)
 
 func (r *Rule) remarkSuspend(o *Override, say remark) {
 	switch {
-	case !o.suspends():
-	case r.Bounds.NoSuspend:
-		say(o, "the rule does not let a namespace suspend it")
+	case o.Invalid && !r.suspendedBy(o):
+		say(o, "not understood, so that it keeps as long as the rule allows")
 	case o.Invalid:
 		say(o, "not understood, so that it keeps what the rule finds eligible")
+	case o.Suspend && r.Bounds.NoSuspend:
+		say(o, "the rule does not let a namespace suspend it")
 	}
 }
 
@@ -102,6 +103,3 @@ func (r *Rule) remarkKeep(o *Override, all []*Override, say remark) {
 		}
 	}
 }
-
-// Overrides are those of all RetentionPolicies of a namespace, about any rule.
-func (b *Book) Overrides(namespace string) []*Override { return b.overrides[namespace] }

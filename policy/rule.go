@@ -18,6 +18,7 @@ type Policy struct {
 	Name       string // of a RetentionPolicy NAMESPACE/NAME, so that no two policies share one
 	Namespace  string // where it applies; empty for a ClusterRetentionPolicy
 	UID        types.UID
+	Created    time.Time
 	Generation int64
 	Mode       v1alpha1.Mode
 
@@ -47,8 +48,11 @@ func (p *Policy) ObjectName() string {
 
 // Rule is one rule with its settings. What its expressions say is in Facts, under Key.
 type Rule struct {
-	ID          RuleID
-	PolicyUID   types.UID
+	ID        RuleID
+	PolicyUID types.UID
+
+	PolicyCreated time.Time
+
 	Namespace   string // of its RetentionPolicy; empty for a rule of a ClusterRetentionPolicy
 	Index       int    // in spec.rules
 	Kind        schema.GroupVersionKind
@@ -66,6 +70,13 @@ type Rule struct {
 
 	// ServiceAccount, of Namespace, has the rights with which the rule acts; empty for a ClusterRetentionPolicy.
 	ServiceAccount string
+
+	// MarksSince is since when marks have been kept without a gap: an earlier one does not count. Zero when they have
+	// been as long as anybody knows.
+	MarksSince time.Time
+
+	// Unpermitted: ServiceAccount lacks rights, or nobody knows yet. The rule then keeps everything of its kind.
+	Unpermitted bool
 
 	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override
 	// says so.
@@ -117,5 +128,5 @@ func (r *Rule) sameSettings(o *Rule) bool {
 	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
 		r.Propagation == o.Propagation && r.Events == o.Events && r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount &&
-		r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
+		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
 }

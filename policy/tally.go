@@ -109,7 +109,7 @@ func supposing(s Subject, all, policy []Ruling, base voices, now time.Time) Verd
 	first := policy[0].Rule
 	switch {
 	case slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved }):
-		return Forecast(s, all, first.ID.Policy, now)
+		return IfApproved(s, all, now)
 	case first.dryRun():
 		for i := range policy {
 			base.add(policy[i].say(&s, now, supposed))

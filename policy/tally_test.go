@@ -195,6 +195,20 @@ func TestErrorsInSamplesAreShort(t *testing.T) {
 	}
 }
 
+// TestPoliciesThatWaitDoNotHideEachOther: what waits together may be approved together, and go.
+func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
+	waiting := func(policyName string) policy.Ruling {
+		r := says("r", ttl(0))
+		r.Rule.ID.Policy, r.Rule.Unapproved = policyName, true
+		return r
+	}
+	for name, all := range map[string][]policy.Ruling{"alone": {waiting("p")}, "beside another": {waiting("p"), waiting("q")}} {
+		if due := tallyOf(policy.Subject{}, all...).Policies["p"].Pending.Due; due != 1 {
+			t.Errorf("%s: %d would go, want 1", name, due)
+		}
+	}
+}
+
 // TestTalliesAgreeWithVerdicts: a policy counts as due now what goes on Decide's word, or on Forecast's for a dry run,
 // as far as the policy itself says due.
 func TestTalliesAgreeWithVerdicts(t *testing.T) {
@@ -220,7 +234,11 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 // foresees is the decision, or the forecast where the policy is not in force.
 func (w world) foresees(policyName string) policy.Verdict {
 	for _, r := range w.rulings {
-		if dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; r.Rule.ID.Policy == policyName && (dry || r.Rule.Unapproved) {
+		switch dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; {
+		case r.Rule.ID.Policy != policyName:
+		case r.Rule.Unapproved:
+			return policy.IfApproved(w.subject, w.rulings, now)
+		case dry:
 			return policy.Forecast(w.subject, w.rulings, policyName, now)
 		}
 	}

@@ -30,6 +30,7 @@ const (
 	Uncounted        Reason = "Uncounted"        // a Pod its Job has not counted yet
 	EvaluationFailed Reason = "EvaluationFailed" // an expression failed or took too long
 	RuleInvalid      Reason = "RuleInvalid"      // a rule that cannot be understood may have meant to keep it
+	IsForbidden      Reason = "Forbidden"        // a namespace's own rule whose account lacks rights may not look at it
 	Stale            Reason = "Stale"            // facts for a rule, or about the cluster, are missing or too old
 	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
 	IsUnapproved     Reason = "ApprovalRequired" // more would go at once than anybody has previewed
@@ -50,7 +51,7 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, Stale, IsSuspended, IsUnapproved, KeptNewest, NeverDue,
+	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest, NeverDue,
 	Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsDryRun,
 }
 

@@ -65,8 +65,37 @@ type Judgement struct {
 	Marking policy.Marking // what to write on it otherwise; not valid when it is marked as it should be
 }
 
-// Judge says what happens to a subject now. ok is false when it is not known, or when this version was removed. One that
-// is to be deleted takes no place any more among those that stay, until Reconsider or Return.
+// Rules are those on whose word something is done; none when nothing is.
+func (j Judgement) Rules() []*policy.Rule {
+	if j.Warrant.Valid() {
+		return []*policy.Rule{j.Warrant.Rule()}
+	}
+	return j.Marking.Rules()
+}
+
+// Look says what happens to a subject now, for nobody to act on. ok is false when it is not known, or when this version
+// was removed.
+func (x *Index) Look(uid types.UID, now time.Time) (j Judgement, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.rows[uid]
+	if row == nil || row.gone {
+		return j, false
+	}
+	return x.judge(row, now), true
+}
+
+func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
+	subject, rulings := row.seen(), x.rule(row)
+	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)
+	if !j.Warrant.Valid() {
+		j.Marking = policy.MarkingOf(subject, rulings, now)
+	}
+	return j
+}
+
+// Judge is Look for who acts on it: a subject that is to be deleted takes no place any more among those that stay, until
+// Reconsider or Return.
 func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,13 +103,9 @@ func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
 	if row == nil || row.gone {
 		return j, false
 	}
-	subject, rulings := row.seen(), x.rule(row)
-	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)
-	if j.Warrant.Valid() {
+	if j = x.judge(row, now); j.Warrant.Valid() {
 		row.leaving = true
 		x.delist(row, now)
-	} else {
-		j.Marking = policy.MarkingOf(subject, rulings, now)
 	}
 	return j, true
 }

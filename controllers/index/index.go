@@ -86,11 +86,11 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	defer x.mu.Unlock()
 	x.book = book
 	x.version++
-	changed := map[*space]bool{}
+	changed := map[*space][]*ranks{} // with the rankings that its rows were in
 	for _, s := range x.spaces {
 		next := x.page(s.place)
 		if !next.same(&s.page) {
-			changed[s] = true
+			changed[s] = s.page.ranks
 		}
 		s.page = next
 	}
@@ -100,17 +100,17 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	}
 	soonest := x.soonest()
 	for _, row := range x.rows {
-		if changed[row.space] {
-			x.rankElsewhere(row, func(uids []types.UID) { standing = append(standing, uids...) })
+		if before, ok := changed[row.space]; ok {
+			x.rankElsewhere(row, before, func(uids []types.UID) { standing = append(standing, uids...) })
 		}
 	}
 	for _, row := range x.rows {
-		if changed[row.space] {
+		if _, ok := changed[row.space]; ok {
 			x.judgeForLater(row, now)
 		}
 	}
 	for _, uid := range standing {
-		if row := x.rows[uid]; row != nil && !changed[row.space] {
+		if row := x.rows[uid]; row != nil {
 			x.judgeForLater(row, now)
 		}
 	}

@@ -80,9 +80,9 @@ func (x *Index) rank(row *Row, changed func([]types.UID)) {
 }
 
 // rankElsewhere ranks a row whose rules have changed: also out of the rankings that it was in before.
-func (x *Index) rankElsewhere(row *Row, changed func([]types.UID)) {
-	for _, ranks := range x.ranks {
-		if !slices.Contains(row.space.page.ranks, ranks) {
+func (x *Index) rankElsewhere(row *Row, before []*ranks, changed func([]types.UID)) {
+	for _, ranks := range before {
+		if ranks != nil && !slices.Contains(row.space.page.ranks, ranks) {
 			changed(ranks.set.Remove(row.uid()))
 		}
 	}

@@ -100,8 +100,8 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 func forbidden(resource string, verbs ...string) *retention.Trouble {
 	return &retention.Trouble{
 		Reason: "Forbidden",
-		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account %q on that resource",
-			strings.Join(verbs, " and "), resource, verbs),
+		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account %s on that resource",
+			strings.Join(verbs, " and "), resource, strings.Join(verbs, ", ")),
 	}
 }
 

@@ -21,7 +21,7 @@ func TestTroubleOf(t *testing.T) {
 		says   string
 	}{
 		"nothing":           {nil, "", ""},
-		"forbidden":         {apierrors.NewForbidden(group, "", errors.New("no")), "Forbidden", `may not list and watch jobs.batch: grant its service account ["list" "watch"]`},
+		"forbidden":         {apierrors.NewForbidden(group, "", errors.New("no")), "Forbidden", `may not list and watch jobs.batch: grant its service account list, watch`},
 		"wrapped":           {fmt.Errorf("list: %w", apierrors.NewForbidden(group, "", errors.New("no"))), "Forbidden", "jobs.batch"},
 		"not found":         {apierrors.NewNotFound(group, ""), "KindNotFound", "jobs.batch cannot be listed"},
 		"not listable":      {apierrors.NewMethodNotSupported(group, "list"), "KindNotFound", "jobs.batch cannot be listed"},

@@ -1,6 +1,8 @@
 package policies
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,33 +14,40 @@ import (
 
 // previews is what of a policy has been counted, and where it applies anew since.
 type previews struct {
-	byHash   map[string]v1alpha1.Preview
-	rescoped sets.Set[string] // namespaces; nil for none
+	byHash map[string]v1alpha1.Preview
+	scope  policy.Scope
 }
 
-// previewsOf reads what the status of a policy says. What was known before of the same policy stays.
-func previewsOf(object *unstructured.Unstructured, before *entry) previews {
+// previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
+// the status has forgotten.
+func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry) previews {
 	var status v1alpha1.RetentionPolicyStatus
 	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
 		// A status that cannot be read has shown nothing.
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
 	}
-	p := previews{byHash: map[string]v1alpha1.Preview{}}
+	all := previews{byHash: map[string]v1alpha1.Preview{}}
 	for _, known := range status.Previews {
-		p.byHash[known.Hash] = known
+		all.byHash[known.Hash] = known
 	}
-	if before != nil {
-		for hash, known := range before.previews.byHash {
-			p.byHash[hash] = known
+	switch {
+	case before != nil:
+		all.scope = before.previews.scope
+		for _, hash := range []string{before.policy.Hash, p.Hash} {
+			if known, ok := before.previews.byHash[hash]; ok {
+				all.byHash[hash] = known
+			}
 		}
-		p.rescoped = before.previews.rescoped
-	} else if pending := status.PendingApproval; pending != nil && len(pending.Namespaces) > 0 {
-		p.rescoped = sets.New(pending.Namespaces...)
+	case status.PendingApproval != nil && status.PendingApproval.Since != nil:
+		all.scope = policy.Scope{Namespaces: sets.New(status.PendingApproval.Namespaces...), Since: status.PendingApproval.Since.Time}
 	}
-	return p
+	if all.scope.Gate(p.Hash).Hash == p.Approved {
+		all.scope = policy.Scope{} // and does not wait again
+	}
+	return all
 }
 
-// gate is where a policy waits for approval; nil for nowhere. Namespaces that are approved do not wait again.
+// gate is where a policy waits for approval; nil for nowhere.
 func (e *entry) gate() *policy.Gate {
 	p := e.policy
 	if p.Mode != v1alpha1.Enforce {
@@ -52,37 +61,48 @@ func (e *entry) gate() *policy.Gate {
 	case len(known.Uncounted) > 0:
 		return &policy.Gate{Hash: p.Hash, Rules: sets.New(known.Uncounted...)}
 	}
-	if len(e.previews.rescoped) == 0 {
+	if len(e.previews.scope.Namespaces) == 0 {
 		return nil
 	}
-	gate := policy.NewScopeGate(p.Hash, e.previews.rescoped)
-	if gate.Hash == p.Approved {
-		e.previews.rescoped = nil
-		return nil
-	}
-	return gate
+	return e.previews.scope.Gate(p.Hash)
 }
 
-// gated is the policy with its gate. The policy itself is not changed.
-func (e *entry) gated() *policy.Policy {
-	gate := e.gate()
-	if gate == nil {
-		return e.policy
+// gated is the policy with its gate, and without the rules that lack rights. The policy itself is not changed.
+func (l *Loop) gated(e *entry) *policy.Policy {
+	p, gate := e.policy, e.gate()
+	if gate == nil && p.Namespace == "" {
+		return p
 	}
-	waiting := *e.policy
+	waiting := *p
 	waiting.Gate = gate
+	if p.Namespace != "" {
+		waiting.Rules = make([]*policy.Rule, len(p.Rules))
+		for i, r := range p.Rules {
+			own := *r
+			err, known := l.Rights.Known(r)
+			own.Unpermitted = err != nil || !known
+			waiting.Rules[i] = &own
+		}
+	}
 	return &waiting
 }
 
-// rescope notes where policies in force apply that did not apply there in the last book.
+// rescope notes where policies in force or suspended apply that did not apply there in the last book.
 func (l *Loop) rescope(book *policy.Book) (found bool) {
+	changed := book.Changed(l.book)
+	if len(changed) == 0 {
+		return false
+	}
 	for _, e := range l.entries() {
 		known := l.scoped[e.policy.UID]
-		if e.policy.Mode != v1alpha1.Enforce || known == nil || known.Hash != e.policy.Hash || known.Mode != v1alpha1.Enforce {
+		if e.policy.Mode == v1alpha1.DryRun || known == nil || known.Hash != e.policy.Hash || known.Mode == v1alpha1.DryRun {
 			continue
 		}
-		if namespaces := book.Rescoped(l.book, e.policy); len(namespaces) > 0 {
-			e.previews.rescoped = namespaces.Union(e.previews.rescoped)
+		if namespaces := book.Rescoped(l.book, e.policy, changed); len(namespaces) > 0 {
+			e.previews.scope = policy.Scope{
+				Namespaces: namespaces.Union(e.previews.scope.Namespaces),
+				Since:      l.Clock.Now().Truncate(time.Microsecond), // as precise as a status
+			}
 			found = true
 		}
 	}
@@ -90,7 +110,7 @@ func (l *Loop) rescope(book *policy.Book) (found bool) {
 }
 
 // Previewed is told, after its status says so, that a policy was counted completely and may act: all of it, or what
-// waited behind the gate.
+// waited behind the gate. What has come behind it since was not counted.
 func (l *Loop) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,11 +119,51 @@ func (l *Loop) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.G
 			continue
 		}
 		e.previews.byHash[preview.Hash] = preview
-		if gate != nil && gate.Namespaces != nil && gate.Namespaces.Equal(e.previews.rescoped) {
-			e.previews.rescoped = nil
+		if gate != nil && gate.Namespaces != nil && gate.Hash == e.previews.scope.Gate(e.policy.Hash).Hash {
+			e.previews.scope = policy.Scope{}
 		}
 		if gate != nil {
 			l.publish()
+		}
+	}
+}
+
+// Republish is called when the answer about the rights of a rule has changed.
+func (l *Loop) Republish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.complete {
+		l.publish()
+	}
+}
+
+// noteMarks settles since when the marks of a policy's rules count: those of rules in force when everything was read
+// first, all of them; of others those since then, as before nobody saw to them.
+func (l *Loop) noteMarks(e, before *entry) {
+	if l.marking == nil {
+		l.marking = map[string]time.Time{}
+	}
+	kept := map[string]bool{}
+	for _, r := range e.policy.Rules {
+		if r.Mark == "" {
+			continue
+		}
+		kept[r.Mark] = true
+		since, known := l.marking[r.Mark]
+		if !known && r.Mode == v1alpha1.Enforce {
+			if l.complete {
+				since = l.Clock.Now()
+			}
+			l.marking[r.Mark] = since
+		}
+		r.MarksSince = since
+	}
+	if before == nil {
+		return
+	}
+	for _, r := range before.policy.Rules {
+		if !kept[r.Mark] {
+			delete(l.marking, r.Mark)
 		}
 	}
 }

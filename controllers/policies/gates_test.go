@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -282,8 +283,10 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 	l := rescoped(t)
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{
-		Previews:        []v1alpha1.Preview{{Hash: p.Hash}},
-		PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 200, Selected: 300, Namespaces: []string{"team-b"}},
+		Previews: []v1alpha1.Preview{{Hash: p.Hash}},
+		PendingApproval: &v1alpha1.PendingApproval{
+			Hash: p.Gate.Hash, Due: 200, Selected: 300, Namespaces: []string{"team-b"}, Since: &metav1.MicroTime{Time: p.Gate.Since},
+		},
 	})
 	again := l.restart()
 	if diff := cmp.Diff(p.Gate, again.named("p").Gate); diff != "" {

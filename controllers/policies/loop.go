@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +35,8 @@ import (
 type Edition struct {
 	Book     *policy.Book
 	Programs map[string]*engine.Rule // by policy.Rule.Key
+	// QuotasUnread: rules ask for ResourceQuotas, which have not been read yet.
+	QuotasUnread bool
 	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
 	QuotaTrouble error
 }
@@ -46,9 +49,10 @@ type Loop struct {
 	Protection policy.Protection
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
-	// Rights says whether a rule of a RetentionPolicy has those that it needs.
+	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, or when somebody asked last.
 	Rights interface {
 		Check(ctx context.Context, rule *policy.Rule) error
+		Known(rule *policy.Rule) (err error, known bool)
 	}
 	// Publish is called with every new edition, one call at a time.
 	Publish func(Edition)
@@ -62,6 +66,7 @@ type Loop struct {
 	quotas     quotas
 	book       *policy.Book                 // as last published
 	scoped     map[types.UID]*policy.Policy // of that book
+	marking    map[string]time.Time         // by policy.Rule.Mark: since when marks count; zero for always
 
 	live freshness
 }
@@ -83,6 +88,7 @@ func (e *entry) says(object metav1.Object) bool {
 // Setup registers the loop with a manager.
 func (l *Loop) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
+	l.quotas.wake = make(chan struct{}, 1)
 	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas} {
 		if err := mgr.Add(run); err != nil {
 			return err
@@ -180,7 +186,8 @@ func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Un
 		return false
 	}
 	e := l.compile(ctx, object)
-	e.previews = previewsOf(object, known)
+	e.previews = previewsOf(object, e.policy, known)
+	l.noteMarks(e, known)
 	on.put(object, e)
 	return true
 }
@@ -235,15 +242,17 @@ func (l *Loop) publish() {
 	for _, p := range book.Policies() {
 		l.scoped[p.UID] = p
 	}
-	l.quotas.needed = slices.ContainsFunc(book.Policies(), byQuota)
-	l.Publish(Edition{Book: book, Programs: programs, QuotaTrouble: l.quotas.trouble})
+	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
+	l.Publish(Edition{
+		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && l.quotas.trouble == nil, QuotaTrouble: l.quotas.trouble,
+	})
 }
 
 // bind makes a book of all policies, each behind its gate.
 func (l *Loop) bind(namespaces map[string]policy.Namespace) *policy.Book {
 	var policies []*policy.Policy
 	for _, e := range l.entries() {
-		policies = append(policies, e.gated())
+		policies = append(policies, l.gated(e))
 	}
 	return policy.NewBook(policies, namespaces, l.Protection)
 }

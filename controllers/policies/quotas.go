@@ -21,6 +21,7 @@ type quotas struct {
 	needed  bool  // some rule asks for them
 	read    bool  // all have been read
 	trouble error // why they cannot be
+	wake    chan struct{}
 	all     map[string]map[string]int64
 }
 
@@ -50,6 +51,7 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-l.quotas.wake:
 		case <-l.Clock.After(quotasEvery):
 		}
 	}
@@ -65,6 +67,17 @@ func (l *Loop) quotaTrouble(err error) {
 	}
 }
 
+// needQuotas has them read at once when they come to be needed.
+func (l *Loop) needQuotas(needed bool) {
+	if needed && !l.quotas.needed {
+		select {
+		case l.quotas.wake <- struct{}{}:
+		default:
+		}
+	}
+	l.quotas.needed = needed
+}
+
 func (l *Loop) needsQuotas() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +87,7 @@ func (l *Loop) needsQuotas() bool {
 // checkQuotas reads the quotas of a namespace live, if any rule asks for them. Where they cannot be read no capacity is
 // bounded by them: that keeps, and is no reason to keep anything from other rules.
 func (l *Loop) checkQuotas(ctx context.Context, namespace string) {
-	if namespace == "" || !l.needsQuotas() || l.fresh(l.live.quotas[namespace]) {
+	if namespace == "" || !l.needsQuotas() || l.fresh(l.live.quotas[namespace]) || !l.current().BoundByQuota(namespace) {
 		return
 	}
 	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
@@ -87,13 +100,20 @@ func (l *Loop) checkQuotas(ctx context.Context, namespace string) {
 	l.live.quotas[namespace] = l.Clock.Now()
 }
 
+// current is the book as last published.
+func (l *Loop) current() *policy.Book {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book
+}
+
 // forgetQuotas makes those of a namespace, "" for all, unknown.
 func (l *Loop) forgetQuotas(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := maps.Clone(l.quotas.all)
 	maps.DeleteFunc(left, func(name string, _ map[string]int64) bool { return namespace == "" || name == namespace })
-	l.useQuotas(left)
+	l.useQuotas(left, false)
 }
 
 // readQuotas reads the quotas of one namespace, "" for all, and puts them in force.
@@ -116,15 +136,16 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 		others := maps.Clone(l.quotas.all)
 		delete(others, namespace)
 		maps.Copy(found, others)
-	} else {
-		l.quotas.read = true
 	}
-	l.useQuotas(found)
+	first := namespace == "" && !l.quotas.read
+	l.quotas.read = l.quotas.read || first
+	l.useQuotas(found, first)
 	return nil
 }
 
-func (l *Loop) useQuotas(all map[string]map[string]int64) {
-	if !maps.EqualFunc(l.quotas.all, all, func(a, b map[string]int64) bool { return maps.Equal(a, b) }) {
+// useQuotas puts quotas in force; news says that there is something else to tell.
+func (l *Loop) useQuotas(all map[string]map[string]int64, news bool) {
+	if news || !maps.EqualFunc(l.quotas.all, all, func(a, b map[string]int64) bool { return maps.Equal(a, b) }) {
 		l.quotas.all = all
 		l.publish()
 	}

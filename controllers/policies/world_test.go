@@ -29,8 +29,9 @@ type loop struct {
 
 // rights is the answer of Rights about any rule.
 type rights struct {
-	err   error
-	asked []string // IDs of rules
+	err     error
+	unknown bool     // nobody has asked yet
+	asked   []string // IDs of rules
 }
 
 // Check implements what Loop.Rights must.
@@ -38,6 +39,9 @@ func (r *rights) Check(_ context.Context, rule *policy.Rule) error {
 	r.asked = append(r.asked, rule.ID.String())
 	return r.err
 }
+
+// Known implements what Loop.Rights must.
+func (r *rights) Known(*policy.Rule) (error, bool) { return r.err, !r.unknown }
 
 type leadership func() error
 

@@ -22,7 +22,7 @@ type Gates interface {
 const previewsKept = 16
 
 // previews says which forms of a policy have been counted, and what waits for approval. Until everything is counted
-// that is what waited before: a restart must not let it through.
+// that is what waited before: a restart lets nothing through that has been written.
 func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
 	uncounted, counted := v.uncounted(p)
 	if !counted || p.Mode == v1alpha1.Suspended {
@@ -42,9 +42,13 @@ func (v *view) pending(p *policy.Policy) *v1alpha1.PendingApproval {
 	if p.Gate == nil || tally == nil || !p.Approval.Exceeded(tally.Pending.Due, tally.Pending.Selected) {
 		return nil
 	}
-	return &v1alpha1.PendingApproval{
+	pending := &v1alpha1.PendingApproval{
 		Hash: p.Gate.Hash, Due: tally.Pending.Due, Selected: tally.Pending.Selected, Namespaces: sets.List(p.Gate.Namespaces),
 	}
+	if !p.Gate.Since.IsZero() {
+		pending.Since = &metav1.MicroTime{Time: p.Gate.Since.UTC()}
+	}
+	return pending
 }
 
 // stillPending is what waited before if it waits behind the same gate.
@@ -96,6 +100,8 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 		switch {
 		case r.Invalid():
 			rules = append(rules, r.ID.Rule)
+		case r.Capacity.ByQuota && v.edition.QuotasUnread:
+			return nil, false
 		case watched && v.listed[r.ID]:
 		case watched && k.Lost != nil:
 			rules = append(rules, r.ID.Rule)

@@ -101,8 +101,10 @@ func (r *Reporter) Use(e policies.Edition) {
 
 // hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
 func hasGates(e policies.Edition) bool {
-	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), func(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil })
+	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), waitsForCount)
 }
+
+func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
 
 // Changed makes the next tick count, though no subject has changed.
 func (r *Reporter) Changed() {
@@ -166,10 +168,19 @@ func (r *Reporter) tick(ctx context.Context) {
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if hasGates(r.edition) {
+	if r.edition.Book != nil && slices.ContainsFunc(r.edition.Book.Policies(), r.isAwaited) {
 		return min(r.took, countAtLeast)
 	}
 	return min(max(countEvery, restFactor*r.took), countAtLeast)
+}
+
+// isAwaited reports whether a policy waits for its first count, and not for an approval or a right.
+func (r *Reporter) isAwaited(p *policy.Policy) bool {
+	if !waitsForCount(p) || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Unpermitted }) {
+		return false
+	}
+	rec := r.written[p.UID]
+	return rec == nil || rec.status.PendingApproval == nil || rec.status.PendingApproval.Hash != p.Gate.Hash
 }
 
 // stale reports whether a count would differ from the last one.

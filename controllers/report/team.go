@@ -35,6 +35,9 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 	if base := v.edition.Book.Rule(r.ID); base != nil {
 		s.Messages = base.Remarks(p.Name, v.edition.Book.Overrides(p.Namespace))
 	}
+	if r.Unapproved {
+		s.Messages = append(s.Messages, fmt.Sprintf("waits until ClusterRetentionPolicy %s is approved, or has been counted; until then it keeps what it finds eligible", r.ID.Policy))
+	}
 	team := v.tallies.Teams[p.Namespace]
 	if team == nil || team.Rules[r.ID] == nil {
 		return s

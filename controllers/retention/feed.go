@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
@@ -23,7 +22,7 @@ type feed struct {
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
-	stale       sets.Set[string]     // namespaces to be listed anew
+	stale       map[string]time.Time // namespaces to be listed anew, and since when
 	listed      map[string]time.Time // when namespaces were, of late
 	lost        *Trouble
 	undeletable *Trouble
@@ -42,7 +41,7 @@ func (r *Reconciler) open(w *watched, q Questions) *feed {
 		wake:    make(chan struct{}, 1),
 		listing: index.Listing{ID: r.listings, Kind: q.Kind, Layout: q.Everywhere.Layout, Layouts: layoutsOf(q)},
 		asks:    q,
-		stale:   sets.New[string](),
+		stale:   map[string]time.Time{},
 		listed:  map[string]time.Time{},
 	}
 	r.feeds.Go(func() { f.source.Run(ctx, f) })
@@ -82,7 +81,11 @@ func (f *feed) ask(q Questions) bool {
 	for _, namespace := range namespaces {
 		delete(f.listing.Layouts, namespace)
 	}
-	f.stale.Insert(namespaces...)
+	for _, namespace := range namespaces {
+		if _, known := f.stale[namespace]; !known {
+			f.stale[namespace] = f.owner.Clock.Now()
+		}
+	}
 	f.nudge()
 	return true
 }
@@ -131,10 +134,10 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 	}
 	now := f.owner.Clock.Now()
 	maps.DeleteFunc(f.listed, func(_ string, at time.Time) bool { return now.Sub(at) >= relistAgain })
-	for name := range f.stale {
+	for name, since := range f.stale {
 		if at, listed := f.listed[name]; listed {
 			wait = min(wait, relistAgain-now.Sub(at))
-		} else if namespace == "" || name < namespace {
+		} else if namespace == "" || since.Before(f.stale[namespace]) || since.Equal(f.stale[namespace]) && name < namespace {
 			namespace = name
 		}
 	}
@@ -157,7 +160,7 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
 		return nil // too late: its rules have changed again
 	}
-	f.stale.Delete(namespace)
+	delete(f.stale, namespace)
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = asked
 	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())

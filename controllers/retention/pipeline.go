@@ -46,8 +46,6 @@ func newPipeline(r *Reconciler, w *watched) *pipeline {
 
 // run works until ctx ends or stop is called, and what is under way is finished.
 func (p *pipeline) run(ctx context.Context) {
-	p.owner.slots.enter(p)
-	defer p.owner.slots.leave(p)
 	for range p.owner.MaxInFlight {
 		p.workers.Go(func() { p.work(ctx) })
 	}

@@ -101,12 +101,13 @@ func (q Questions) with(o Questions, namespaces []string) Questions {
 	return q
 }
 
-// questionsOf are those that the rules about a kind ask; ok is false when no rule could delete any of it.
+// questionsOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
+// delete any of it.
 func questionsOf(book *policy.Book, programs map[string]*engine.Rule, kind schema.GroupKind) (q Questions, ok bool) {
 	everywhere, in := map[string]*engine.Rule{}, map[string]map[string]*engine.Rule{}
 	for _, rule := range book.Rules(kind) {
 		program := programs[rule.Key]
-		if program == nil {
+		if program == nil || rule.Unpermitted {
 			continue
 		}
 		ok = ok || !rule.Invalid()

@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,8 +21,8 @@ const (
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
 
-// reconcile judges one subject and carries the verdict out. The fence comes last before the verdict, so that nothing
-// that was waited for is older than the fence promises.
+// reconcile judges one subject and carries the verdict out. What may take a while comes before the fence, and the verdict
+// after it, so that nothing it rests on is older than the fence promises.
 func (p *pipeline) reconcile(ctx context.Context, it item) {
 	if p.limit.acquire(ctx) != nil {
 		return
@@ -37,7 +38,11 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 		return
 	}
 	p.refresh(ctx, it)
-	if p.owner.pace.Wait(ctx) != nil {
+	likely, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now())
+	if !p.permitted(ctx, it, likely.Rules()) {
+		return
+	}
+	if likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil {
 		return
 	}
 	if err := p.owner.Fence.Check(ctx, it.namespace); err != nil {
@@ -45,42 +50,59 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 		return
 	}
 	p.owner.setDoubt(nil)
+	attempt = p.carryOut(ctx, it, likely.Rules())
+}
+
+// carryOut does what is to be done with a subject now, on the word of permitted rules. The Outcome is nil when nothing was
+// attempted.
+func (p *pipeline) carryOut(ctx context.Context, it item, permitted []*policy.Rule) *Outcome {
 	now := p.owner.Clock.Now()
 	j, known := p.kind.index.Judge(it.uid, now)
 	switch {
-	case known && j.Warrant.Valid():
-		attempt = p.remove(ctx, it, j.Warrant)
-	case known && j.Marking.Valid():
-		attempt = p.mark(ctx, it, j.Marking)
-	default: // not due any more: back to the clock
+	case !known || len(j.Rules()) == 0: // back to the clock
 		p.kind.index.Reconsider(it.uid, now)
 		p.tries.forget(it)
 		p.marks.forget(it)
+		return nil
+	case !areAmong(j.Rules(), permitted): // another rule decides by now
+		p.retry(it, 0)
+		return nil
+	case j.Warrant.Valid():
+		return p.remove(ctx, it, j.Warrant)
+	default:
+		return p.mark(ctx, it, j.Marking)
 	}
 }
 
-// remove carries a warrant out, if its rule has the rights.
+// remove carries a warrant out.
 func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outcome {
-	if !p.permitted(ctx, it, w.Rule()) {
-		return nil
-	}
 	// A deletion that has begun is seen through: what happened to it must be known.
 	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
 	p.settle(ctx, it, w, outcome)
 	return &outcome
 }
 
-// permitted reports whether a rule has the rights it needs; it asks no longer than until what the fence has found grows
-// old. If not, the subject is tried again later.
-func (p *pipeline) permitted(ctx context.Context, it item, rule *policy.Rule) bool {
+// permitted reports whether rules have the rights they need. If not, the subject is tried again later.
+func (p *pipeline) permitted(ctx context.Context, it item, rules []*policy.Rule) bool {
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
-	err := p.owner.Fence.Permit(ctx, rule)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
-		p.retry(it, namespacePause)
+	for _, rule := range rules {
+		if err := p.owner.Fence.Permit(ctx, rule); err != nil {
+			log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
+			p.retry(it, namespacePause)
+			return false
+		}
 	}
-	return err == nil
+	return true
+}
+
+// areAmong reports whether rules are among those permitted, or need no permission.
+func areAmong(rules, permitted []*policy.Rule) bool {
+	return !slices.ContainsFunc(rules, func(r *policy.Rule) bool {
+		return r.Namespace != "" && !slices.ContainsFunc(permitted, func(o *policy.Rule) bool {
+			return o.ID == r.ID && o.ServiceAccount == r.ServiceAccount && o.Kind == r.Kind && o.Mark == r.Mark
+		})
+	})
 }
 
 // refresh reads a subject past the watch that has kept changing under our attempts.

@@ -5,33 +5,18 @@ import (
 	"sync"
 )
 
-// slots bounds how many requests are under way for all kinds together. One of them is kept for each other kind that has
-// none under way, so that a kind which hangs delays no other; with more kinds than slots each may have one.
+// slots bounds how many requests are under way for all kinds together. Each kind may always have one, so that a kind which
+// hangs delays no other.
 type slots struct {
 	max int
 
 	mu      sync.Mutex
-	taken   map[*pipeline]int // of every kind
-	changed chan struct{}     // closed and replaced when a waiter may try again
+	taken   map[*pipeline]int
+	changed chan struct{} // closed and replaced when a waiter may try again
 }
 
 func newSlots(max int) *slots {
 	return &slots{max: max, taken: map[*pipeline]int{}, changed: make(chan struct{})}
-}
-
-// enter makes a kind known.
-func (s *slots) enter(p *pipeline) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken[p] = 0
-}
-
-// leave forgets a kind, none of whose requests are under way any more.
-func (s *slots) leave(p *pipeline) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.taken, p)
-	s.wake()
 }
 
 // acquire waits for a slot. The error is ctx's.
@@ -57,25 +42,20 @@ func (s *slots) mayTake(p *pipeline) bool {
 	if s.taken[p] == 0 {
 		return true
 	}
-	spoken := 0 // taken, or kept for another kind
-	for other, n := range s.taken {
-		if n == 0 && other != p {
-			n = 1
-		}
-		spoken += n
+	all := 0
+	for _, n := range s.taken {
+		all += n
 	}
-	return spoken < s.max
+	return all < s.max
 }
 
 // release gives a slot back.
 func (s *slots) release(p *pipeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken[p]--
-	s.wake()
-}
-
-func (s *slots) wake() {
+	if s.taken[p]--; s.taken[p] == 0 {
+		delete(s.taken, p)
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -84,12 +85,15 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) e
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers[q] = answer{at: now, err: err}
-	for old, a := range c.answers {
-		if now.Sub(a.at) > forget {
-			delete(c.answers, old)
-		}
-	}
 	return err
+}
+
+// prune forgets answers nobody has asked for in a long time.
+func (c *Checker) prune() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	maps.DeleteFunc(c.answers, func(_ question, a answer) bool { return now.Sub(a.at) > forget })
 }
 
 func (c *Checker) ask(ctx context.Context, q question) error {

@@ -50,6 +50,7 @@ func (l *Loop) Start(ctx context.Context) error {
 			l.Changed()
 		}
 		before = now
+		l.prune()
 		select {
 		case <-ctx.Done():
 			return nil

@@ -96,6 +96,9 @@ type PendingApproval struct {
 	// +optional
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
+	// since when it applies there.
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
 }
 
 // Preview is a form of the spec whose effect has been counted.

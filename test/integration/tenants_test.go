@@ -136,19 +136,22 @@ func TestATenantGainsNothing(t *testing.T) {
 	}
 }
 
-// TestATenantDoesNotDisturbTheClusterRules by reading their kind at another version, or by a protected kind.
+// TestATenantDoesNotDisturbTheClusterRules elsewhere, by reading their kind at another version, or by a protected kind.
 func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
-	w := newWorld(t)
+	w, neighbour := newWorld(t), newWorld(t)
+	w.labelNamespace("clean", w.namespace)
+	neighbour.labelNamespace("clean", w.namespace)
 	w.sunset()
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s")+fmt.Sprintf("namespaceSelector: {matchLabels: {clean: %s}}\n", w.namespace))
 	w.account("cleaner", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	bad := w.team("aaa", replace(fmt.Sprintf(teamRules, "ConfigMap"), "apiVersion: v1", "apiVersion: v2"))
 	w.team("bbb", fmt.Sprintf(teamRules, "Namespace"))
-	w.gone(w.configMap("cm", preview))
-	w.expect(p, v1alpha1.ConditionReady, "Ready")
 	w.teamStatus(bad, func(s v1alpha1.RetentionPolicyStatus) error {
 		return contains(w.condition(s, v1alpha1.ConditionValid).Message, "a kind is read at one version only")
 	})
+	neighbour.gone(neighbour.configMap("cm", preview))
+	w.expect(p, v1alpha1.ConditionReady, "Ready")
+	w.stays(3*time.Second, w.configMap("kept", preview)) // an invalid rule may have meant to
 }
 
 // replace replaces what must be there.

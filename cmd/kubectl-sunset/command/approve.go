@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -62,6 +63,8 @@ func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string
 			return err
 		}
 		switch {
+		case p.pending == nil && (p.counting || p.isOutdated()):
+			return fmt.Errorf("what %s would delete is still being counted; look again in a moment", p)
 		case p.pending == nil:
 			fmt.Fprintf(a.streams.Out, "nothing waits for approval in %s\n", p)
 			return nil
@@ -98,6 +101,7 @@ type backlog struct {
 	version    *cluster.Metadata
 	generation int64 // that the status describes
 	pending    *v1alpha1.PendingApproval
+	counting   bool // what it would delete is not known yet
 }
 
 func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string) (*backlog, error) {
@@ -114,7 +118,9 @@ func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string
 		return nil, err
 	}
 	status := statusOf(object)
-	return &backlog{kind, version, status.ObservedGeneration, status.PendingApproval}, nil
+	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
+	counting := enforcing != nil && enforcing.Reason == "Counting"
+	return &backlog{kind, version, status.ObservedGeneration, status.PendingApproval, counting}, nil
 }
 
 // String names the policy as kubectl does.

@@ -40,12 +40,10 @@ func (p Policy) Where() string {
 	return fmt.Sprintf("%s: document %d", p.File, p.Document)
 }
 
-// IsPolicy reports whether an object claims to be one of ours to read: anything of our group but what the controller
-// alone writes.
+// IsPolicy reports whether an object claims to be one of ours to read: anything of our group.
 func IsPolicy(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") && strings.HasSuffix(kind, "Policy")
+	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/")
 }
 
 // Load reads and compiles a policy. Whatever is wrong is among its Problems.

@@ -1,0 +1,4 @@
+package rights
+
+// Prune forgets answers nobody has asked for in a long time.
+func (c *Checker) Prune() { c.prune() }

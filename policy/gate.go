@@ -31,6 +31,16 @@ type Scope struct {
 	Since      time.Time // of the latest; it tells one change from the next
 }
 
+// Wider is the scope once the policy applies anew in more namespaces, or in the same again. No two are alike, and a status
+// can hold their time.
+func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
+	since := now.Truncate(time.Microsecond)
+	if !since.After(s.Since) {
+		since = s.Since.Add(time.Microsecond)
+	}
+	return Scope{Namespaces: namespaces.Union(s.Namespaces), Since: since}
+}
+
 // Gate is the gate for a policy of that hash. What approves it approves no later change.
 func (s Scope) Gate(hash string) *Gate {
 	parts := append([]string{hash, s.Since.UTC().Format(time.RFC3339Nano)}, sets.List(s.Namespaces)...)

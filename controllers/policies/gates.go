@@ -99,10 +99,7 @@ func (l *Loop) rescope(book *policy.Book) (found bool) {
 			continue
 		}
 		if namespaces := book.Rescoped(l.book, e.policy, changed); len(namespaces) > 0 {
-			e.previews.scope = policy.Scope{
-				Namespaces: namespaces.Union(e.previews.scope.Namespaces),
-				Since:      l.Clock.Now().Truncate(time.Microsecond), // as precise as a status
-			}
+			e.previews.scope = e.previews.scope.Wider(namespaces, l.Clock.Now())
 			found = true
 		}
 	}

@@ -1,0 +1,123 @@
+package policies_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestAnApprovalIsForOneChange: the same namespace waits again when the policy applies there anew again.
+func TestAnApprovalIsForOneChange(t *testing.T) {
+	l := rescoped(t)
+	first := l.named("p").Gate.Hash
+	l.approve("p", first)
+	l.refresh()
+	expect(t, "waiting once it is approved", free, l.waiting("team-b"))
+	l.namespace("team-b", nil)
+	l.refresh()
+	l.later(time.Second)
+	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.refresh()
+	expect(t, "waiting when it comes back", waits, l.waiting("team-b"))
+	if l.named("p").Gate.Hash == first {
+		t.Error("what was approved before approves this too")
+	}
+}
+
+// TestWhatChangesWhileItIsCountedWasNotCounted, though it is about the same namespace.
+func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
+	l := running(t)
+	l.policy("team-a/own", longer)
+	l.refresh()
+	counted := l.named("p")
+	l.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1))
+	l.refresh()
+	l.Previewed(counted.UID, v1alpha1.Preview{Hash: counted.Hash}, counted.Gate)
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.counted("p")
+	expect(t, "waiting once that is counted", free, l.waiting("team-a"))
+}
+
+// TestWhatASuspendedPolicyComesToApplyToIsCounted when it goes on: nobody has seen what it would delete there.
+func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
+	l := running(t)
+	mode := func(mode string) {
+		l.edit("p", func(p *unstructured.Unstructured) { _ = unstructured.SetNestedField(p.Object, mode, "spec", "mode") })
+		l.refresh()
+	}
+	mode("Suspended")
+	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.refresh()
+	mode("Enforce")
+	expect(t, "waiting", waits, l.waiting("team-b"))
+	expect(t, "waiting in another", free, l.waiting("team-a"))
+}
+
+// marking is a rule without startTime.
+func marking(mode, eligible string) string {
+	return strings.NewReplacer(", startTime: finishedAt(object)", "", "finished(object)", eligible).Replace(spec(mode, "1h"))
+}
+
+// TestMarksCountSinceSomebodySawToThem: of rules in force from the start, all of them; of others, those since they are.
+func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
+	const one, other = "finished(object)", "failed(object)"
+	started := policy.Rule{}.MarksSince
+	tests := map[string]struct {
+		first string
+		then  []string // specs
+		fresh bool     // only marks from the last edit on count
+	}{
+		"in force from the start":           {marking("Enforce", one), nil, false},
+		"another time to live":              {marking("Enforce", one), []string{strings.Replace(marking("Enforce", one), "1h", "2h", 1)}, false},
+		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspended", one), marking("Enforce", one)}, false},
+		"another expression":                {marking("Enforce", one), []string{marking("Enforce", other)}, true},
+		"another expression, and back":      {marking("Enforce", one), []string{marking("Enforce", other), marking("Enforce", one)}, true},
+		"a dry run at first":                {marking("DryRun", one), []string{marking("Enforce", one)}, true},
+		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, true},
+		"a startTime for a while":           {marking("Enforce", one), []string{spec("Enforce", "1h"), marking("Enforce", one)}, true},
+		"in force, and edited in a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", test.first)
+			l := newLoop(t, s)
+			for _, next := range test.then {
+				l.later(time.Minute)
+				l.policy("p", next)
+				l.refresh()
+			}
+			want := started
+			if test.fresh {
+				want = s.clock.Now()
+			}
+			if got := l.named("p").Rules[0].MarksSince; !got.Equal(want) {
+				t.Errorf("marks count since %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestARuleWithoutRightsKeepsWhateverThereIs, from before it is known that it has them.
+func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
+	s := newServer()
+	s.policy("team-a/own", ownRules("Enforce", "1h"))
+	l := newUnreadLoop(t, s)
+	l.rights.unknown = true
+	s.sync()
+	l.reconcile()
+	unpermitted := func() bool { return l.named("team-a/own").Rules[0].Unpermitted }
+	expect(t, "unpermitted before anybody has asked", true, unpermitted())
+	l.rights.unknown = false
+	l.Republish()
+	expect(t, "unpermitted when it has the rights", false, unpermitted())
+	l.rights.err = errors.New("missing right")
+	l.Republish()
+	expect(t, "unpermitted when it has lost them", true, unpermitted())
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
@@ -71,10 +72,14 @@ func among(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input pre
 	return object, judged, err
 }
 
-// gate lets policies wait for approval whose status says that they do.
+// gate lets policies wait for approval whose status says that they do, and rules keep that lack rights.
 func (f *inForce) gate() {
 	for _, p := range f.policies {
 		status := f.status[p.Name]
+		forbidden := meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionPermitted)
+		for _, r := range p.Rules {
+			r.Unpermitted = forbidden
+		}
 		pending := status.PendingApproval
 		if pending == nil || p.Mode != v1alpha1.Enforce || p.Approved == pending.Hash {
 			continue

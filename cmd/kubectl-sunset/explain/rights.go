@@ -8,9 +8,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Forbidden is the Reason of a Block by rights that are missing.
-const Forbidden policy.Reason = "Forbidden"
-
 // rightsOf says with whose rights a rule of a RetentionPolicy acts.
 func (in *Input) rightsOf(r *policy.Rule) []Setting {
 	if r.ServiceAccount == "" {
@@ -29,7 +26,7 @@ func (in *Input) forbidden(r *policy.Rule) []Block {
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Block{{Forbidden, c.Message, "give " + accountOf(r) + " the right that is missing"}}
+	return []Block{{policy.IsForbidden, c.Message, "give " + accountOf(r) + " the right that is missing"}}
 }
 
 func (in *Input) permitted(r *policy.Rule) *metav1.Condition {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -26,6 +25,7 @@ type unmarking struct {
 	allNamespaces bool
 	force         bool
 	dryRun        choice
+	protection    protectionFlags
 	connection    connectionFlags
 }
 
@@ -44,6 +44,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped ones: the default")
 	flags.BoolVar(&u.force, "force", false, "remove marks though policies in force would set them again")
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, and change none")
+	u.protection.add(flags)
 	u.connection.add(flags)
 	return c
 }
@@ -109,7 +110,7 @@ func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.K
 
 // mayStart refuses while policies in force would set the marks again.
 func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
-	rules, err := markingRules(ctx, c, kinds)
+	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
 	case err != nil && (u.force || u.isDryRun()):
 		notes{u.streams.ErrOut}.note("%v; policies in force may mark anew", err)
@@ -128,16 +129,15 @@ func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cl
 }
 
 // markingRules are the rules in force that mark objects of some kinds.
-func markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
+func (u *unmarking) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
 	objects, err := c.Policies(ctx)
 	if err != nil {
 		return nil, err
 	}
-	compiler, err := engine.NewCompiler(engine.Options{})
+	loader, err := u.protection.loader(engine.Options{})
 	if err != nil {
 		return nil, err
 	}
-	loader := inventory.NewLoader(compiler, policy.Protection{})
 	var rules []string
 	for _, object := range objects {
 		for _, r := range loader.Load(object).Rules {

@@ -150,7 +150,12 @@ func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
 		return contains(w.condition(s, v1alpha1.ConditionValid).Message, "a kind is read at one version only")
 	})
 	neighbour.gone(neighbour.configMap("cm", preview))
-	w.expect(p, v1alpha1.ConditionReady, "Ready")
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if ready := w.condition(s, v1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue {
+			return fmt.Errorf("ready is %s", ready.Reason)
+		}
+		return nil
+	})
 	w.stays(3*time.Second, w.configMap("kept", preview)) // an invalid rule may have meant to
 }
 

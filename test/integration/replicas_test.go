@@ -53,6 +53,13 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	})
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("one", preview))
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "7s" })
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.ObservedGeneration != 2 {
+			return errors.New("the edit is not seen yet")
+		}
+		return nil
+	})
 	var deletedLate atomic.Bool
 	blocked := time.Now()
 	deletes := w.ofConfigMap(http.MethodDelete, "")
@@ -65,7 +72,6 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 		}
 		return nil
 	})
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "7s" })
 	two := w.configMap("two", preview)
 	if err := <-lost; err == nil {
 		t.Error("the manager should have ended with an error: its lease was lost")

@@ -80,7 +80,8 @@ func TestANamespaceThatIsDeletedAndMadeAnew(t *testing.T) {
 		cluster.Eventually(t, patience, func() error { return w.Create(t.Context(), ns) })
 		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), ns) })
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "cm", Labels: labels}}
-		w.create(cm)
+		// The API server may still take the namespace for the one before.
+		cluster.Eventually(t, patience, func() error { return w.Create(t.Context(), cm) })
 		return cm
 	}
 	w.gone(create(preview))

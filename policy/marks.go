@@ -98,7 +98,8 @@ func (r *Ruling) isEligible() bool { return r.Facts.Selected && r.Facts.Eligible
 
 // isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
 func (r *Ruling) isMismarked() bool {
-	if !r.marks() || !r.Known || r.Rule.Mode != v1alpha1.Enforce || r.Rule.suspended() || r.Rule.Unapproved {
+	waits := r.Rule.suspended() || r.Rule.Unapproved || r.Rule.Unpermitted
+	if !r.marks() || !r.Known || waits || r.Rule.Mode != v1alpha1.Enforce {
 		return false
 	}
 	if r.isEligible() {

@@ -33,6 +33,18 @@ func TestARuleWithoutRightsTellsNothingOfAnObject(t *testing.T) {
 	}
 }
 
+func TestARuleWithoutRightsMarksNothing(t *testing.T) {
+	r := policy.Ruling{Rule: enforced("team-a/own", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Estimated: true, Start: now}}
+	r.Rule.Mark = "m"
+	if !policy.NeedsMarking(policy.Subject{}, []policy.Ruling{r}) {
+		t.Error("with rights it marks nothing")
+	}
+	r.Rule.Unpermitted = true
+	if policy.NeedsMarking(policy.Subject{}, []policy.Ruling{r}) {
+		t.Error("without rights it marks")
+	}
+}
+
 // TestAMarkFromBeforeAnybodySawToItDoesNotCount, and is written anew.
 func TestAMarkFromBeforeAnybodySawToItDoesNotCount(t *testing.T) {
 	for name, test := range map[string]struct {

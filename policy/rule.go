@@ -50,7 +50,7 @@ func (p *Policy) ObjectName() string {
 type Rule struct {
 	ID        RuleID
 	PolicyUID types.UID
-
+	// PolicyCreated is when its policy was: of namespaces the older decides at which version a kind is read.
 	PolicyCreated time.Time
 
 	Namespace   string // of its RetentionPolicy; empty for a rule of a ClusterRetentionPolicy

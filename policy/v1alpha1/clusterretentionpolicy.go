@@ -78,6 +78,10 @@ type ClusterRetentionPolicySpec struct {
 	// approval says how large a backlog the policy may delete that no dry run has shown before.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
+
+	// limits bounds how much the policy deletes, across restarts of the controller and changes of leader.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
 }
 
 // Approval bounds what may be deleted by rules nobody has previewed. Where rules in force, new or changed, or other
@@ -94,6 +98,19 @@ type Approval struct {
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	BacklogCount *int32 `json:"backlogCount,omitempty"`
+}
+
+// Limits bounds how much a policy deletes. What is due beyond it waits.
+type Limits struct {
+	// maxDeletions is how many objects the policy may delete within any span as long as window. 0 deletes nothing.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	MaxDeletions int32 `json:"maxDeletions"`
+	// window is that span, from one second to a year, in Go units plus d and w: "1h", "1d".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Window string `json:"window"`
 }
 
 // Mode says what a policy does with objects that are due. The zero value means DryRun.

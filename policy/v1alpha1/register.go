@@ -15,9 +15,13 @@ var ClusterRetentionPolicyKind = GroupVersion.WithKind("ClusterRetentionPolicy")
 // RetentionPolicyKind is the kind of a RetentionPolicy.
 var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
 
+// RetentionLedgerKind is the kind of a RetentionLedger.
+var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
+
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{})
+	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
+		&RetentionLedger{}, &RetentionLedgerList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -81,6 +81,10 @@ type RetentionPolicySpec struct {
 	// approval says how large a backlog rules may delete that no dry run has shown before.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
+
+	// limits bounds how much the policy deletes, across restarts of the controller and changes of leader.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
 }
 
 // RuleOverride changes one rule, or all of a policy, in a namespace.

@@ -75,7 +75,15 @@ type Rule struct {
 	// +optional
 	Override *Override `json:"override,omitempty"`
 
-	// delete says how the object is deleted.
+	// outcome is CEL -> string: how the object ended, such as "succeeded(object) ? 'Succeeded' : 'Failed'". What is deleted
+	// is counted by it, exactly, in the policy's RetentionLedger; at most 32 values, of at most 63 characters. An error
+	// keeps the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	Outcome string `json:"outcome,omitempty"`
+
+	// delete says what is deleted, and how.
 	// +optional
 	Delete *Delete `json:"delete,omitempty"`
 
@@ -186,8 +194,19 @@ type TTLBounds struct {
 	Max string `json:"max,omitempty"`
 }
 
-// Delete says how a rule deletes.
+// Delete says what a rule deletes, and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner is about owners: set what: Owner"
 type Delete struct {
+	// what goes: Subject, the default, is the object itself. Owner is the object's controller instead, such as the Job of
+	// a Workload; the object then goes with it, as every dependent does. The owner must have finished, must not be held
+	// or protected, and no rule about its own kind may keep it. An object without a controller is kept.
+	// +optional
+	// +kubebuilder:default=Subject
+	What DeleteWhat `json:"what,omitempty"`
+	// allowUnfinishedOwner lets an owner go that has not finished, or whose kind does not tell. Needs what: Owner.
+	// +optional
+	AllowUnfinishedOwner bool `json:"allowUnfinishedOwner,omitempty"`
 	// propagationPolicy says what becomes of dependents: Background (the default) and Foreground delete them, Orphan
 	// leaves them.
 	// +optional
@@ -195,6 +214,18 @@ type Delete struct {
 	// +kubebuilder:validation:Enum=Background;Foreground;Orphan
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 }
+
+// DeleteWhat says what goes. The zero value means Subject.
+//
+// +kubebuilder:validation:Enum=Subject;Owner
+type DeleteWhat string
+
+const (
+	// DeleteSubject deletes the object that the rule is about.
+	DeleteSubject DeleteWhat = "Subject"
+	// DeleteOwner deletes its controller.
+	DeleteOwner DeleteWhat = "Owner"
+)
 
 // EventMode says how deletions are told. The zero value means Aggregate.
 //

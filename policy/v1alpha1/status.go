@@ -52,6 +52,10 @@ type RetentionPolicyStatus struct {
 	// deleted is how many objects this policy has deleted.
 	// +optional
 	Deleted int64 `json:"deleted"`
+	// ledger is where that is counted exactly: policies with limits or an outcome have one. Once it is recorded here,
+	// nothing is deleted while it is missing.
+	// +optional
+	Ledger *LedgerStatus `json:"ledger,omitempty"`
 
 	// rules has one entry for each rule.
 	// +optional
@@ -82,6 +86,21 @@ type RetentionPolicyStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// LedgerStatus sums up a policy's RetentionLedger.
+type LedgerStatus struct {
+	// name of the RetentionLedger.
+	Name        string `json:"name"`
+	LedgerCount `json:",inline"`
+	// open is how many deletions were intended and have not ended.
+	Open int64 `json:"open"`
+	// charged is how many deletions count against limits by now, those open included; absent without limits.
+	// +optional
+	Charged *int64 `json:"charged,omitempty"`
+	// limitedUntil is when limits let something go again; absent while they do.
+	// +optional
+	LimitedUntil *metav1.Time `json:"limitedUntil,omitempty"`
 }
 
 // PendingApproval is more than approval allows to go that nobody has seen before.
@@ -200,6 +219,12 @@ type RuleStatus struct {
 	// deleted is how many objects have been deleted on this rule's word.
 	// +optional
 	Deleted int64 `json:"deleted"`
+	// outcomes counts them by what the rule's outcome expression gave, with those whose end nobody saw: the first 32
+	// values; the others together under "*".
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Outcomes []LedgerOutcome `json:"outcomes,omitempty"`
 	// problems say why the rule is invalid; while it is, it deletes nothing and keeps what it may be about.
 	// +optional
 	// +listType=atomic
@@ -223,6 +248,9 @@ type DueSample struct {
 	Name string `json:"name"`
 	// dueTime is start time plus time to live.
 	DueTime metav1.Time `json:"dueTime"`
+	// owner is what goes instead, and takes the object along, as KIND/NAME; empty where the object itself is deleted.
+	// +optional
+	Owner string `json:"owner,omitempty"`
 }
 
 // ErrorSample is one object on which an expression failed.

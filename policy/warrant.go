@@ -26,3 +26,10 @@ func (w Warrant) Due() time.Time { return w.due }
 
 // Reason is why it is due: Expired or OverCapacity.
 func (w Warrant) Reason() Reason { return w.reason }
+
+// Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
+// same way.
+func (w Warrant) Same(o Warrant) bool {
+	return w.Valid() && o.Valid() && w.subject.UID == o.subject.UID && w.subject.ResourceVersion == o.subject.ResourceVersion &&
+		w.rule.ID == o.rule.ID && w.rule.Kind == o.rule.Kind && w.rule.Propagation == o.rule.Propagation
+}

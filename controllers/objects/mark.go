@@ -27,7 +27,7 @@ func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m poli
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
-	o := c.send(ctx, http.MethodPatch, kind, m.Subject(), "application/merge-patch+json", body)
+	o := c.send(ctx, http.MethodPatch, policy.TargetOf(kind, m.Subject()), "application/merge-patch+json", body)
 	if o.Result == retention.Removed {
 		o.Result = retention.Marked
 	}
@@ -47,15 +47,15 @@ func patchOf(m policy.Marking) map[string]any {
 	}}
 }
 
-// send sends one request about a subject and reads what the answer means.
-func (c *Cluster) send(ctx context.Context, method string, kind schema.GroupVersionKind, s policy.Subject, contentType string, body []byte) retention.Outcome {
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+// send sends one request about an object and reads what the answer means.
+func (c *Cluster) send(ctx context.Context, method string, t policy.Target, contentType string, body []byte) retention.Outcome {
+	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	url := c.base.JoinPath(path(mapping, s.Namespace, s.Name)...)
+	url := c.base.JoinPath(path(mapping, t.Namespace, t.Name)...)
 	request, err := http.NewRequestWithContext(ctx, method, url.String(), bytes.NewReader(body))
 	if err != nil {
 		return retention.Outcome{Err: err}
@@ -64,12 +64,12 @@ func (c *Cluster) send(ctx context.Context, method string, kind schema.GroupVers
 	request.Header.Set("Accept", acceptMetadata+","+acceptJSON) // the answer may be the whole object; we need none of it
 	response, err := c.requests.Do(request)
 	if err != nil {
-		return retention.Outcome{Err: err}
+		return retention.Outcome{Err: err, Unsure: true}
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return retention.Outcome{Err: err}
+		return retention.Outcome{Err: err, Unsure: true}
 	}
 	return outcomeOf(response.StatusCode, response.Header, answer)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -23,23 +22,30 @@ const requestTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 
+// Aim implements retention.Remover: what goes is the subject itself.
+func (c *Cluster) Aim(_ context.Context, w policy.Warrant) (policy.Target, *retention.Outcome) {
+	if !w.Valid() {
+		return policy.Target{}, &retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
+	}
+	return policy.TargetOf(w.Rule().Kind, w.Subject()), nil
+}
+
 // Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version
-// the warrant names. It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
-func (c *Cluster) Remove(ctx context.Context, kind schema.GroupVersionKind, w policy.Warrant) retention.Outcome {
+// of the target. It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
+func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
 	}
-	subject := w.Subject()
 	propagation := w.Rule().Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &metav1.Preconditions{UID: &subject.UID, ResourceVersion: &subject.ResourceVersion},
+		Preconditions:     &metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
 		PropagationPolicy: &propagation,
 	})
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
-	return c.send(ctx, http.MethodDelete, kind, subject, acceptJSON, body)
+	return c.send(ctx, http.MethodDelete, t, acceptJSON, body)
 }
 
 // outcomeOf says what an answer means for the subject.
@@ -57,7 +63,7 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	case code == http.StatusConflict:
 		o.Result = retention.Changed
 	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
-		o.Result = retention.Busy
+		o.Result, o.Unsure = retention.Busy, code != http.StatusTooManyRequests
 		o.RetryAfter = retryAfter(header, status)
 	case lacksRight(status):
 		o.Result = retention.Denied

@@ -54,6 +54,15 @@ func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *objects.
 	return c
 }
 
+// remove aims and removes.
+func remove(ctx context.Context, c *objects.Cluster, w policy.Warrant) retention.Outcome {
+	target, blocked := c.Aim(ctx, w)
+	if blocked != nil {
+		return *blocked
+	}
+	return c.Remove(ctx, w, target)
+}
+
 func ok(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 }
@@ -77,7 +86,7 @@ func TestTheRequestThatDeletes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
-			o := c.Remove(t.Context(), test.kind, warrant(t, test.kind, test.subject, test.propagation))
+			o := remove(t.Context(), c, warrant(t, test.kind, test.subject, test.propagation))
 			expect(t, "result", retention.Removed, o.Result)
 			expect(t, "requests", []asked{{
 				Method: "DELETE", Path: test.path, ContentType: "application/json",
@@ -100,13 +109,13 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
-	below.Remove(t.Context(), jobs, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	remove(t.Context(), below, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
 	expect(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
 }
 
 func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := c.Remove(t.Context(), jobs, policy.Warrant{})
+	o := remove(t.Context(), c, policy.Warrant{})
 	expect(t, "result", retention.Refused, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
@@ -117,7 +126,7 @@ func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 func TestAKindNobodyServesIsNotDeleted(t *testing.T) {
 	c, requests := serve(t, ok)
 	unknown := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unknown"}
-	o := c.Remove(t.Context(), unknown, warrant(t, unknown, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, unknown, nightly, metav1.DeletePropagationBackground))
 	expect(t, "result", retention.Failed, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
@@ -133,7 +142,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			began := time.Now()
-			c.Remove(t.Context(), jobs, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+			remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
 			expect(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 900*time.Millisecond {
 				t.Errorf("waited %s inside", waited)
@@ -150,7 +159,7 @@ func TestARedirectIsNoDeletion(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("<html>who are you?</html>"))
 	})
-	o := c.Remove(t.Context(), jobs, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
 	if o.Result == retention.Removed || o.Result == retention.Gone {
 		t.Errorf("%s after %v", o.Result, *requests)
 	}
@@ -163,7 +172,7 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 			_ = connection.Close()
 		}
 	})
-	o := c.Remove(t.Context(), jobs, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
 	expect(t, "result", retention.Failed, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
@@ -174,7 +183,7 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	c, requests := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect(t, "result", retention.Failed, c.Remove(ctx, jobs, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
+	expect(t, "result", retention.Failed, remove(ctx, c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
 	expect(t, "requests", nil, *requests)
 }
 

@@ -240,19 +240,24 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.R
 // uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
 func uidOf(name string) types.UID { return types.UID(name) }
 
+// Aim implements retention.Remover: a backup has no owner that could go instead.
+func (*vault) Aim(_ context.Context, w policy.Warrant) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(w.Rule().Kind, w.Subject()), nil
+}
+
 // Remove implements retention.Remover: the version is compared and the backup removed in one step.
-func (v *vault) Remove(_ context.Context, _ schema.GroupVersionKind, w policy.Warrant) retention.Outcome {
+func (v *vault) Remove(_ context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	name := w.Subject().Name
+	name := t.Name
 	b, ok := v.backups[name]
 	switch {
 	case !ok:
 		return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
-	case strconv.Itoa(b.version) != w.Subject().ResourceVersion:
+	case strconv.Itoa(b.version) != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errors.New("not the version that was judged")}
 	}
 	delete(v.backups, name)

@@ -58,8 +58,11 @@ type Trouble struct {
 
 // Remover deletes subjects, and marks them.
 type Remover interface {
-	// Remove deletes exactly the version the warrant names, and says how it went. It tries once.
-	Remove(ctx context.Context, kind schema.GroupVersionKind, w policy.Warrant) Outcome
+	// Aim finds what a warrant lets go: the subject, or its owner as it is now, if that may go. The Outcome is nil when
+	// it was found, and otherwise says what stands in the way.
+	Aim(ctx context.Context, w policy.Warrant) (policy.Target, *Outcome)
+	// Remove deletes exactly the version of the target that Aim gave for the warrant, and says how it went. It tries once.
+	Remove(ctx context.Context, w policy.Warrant, t policy.Target) Outcome
 	// Mark writes on exactly the version the marking names, and says how it went. It tries once.
 	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) Outcome
 }
@@ -87,8 +90,21 @@ func (r Result) String() string {
 // Outcome is a Result with its particulars.
 type Outcome struct {
 	Result     Result
+	Unsure     bool          // it may have happened, or still happen: there was no answer, or one that does not tell
 	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
 	Err        error         // nil when Removed or Marked
+}
+
+// Ledger writes down what is going to be removed before it is, and how that ended: exact counts, and limits that hold
+// whatever crashes. It is only asked about rules whose policy keeps one.
+type Ledger interface {
+	// Written gives the target that is written down for a warrant: it may be removed now. Whoever got one tells Ended.
+	Written(w policy.Warrant) (policy.Target, bool)
+	// Write has a target written down as soon as limits allow. judge is called right before, and gives the warrant as it
+	// is then; ready once Written gives the target, or when the subject should be judged anew. Neither may block.
+	Write(w policy.Warrant, t policy.Target, judge func() policy.Warrant, ready func())
+	// Ended is told how the removal went of a target that Written gave.
+	Ended(w policy.Warrant, t policy.Target, o Outcome)
 }
 
 // Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -42,6 +43,11 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	if !p.permitted(ctx, it, likely.Rules()) {
 		return
 	}
+	target, blocked := p.aim(ctx, it, likely.Warrant)
+	if blocked != nil {
+		attempt = blocked
+		return
+	}
 	if likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil {
 		return
 	}
@@ -50,12 +56,24 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 		return
 	}
 	p.owner.setDoubt(nil)
-	attempt = p.carryOut(ctx, it, likely.Rules())
+	attempt = p.carryOut(ctx, it, likely, target)
 }
 
-// carryOut does what is to be done with a subject now, on the word of permitted rules. The Outcome is nil when nothing was
-// attempted.
-func (p *pipeline) carryOut(ctx context.Context, it item, permitted []*policy.Rule) *Outcome {
+// aim finds what a warrant lets go. The Outcome says why nothing does for now, and has been seen to.
+func (p *pipeline) aim(ctx context.Context, it item, w policy.Warrant) (policy.Target, *Outcome) {
+	if !w.Valid() {
+		return policy.Target{}, nil
+	}
+	target, blocked := p.owner.Remover.Aim(ctx, w)
+	if blocked != nil {
+		p.settle(ctx, it, w, *blocked)
+	}
+	return target, blocked
+}
+
+// carryOut does what is to be done with a subject now: what was likely a moment ago, by permitted rules, to the target.
+// The Outcome is nil when nothing was attempted.
+func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement, target policy.Target) *Outcome {
 	now := p.owner.Clock.Now()
 	j, known := p.kind.index.Judge(it.uid, now)
 	switch {
@@ -64,20 +82,20 @@ func (p *pipeline) carryOut(ctx context.Context, it item, permitted []*policy.Ru
 		p.tries.forget(it)
 		p.marks.forget(it)
 		return nil
-	case !areAmong(j.Rules(), permitted): // another rule decides by now
-		p.retry(it, 0)
+	case !areAmong(j.Rules(), likely.Rules()), j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):
+		p.retry(it, 0) // another rule decides by now, or another version is judged
 		return nil
 	case j.Warrant.Valid():
-		return p.remove(ctx, it, j.Warrant)
+		return p.remove(ctx, it, j.Warrant, target)
 	default:
 		return p.mark(ctx, it, j.Marking)
 	}
 }
 
 // remove carries a warrant out.
-func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant) *Outcome {
+func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target policy.Target) *Outcome {
 	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w.Rule().Kind, w)
+	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target)
 	p.settle(ctx, it, w, outcome)
 	return &outcome
 }

@@ -256,10 +256,15 @@ func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
 // tooMany ends a test that loops: fake time stands still meanwhile.
 const tooMany = 30_000
 
+// Aim implements retention.Remover.
+func (w *world) Aim(_ context.Context, warrant policy.Warrant) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(warrant.Rule().Kind, warrant.Subject()), nil
+}
+
 // Remove implements retention.Remover.
-func (w *world) Remove(ctx context.Context, kind schema.GroupVersionKind, warrant policy.Warrant) retention.Outcome {
-	if !warrant.Valid() || ctx.Err() != nil || kind != warrant.Rule().Kind {
-		w.t.Errorf("remove %s with warrant %v: %v", kind, warrant.Valid(), ctx.Err())
+func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target policy.Target) retention.Outcome {
+	if !warrant.Valid() || ctx.Err() != nil || target != policy.TargetOf(warrant.Rule().Kind, warrant.Subject()) {
+		w.t.Errorf("remove %v with warrant %v: %v", target, warrant.Valid(), ctx.Err())
 	}
 	w.mu.Lock()
 	w.attempts = append(w.attempts, warrant.Subject().Name+"@"+warrant.Subject().ResourceVersion)

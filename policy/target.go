@@ -1,0 +1,25 @@
+package policy
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Target is one version of what goes on the word of a Warrant: the subject itself, or its owner. A DELETE names it.
+type Target struct {
+	Kind            schema.GroupVersionKind
+	Namespace       string // empty for cluster-scoped kinds
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+}
+
+// TargetOf is the subject itself.
+func TargetOf(kind schema.GroupVersionKind, s Subject) Target {
+	return Target{Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
+}
+
+// Is reports whether both are the same version of the same object, by whatever version of the API it was read.
+func (t Target) Is(o Target) bool {
+	return t.UID == o.UID && t.ResourceVersion == o.ResourceVersion
+}

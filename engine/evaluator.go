@@ -26,7 +26,7 @@ type Evaluator struct {
 	frame    *interpreter.ExecutionFrame
 	watch    *watch            // nil until an expression with a loop comes along
 	last     error             // many objects fail alike: they share the error
-	groups   map[string]string // the texts of groups, which many objects share
+	texts    map[string]string // of groups and outcomes, which many objects share
 }
 
 // watch interrupts a frame. Its timer runs only while an expression with a loop does.
@@ -36,8 +36,8 @@ type watch struct {
 	timer  *time.Timer
 }
 
-// groupsKept bounds the texts of groups that are remembered: beyond, texts that differ each time gain nothing.
-const groupsKept = 10_000
+// textsKept bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
+const textsKept = 10_000
 
 // NewEvaluator gives an Evaluator whose evaluations end when ctx does. Close it after use.
 func (c *Compiler) NewEvaluator(ctx context.Context) *Evaluator {
@@ -59,7 +59,7 @@ func (e *Evaluator) Close() {
 
 // Facts says what the rule says about the object, which is not changed and not held on to. It never fails: what goes
 // wrong is Facts.Err. The order is selector, eligible, startTime or the object's mark, annotation sunset.x-k8s.io/ttl,
-// ttlExpression, groupBy, and a no ends it.
+// ttlExpression, groupBy, outcome, and a no ends it.
 func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
 	marked := policy.Facts{}
 	if r.mark != "" {
@@ -103,23 +103,29 @@ func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (p
 		}
 	}
 	if r.groupBy != nil {
-		facts.Group, err = ask(e, r.groupBy, grouping, toGroup)
-		facts.Group = e.group(facts.Group)
+		if facts.Group, err = ask(e, r.groupBy, grouping, toGroup); err != nil {
+			return facts, err
+		}
+		facts.Group = e.intern(facts.Group)
+	}
+	if r.outcome != nil {
+		facts.Outcome, err = ask(e, r.outcome, outcoming, toOutcome)
+		facts.Outcome = e.intern(facts.Outcome)
 	}
 	return facts, err
 }
 
-// group gives one copy of equal texts that holds on to nothing of the object.
-func (e *Evaluator) group(text string) string {
-	known, ok := e.groups[text]
-	if ok || len(e.groups) >= groupsKept {
+// intern gives one copy of equal texts that holds on to nothing of the object.
+func (e *Evaluator) intern(text string) string {
+	known, ok := e.texts[text]
+	if ok || len(e.texts) >= textsKept {
 		return cmp.Or(known, text)
 	}
-	if e.groups == nil {
-		e.groups = map[string]string{}
+	if e.texts == nil {
+		e.texts = map[string]string{}
 	}
 	known = strings.Clone(text)
-	e.groups[known] = known
+	e.texts[known] = known
 	return known
 }
 

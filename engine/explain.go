@@ -13,7 +13,7 @@ import (
 
 // Explanation is what one expression of a rule gives for an object, and what led to it.
 type Explanation struct {
-	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy; or an annotation that cannot be read
+	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome; or an annotation that cannot be read
 	Text    string // the expression as written in the rule
 	Value   string // what it gives, for people; empty when it failed or was not asked
 	Err     error  // as in Facts.Err
@@ -117,6 +117,10 @@ func (r *Rule) answer(e *Evaluator, wants result) (text string, more bool, err e
 		var group string
 		group, err = ask(e, r.groupBy, wants, toGroup)
 		text, more = display(types.String(group)), true
+	case outcoming:
+		var outcome string
+		outcome, err = ask(e, r.outcome, wants, toOutcome)
+		text, more = display(types.String(outcome)), true
 	}
 	if err != nil {
 		return "", false, err

@@ -22,16 +22,17 @@ const (
 	start                     // timestamp, or text in RFC 3339; optional
 	lifetime                  // duration, or text as in ttl; optional
 	grouping                  // string
+	outcoming                 // string
 )
 
 // field is the name of the rule's field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome"}[r]
 }
 
 // wants says what the expression has to give.
 func (r result) wants() string {
-	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string"}[r]
+	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string"}[r]
 }
 
 // example is what to write.
@@ -42,6 +43,7 @@ func (r result) example() string {
 		"write a time, such as finishedAt(object) or object.metadata.creationTimestamp",
 		"write a span of time, such as days(7) or duration('90m')",
 		"write a text that objects of a group share, such as object.metadata.?labels[?'app'].orValue('')",
+		"write a text that says how it ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
 	}[r]
 }
 
@@ -87,6 +89,21 @@ func toGroup(v ref.Val) (string, error) {
 		return string(s), nil
 	}
 	return "", unexpected(grouping, v)
+}
+
+// longestOutcome bounds the names that are counted by.
+const longestOutcome = 63
+
+// toOutcome reads what outcome gave.
+func toOutcome(v ref.Val) (string, error) {
+	s, ok := v.(types.String)
+	switch {
+	case !ok:
+		return "", unexpected(outcoming, v)
+	case len(s) > longestOutcome:
+		return "", fmt.Errorf("gave a text of %d bytes; what is counted by has at most %d", len(s), longestOutcome)
+	}
+	return string(s), nil
 }
 
 // toTime reads what startTime gave; none is the zero time.

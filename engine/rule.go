@@ -22,6 +22,7 @@ type Rule struct {
 	startTime     *program // nil in mark mode: the start is a mark on the object
 	ttlExpression *program // nil when the rule has a fixed ttl
 	groupBy       *program // nil without groups
+	outcome       *program // nil when what is deleted is not counted by how it ended
 	mark          string   // names the rule's entry among an object's marks
 
 	loops    bool // some expression runs under the deadline
@@ -55,6 +56,9 @@ func (s *source) expressions() []expression {
 	}
 	if k := s.rule.KeepNewest; k != nil && k.GroupBy != "" {
 		all = append(all, expression{grouping, k.GroupBy})
+	}
+	if s.rule.Outcome != "" {
+		all = append(all, expression{outcoming, s.rule.Outcome})
 	}
 	return all
 }
@@ -128,6 +132,8 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 		r.ttlExpression = c.program
 	case grouping:
 		r.groupBy = c.program
+	case outcoming:
+		r.outcome = c.program
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)

@@ -24,7 +24,17 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason}
+	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason, outcome: outcomeOf(rulings, c.due.rule)}
+}
+
+// outcomeOf is what the outcome expression of a rule gave.
+func outcomeOf(rulings []Ruling, rule *Rule) string {
+	for i := range rulings {
+		if rulings[i].Rule == rule {
+			return rulings[i].Facts.Outcome
+		}
+	}
+	return ""
 }
 
 // Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were

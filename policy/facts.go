@@ -42,6 +42,7 @@ type Facts struct {
 	Start    time.Time     // what startTime gave; zero when it gave none
 	TTL      time.Duration // what ttlExpression gave, rounded up never down; NeverTTL when it gave none; 0 without one
 	Group    string        // what keepNewest.groupBy gave; empty without one
+	Outcome  string        // what outcome gave; empty without one
 	Err      error         // the expression that failed, or the deadline that passed; nothing else is set then but Selected
 
 	// Marked: the rule has no startTime. Start is then since when the object is marked eligible on the object itself,

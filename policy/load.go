@@ -39,10 +39,15 @@ func (d *Document) Load(protection Protection) *Policy {
 	p.loadNamespaces(spec.NamespaceSelector)
 	p.loadExcluded(spec.ExcludeNamespaces)
 	p.loadApproval(spec.Approval)
+	p.loadLimits(spec.Limits)
 	p.loadNeeds(d)
 	seen := sets.New[string]()
 	for i := range spec.Rules {
 		p.Rules = append(p.Rules, p.loadRule(i, spec.Rules[i], seen, protection))
+	}
+	p.Ledger = p.Limits != nil || slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Outcome != "" })
+	for _, r := range p.Rules {
+		r.Ledger = p.Ledger
 	}
 	for i := range spec.Overrides {
 		p.Overrides = append(p.Overrides, p.loadOverride(i, spec.Overrides[i]))
@@ -240,7 +245,7 @@ func concerns(path, list string, element int) bool {
 
 // readElsewhere are the fields of a RetentionPolicy that say nothing about rules of ClusterRetentionPolicies, or are
 // blamed on one override. A list that cannot be read as one is none of them: nothing behind it has been read either.
-var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "metadata", "status"}
+var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "spec.limits", "metadata", "status"}
 
 // doubt makes a problem that may hide an override suspend every rule in the namespace.
 func (p *Policy) doubt() {

@@ -42,13 +42,37 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 	}
 }
 
-// hash names what the spec deletes: not whether it does, nor how that is told.
+// The least and the longest span over which limits can count.
+const (
+	shortestWindow = time.Second
+	longestWindow  = 365 * Day
+)
+
+func (p *Policy) loadLimits(written *v1alpha1.Limits) {
+	if written == nil {
+		return
+	}
+	p.Limits = &Limits{Max: int64(written.MaxDeletions)}
+	if written.MaxDeletions < 0 {
+		p.problem("spec.limits.maxDeletions", fmt.Sprintf("%d is negative", written.MaxDeletions), "0 deletes nothing; leave limits out for no limit")
+	}
+	window, err := ParseTTL(written.Window)
+	switch {
+	case err != nil:
+		p.problem("spec.limits.window", err.Error(), `write the span in which maxDeletions may go, such as "1h"`)
+	case window < shortestWindow || window > longestWindow:
+		p.problem("spec.limits.window", fmt.Sprintf("%q is out of range", written.Window), "1s to 365d")
+	}
+	p.Limits.Window = window
+}
+
+// hash names what the spec deletes: not whether it does, nor how fast, nor how that is told.
 func (s *Spec) hash() string {
 	c := *s
-	c.Mode, c.Approval = "", nil
+	c.Mode, c.Approval, c.Limits = "", nil, nil
 	c.Rules = slices.Clone(s.Rules)
 	for i := range c.Rules {
-		c.Rules[i].Events = ""
+		c.Rules[i].Events, c.Rules[i].Outcome = "", ""
 	}
 	// What cannot be written as JSON cannot have been read from it.
 	text, _ := json.Marshal(c)

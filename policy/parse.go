@@ -31,6 +31,7 @@ type Spec struct {
 	Rules              []v1alpha1.Rule
 	ServiceAccountName string
 	Approval           *v1alpha1.Approval
+	Limits             *v1alpha1.Limits `json:",omitempty"` // so that hashes from before there were limits stay
 }
 
 // Namespaced reports whether the document is a RetentionPolicy.
@@ -51,6 +52,7 @@ type both struct {
 	Variables json.RawMessage   `json:"variables"`
 	Rules     []json.RawMessage `json:"rules"`
 	Approval  json.RawMessage   `json:"approval"`
+	Limits    json.RawMessage   `json:"limits"`
 }
 
 type clusterSpec struct {
@@ -119,6 +121,7 @@ func (d *Document) parseBoth(raw *both) {
 	}
 	d.read("spec.variables", raw.Variables, &s.Variables)
 	d.read("spec.approval", raw.Approval, &s.Approval)
+	d.read("spec.limits", raw.Limits, &s.Limits)
 	s.Rules = make([]v1alpha1.Rule, len(raw.Rules))
 	for i, rule := range raw.Rules {
 		d.parseRule(fmt.Sprintf("spec.rules[%d]", i), rule, &s.Rules[i])

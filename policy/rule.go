@@ -33,6 +33,8 @@ type Policy struct {
 	ServiceAccount string
 
 	Approval Approval
+	Limits   *Limits // nil for none
+	Ledger   bool    // its deletions are counted in a RetentionLedger
 	Hash     string // of the spec but for mode, approval and the rules' events
 	Approved string // the hash that annotation sunset.x-k8s.io/approved approves
 	Gate     *Gate  // where its rules wait for approval; nil for nowhere
@@ -67,6 +69,8 @@ type Rule struct {
 	Problems    []Problem     // why the rule is invalid
 
 	HasTTLExpression bool
+
+	Ledger bool // what it deletes is counted in the RetentionLedger of its policy
 
 	// ServiceAccount, of Namespace, has the rights with which the rule acts; empty for a ClusterRetentionPolicy.
 	ServiceAccount string
@@ -108,6 +112,12 @@ type Approval struct {
 	Count   int64
 }
 
+// Limits is how many subjects may go on a policy's word in any span as long as Window.
+type Limits struct {
+	Max    int64
+	Window time.Duration
+}
+
 // Invalid reports whether the rule cannot be understood. It then deletes nothing, and keeps what it may be about.
 func (r *Rule) Invalid() bool { return len(r.Problems) > 0 }
 
@@ -128,5 +138,5 @@ func (r *Rule) sameSettings(o *Rule) bool {
 	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
 		r.Propagation == o.Propagation && r.Events == o.Events && r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount &&
-		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
+		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Ledger == o.Ledger && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
 }

@@ -10,6 +10,7 @@ type Warrant struct {
 	rule    *Rule
 	due     time.Time
 	reason  Reason
+	outcome string
 }
 
 // Valid reports whether the warrant permits anything.
@@ -26,6 +27,9 @@ func (w Warrant) Due() time.Time { return w.due }
 
 // Reason is why it is due: Expired or OverCapacity.
 func (w Warrant) Reason() Reason { return w.reason }
+
+// Outcome is what the rule's outcome expression gave; empty without one.
+func (w Warrant) Outcome() string { return w.outcome }
 
 // Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
 // same way.

@@ -24,17 +24,27 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason, outcome: outcomeOf(rulings, c.due.rule)}
+	return v, Warrant{intent: intentOf(s, rulings, c.due.rule), due: v.Due, reason: v.Reason}
 }
 
-// outcomeOf is what the outcome expression of a rule gave.
-func outcomeOf(rulings []Ruling, rule *Rule) string {
-	for i := range rulings {
-		if rulings[i].Rule == rule {
-			return rulings[i].Facts.Outcome
+// Expect says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
+func Expect(s Subject, rulings []Ruling, at time.Time) (i Intent, ok bool) {
+	c := combine(s, rulings, at, inForce)
+	if c.verdict(s, at).Action != Delete {
+		return Intent{}, false
+	}
+	return intentOf(s, rulings, c.due.rule), true
+}
+
+// intentOf is the deletion of a subject on the word of one of the rules.
+func intentOf(s Subject, rulings []Ruling, rule *Rule) Intent {
+	i := Intent{Subject: s, Rule: rule}
+	for j := range rulings {
+		if rulings[j].Rule == rule {
+			i.Outcome = rulings[j].Facts.Outcome
 		}
 	}
-	return ""
+	return i
 }
 
 // Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were

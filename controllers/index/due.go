@@ -19,11 +19,15 @@ func (x *Index) Next() (due time.Time, ok bool) {
 	return x.schedule[0].dueTime(), true
 }
 
+// Ahead is how long before it is due a subject is handed over whose deletion is to be written down first.
+const Ahead = time.Second
+
 // takeAtMost bounds how long TakeDue holds the index.
 const takeAtMost = 512
 
 // TakeDue hands over what is due or is to be marked, the soonest first and not necessarily all, and forgets when it was:
-// the taker judges each and, if it is not removed, gives it back with Reconsider.
+// the taker judges each and, if it is not removed, gives it back with Reconsider. What goes by a rule whose policy keeps a
+// ledger is handed over twice: once Ahead of its time, and then.
 func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -42,7 +46,12 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		case verdict.Action == policy.Delete, policy.NeedsMarking(subject, rulings):
 			take(row.Subject(), verdict.Rule)
 		case verdict.Action == policy.Wait:
-			row.setDue(verdict.Due)
+			if row.space.page.ledger && !verdict.Due.After(now.Add(Ahead)) {
+				take(row.Subject(), verdict.Rule)
+				row.setDue(verdict.Due)
+			} else {
+				row.setDue(row.lookAt(verdict, now))
+			}
 			x.reschedule(row)
 		}
 	}
@@ -63,6 +72,10 @@ type Judgement struct {
 	Verdict policy.Verdict
 	Warrant policy.Warrant // to delete it; not valid unless the verdict says so
 	Marking policy.Marking // what to write on it otherwise; not valid when it is marked as it should be
+
+	// Expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is
+	// nil otherwise.
+	Expected policy.Intent
 }
 
 // Rules are those on whose word something is done; none when nothing is.
@@ -90,6 +103,11 @@ func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
 	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)
 	if !j.Warrant.Valid() {
 		j.Marking = policy.MarkingOf(subject, rulings, now)
+	}
+	if row.space.page.ledger {
+		if i, ok := policy.Expect(subject, rulings, now.Add(Ahead)); ok && i.Rule.Ledger {
+			j.Expected = i
+		}
 	}
 	return j
 }

@@ -48,13 +48,14 @@ type space struct {
 type page struct {
 	*policy.Page
 	known   bool // the namespace's labels are known
+	ledger  bool // some rule's policy keeps a ledger
 	columns []int
 	ranks   []*ranks // of each rule; nil for one that ranks nothing
 }
 
 // same reports whether both pages give the same verdicts on the same rows.
 func (p *page) same(o *page) bool {
-	return p.known == o.known && slices.Equal(p.columns, o.columns) && p.SameSettings(o.Page)
+	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.Page)
 }
 
 // New makes an empty index that knows no rules. wake tells its owner to look at Next again; it must not block and must
@@ -212,8 +213,19 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 	case policy.NeedsMarking(subject, rulings):
 		row.setDue(now)
 	case verdict.Action != policy.Keep:
-		row.setDue(verdict.Due)
+		row.setDue(row.lookAt(verdict, now))
 	}
+}
+
+// lookAt is when to look at a row again that is due: some time Ahead where that may have to be written down first.
+func (r *Row) lookAt(verdict policy.Verdict, now time.Time) time.Time {
+	if !r.space.page.ledger || !verdict.Due.After(now) {
+		return verdict.Due
+	}
+	if early := verdict.Due.Add(-Ahead); early.After(now) {
+		return early
+	}
+	return now
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
@@ -239,6 +251,7 @@ func (x *Index) page(at place) page {
 	for _, r := range p.Rules {
 		p.columns = append(p.columns, x.column(at.layout, r.Key))
 		p.ranks = append(p.ranks, nil)
+		p.ledger = p.ledger || r.Ledger
 	}
 	return p
 }

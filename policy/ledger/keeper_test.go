@@ -1,0 +1,278 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+var (
+	unchanged = ledger.Sight{UID: "uid-a", ResourceVersion: "7"}
+	changed   = ledger.Sight{UID: "uid-a", ResourceVersion: "8"}
+	recreated = ledger.Sight{UID: "uid-b", ResourceVersion: "9"}
+	removing  = ledger.Sight{UID: "uid-a", ResourceVersion: "8", Terminating: true}
+	absent    = ledger.Sight{Absent: true}
+)
+
+// TestHowAnEntryEnds sends DELETEs for one entry, one after the other, and then looks at its object.
+func TestHowAnEntryEnds(t *testing.T) {
+	type end struct{ deleted, gone, open int64 }
+	for name, c := range map[string]struct {
+		answers []ledger.Answer
+		looks   []ledger.Sight
+		want    end
+	}{
+		"deleted":                                  {[]ledger.Answer{ledger.Deleted}, nil, end{deleted: 1}},
+		"404 to the only DELETE is void":           {[]ledger.Answer{ledger.NotThere}, nil, end{}},
+		"409 to the only DELETE is void":           {[]ledger.Answer{ledger.Changed}, nil, end{}},
+		"a refusal of the only DELETE is void":     {[]ledger.Answer{ledger.Refused}, nil, end{}},
+		"no answer leaves it open":                 {[]ledger.Answer{ledger.Unknown}, nil, end{open: 1}},
+		"no answer, then 404, is gone":             {[]ledger.Answer{ledger.Unknown, ledger.NotThere}, nil, end{gone: 1}},
+		"no answer, then 2xx, is deleted":          {[]ledger.Answer{ledger.Unknown, ledger.Deleted}, nil, end{deleted: 1}},
+		"no answer, then 409, says nothing":        {[]ledger.Answer{ledger.Unknown, ledger.Changed}, nil, end{open: 1}},
+		"no answer, then a refusal, says nothing":  {[]ledger.Answer{ledger.Unknown, ledger.Refused}, nil, end{open: 1}},
+		"doubt stays":                              {[]ledger.Answer{ledger.Unknown, ledger.Refused, ledger.NotThere}, nil, end{gone: 1}},
+		"no answer, and it is absent":              {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{absent}, end{gone: 1}},
+		"no answer, and another has its name":      {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{recreated}, end{gone: 1}},
+		"no answer, and it is terminating":         {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{removing}, end{gone: 1}},
+		"no answer, and it has changed":            {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{changed}, end{}},
+		"no answer, and it is as it was":           {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{unchanged}, end{open: 1}},
+		"no answer, and nothing was seen":          {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{{}}, end{open: 1}},
+		"409 in doubt, and it has changed":         {[]ledger.Answer{ledger.Unknown, ledger.Changed}, []ledger.Sight{changed}, end{}},
+		"409 in doubt, and another has its name":   {[]ledger.Answer{ledger.Unknown, ledger.Changed}, []ledger.Sight{recreated}, end{gone: 1}},
+		"what is not in doubt is not looked at":    {nil, []ledger.Sight{absent}, end{open: 1}},
+		"as it was at first, gone at another look": {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{unchanged, absent}, end{gone: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, e := newStore(t), entry("a", "7")
+			k := s.keeper("first")
+			s.write(k, e)
+			for _, a := range c.answers {
+				s.send(k, e, a)
+			}
+			for _, look := range c.looks {
+				k.Saw(e, look)
+			}
+			if c.want.open == 1 {
+				if k.Draft(s.now).Changed() {
+					t.Error("it ended")
+				}
+				return
+			}
+			s.write(k)
+			s.is(c.want.deleted, c.want.gone)
+		})
+	}
+}
+
+func TestAnInheritedEntryIsDoubtful(t *testing.T) {
+	s, e := newStore(t), entry("a", "7")
+	s.write(s.keeper("first"), e)
+
+	k := ledger.New("second")
+	s.read(k)
+	if k.Sending(e.Target) || len(k.Doubtful()) > 0 {
+		t.Error("it was touched before the ledger was taken over")
+	}
+	k.Saw(e, absent)
+	s.write(k)
+	s.is(0, 0, e)
+	if doubtful := k.Doubtful(); len(doubtful) != 1 || doubtful[0] != e {
+		t.Errorf("doubtful are %v", doubtful)
+	}
+	k.Withdrawn(e.Target) // the former holder may have sent it
+	if k.Draft(s.now).Changed() {
+		t.Error("what may have been sent ended as void")
+	}
+	s.send(k, e, ledger.NotThere)
+	s.write(k)
+	s.is(0, 1)
+}
+
+func TestAnotherHolderDeposes(t *testing.T) {
+	s, e := newStore(t), entry("a", "7")
+	first := s.keeper("first")
+	s.write(first, e)
+	d := first.Draft(s.now)
+	d.Room(s.now, nil)
+	d.Open(entry("b", "1"))
+
+	s.keeper("second")
+	if s.land(d) {
+		t.Fatal("the former holder wrote")
+	}
+	first.Lost()
+	if err := first.Read(s.ledger); !errors.Is(err, ledger.ErrDeposed) {
+		t.Errorf("reading gave %v", err)
+	}
+	if first.Sending(e.Target) || first.Draft(s.now).Changed() || first.Draft(s.now).Object() != nil {
+		t.Error("the former holder goes on")
+	}
+	if err := first.Read(s.ledger); !errors.Is(err, ledger.ErrDeposed) {
+		t.Errorf("reading again gave %v", err)
+	}
+}
+
+func TestTheSealIsWrittenAlone(t *testing.T) {
+	s := newStore(t)
+	k := ledger.New("first")
+	if d := k.Draft(s.now); d.Changed() || d.Object() != nil {
+		t.Error("something was drafted before anything was read")
+	}
+	s.read(k)
+	d := k.Draft(s.now)
+	if d.Room(s.now, nil) != 0 || d.Open(entry("a", "7")) {
+		t.Error("an entry was opened in a ledger that is not ours")
+	}
+	if !d.Changed() || d.Object().Holder != "first" {
+		t.Error("the holder is not written")
+	}
+}
+
+func TestALostWrite(t *testing.T) {
+	a, b := entry("a", "7"), entry("b", "1")
+	lose := func(t *testing.T) (*store, *ledger.Keeper, *ledger.Draft) {
+		s := newStore(t)
+		k := s.keeper("first")
+		s.write(k, a)
+		s.send(k, a, ledger.Deleted)
+		d := k.Draft(s.now)
+		d.Room(s.now, nil)
+		d.Open(b)
+		k.Lost()
+		if k.Draft(s.now).Changed() || k.Sending(b.Target) {
+			t.Error("it goes on as if nothing were lost")
+		}
+		return s, k, d
+	}
+	t.Run("that never lands", func(t *testing.T) {
+		s, k, _ := lose(t)
+		s.read(k)
+		if !k.Loose() {
+			t.Error("it may land yet")
+		}
+		s.write(k, b)
+		s.is(1, 0, b)
+		if k.Loose() {
+			t.Error("it cannot land any more")
+		}
+	})
+	t.Run("that had landed", func(t *testing.T) {
+		s, k, d := lose(t)
+		s.land(d)
+		s.read(k)
+		if k.Draft(s.now).Changed() || k.Loose() {
+			t.Error("the deletion would be counted again")
+		}
+		if unsent := k.Unsent(); len(unsent) != 1 || unsent[0] != b {
+			t.Errorf("unsent are %v", unsent)
+		}
+		s.send(k, b, ledger.NotThere) // it is our own and was never sent before
+		s.write(k)
+		s.is(1, 0)
+	})
+	t.Run("that lands late", func(t *testing.T) {
+		s, k, d := lose(t)
+		s.read(k)
+		again := k.Draft(s.now)
+		s.land(d)
+		if s.land(again) {
+			t.Fatal("both landed")
+		}
+		k.Lost()
+		k.Withdrawn(b.Target) // though nobody knows whether it is open
+		s.read(k)
+		s.write(k)
+		s.is(1, 0)
+	})
+	t.Run("whose answer comes too late", func(t *testing.T) {
+		s, k, d := lose(t)
+		s.land(d)
+		k.Wrote(d, s.ledger)
+		if k.Draft(s.now).Changed() || k.Sending(b.Target) {
+			t.Error("it goes on without having read")
+		}
+	})
+}
+
+func TestOneDeleteAtATime(t *testing.T) {
+	s, e := newStore(t), entry("a", "7")
+	k := s.keeper("first")
+	if k.Sending(e.Target) {
+		t.Error("it was never opened")
+	}
+	s.write(k, e)
+	if !k.Sending(e.Target) || k.Sending(e.Target) {
+		t.Error("two are under way, or none")
+	}
+	k.Withdrawn(e.Target)
+	k.Saw(e, absent)
+	if k.Draft(s.now).Changed() {
+		t.Error("it ended while one was under way")
+	}
+	k.Answered(e.Target, ledger.Deleted)
+	if k.Sending(e.Target) {
+		t.Error("it has ended")
+	}
+	s.write(k)
+	s.is(1, 0)
+}
+
+func TestOneEntryAnObject(t *testing.T) {
+	s := newStore(t)
+	k := s.keeper("first")
+	old, fresh := entry("a", "7"), entry("a", "8")
+	s.write(k, old)
+	opens := func(e ledger.Entry) bool {
+		d := k.Draft(s.now)
+		d.Room(s.now, nil)
+		return d.Open(e)
+	}
+	if opens(old) || opens(fresh) {
+		t.Error("there are two entries about one object")
+	}
+	s.send(k, old, ledger.Changed)
+	if opens(old) {
+		t.Error("the same version was opened in the update that closes it")
+	}
+	s.write(k, fresh)
+	s.is(0, 0, fresh)
+	s.send(k, fresh, ledger.Refused)
+	s.write(k)
+	s.write(k, fresh) // tried again later
+	s.send(k, fresh, ledger.Deleted)
+	if opens(fresh) || opens(entry("a", "9")) {
+		t.Error("what was deleted was opened before that was written")
+	}
+	s.write(k)
+	if opens(fresh) || opens(entry("a", "9")) {
+		t.Error("what was deleted was opened again")
+	}
+	k.Forget(func(uid types.UID) bool { return true })
+	if opens(fresh) {
+		t.Error("what is still known to exist was forgotten")
+	}
+	k.Forget(func(uid types.UID) bool { return false })
+	if !opens(entry("a", "9")) {
+		t.Error("it was not forgotten")
+	}
+}
+
+func TestWithdrawn(t *testing.T) {
+	s, e := newStore(t), entry("a", "7")
+	k := s.keeper("first")
+	d := k.Draft(s.now)
+	d.Room(s.now, nil)
+	d.Open(e)
+	k.Withdrawn(e.Target) // while it is being written
+	s.land(d)
+	k.Wrote(d, s.ledger)
+	if k.Sending(e.Target) || len(k.Unsent()) > 0 {
+		t.Error("it is sent nevertheless")
+	}
+	s.write(k)
+	s.is(0, 0)
+}

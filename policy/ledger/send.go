@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Sending reports whether a DELETE of this version may be sent now: it is confirmed open in a ledger that is ours, has
+// not ended, and no other DELETE is under way. It notes that one is, until Answered: each true must be followed by exactly
+// one.
+func (k *Keeper) Sending(t policy.Target) bool {
+	s := k.find(t)
+	if s == nil || !k.sealed || !s.idle() {
+		return false
+	}
+	s.underWay = true
+	return true
+}
+
+// Answered takes how that DELETE went. Whoever gives up waiting for the answer says Unknown.
+func (k *Keeper) Answered(t policy.Target, a Answer) {
+	s := k.find(t)
+	if s == nil {
+		return
+	}
+	s.underWay = false
+	switch {
+	case a == Deleted:
+		k.finish(s, deleted)
+	case s.end != none:
+	case a == Unknown:
+		s.doubtful = true
+	case !s.doubtful:
+		k.finish(s, void) // all that were ever sent did nothing
+	case a == NotThere:
+		k.finish(s, gone)
+	}
+}
+
+// Withdrawn says that an entry is not wanted any more. If it was surely never sent, it ends as void; otherwise it stays
+// open until its object has changed or is gone.
+func (k *Keeper) Withdrawn(t policy.Target) {
+	if s := k.find(t); s != nil {
+		if s.idle() && !s.doubtful {
+			k.finish(s, void)
+		}
+		return
+	}
+	if _, ok := k.tried[versionOf(t)]; ok {
+		k.tried[versionOf(t)] = true
+	}
+}
+
+// Unsent are the open entries that nothing was sent for yet: those just confirmed, and those of a lost write that was found
+// to have landed. Each is to be sent or withdrawn.
+func (k *Keeper) Unsent() []Entry {
+	return k.entries(func(s *state) bool { return s.idle() && !s.doubtful })
+}
+
+// Doubtful are the open entries whose object must be looked at, with a quorum read: inherited ones, and those with a DELETE
+// nobody saw the answer to; none that have one of ours under way. There are none until the ledger is ours.
+func (k *Keeper) Doubtful() []Entry {
+	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
+}
+
+// Saw takes what a quorum read showed that began after Doubtful gave the entry. It is dropped if the entry is not doubtful
+// any more or another DELETE is under way by now.
+func (k *Keeper) Saw(e Entry, s Sight) {
+	if known := k.find(e.Target); known != nil && k.sealed && known.doubtful && known.idle() {
+		k.finish(known, s.end(known.Target))
+	}
+}
+
+func (k *Keeper) find(t policy.Target) *state {
+	if s, ok := k.open[t.UID]; ok && s.Is(t) {
+		return s
+	}
+	return nil
+}
+
+func (k *Keeper) finish(s *state, e end) {
+	s.end = e
+	if e.counts() {
+		k.counted[s.UID] = struct{}{}
+	}
+}
+
+func (k *Keeper) entries(wanted func(*state) bool) []Entry {
+	if !k.sealed {
+		return nil
+	}
+	var entries []Entry
+	for _, s := range k.sorted() {
+		if wanted(s) {
+			entries = append(entries, s.Entry)
+		}
+	}
+	return entries
+}
+
+// sorted gives what is open in the order in which it is written.
+func (k *Keeper) sorted() []*state {
+	return slices.SortedFunc(maps.Values(k.open), func(a, b *state) int { return compare(a.Entry, b.Entry) })
+}

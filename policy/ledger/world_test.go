@@ -1,0 +1,119 @@
+package ledger_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	jobs  = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+)
+
+// entry is one about a Job: its UID is "uid-" + name.
+func entry(name, resourceVersion string) ledger.Entry {
+	return ledger.Entry{
+		Target: policy.Target{Kind: jobs, Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: resourceVersion},
+		Rule:   "old", Outcome: "failed",
+	}
+}
+
+// store has one ledger and writes it as the API server does: only if it is what it was, and never for nothing.
+type store struct {
+	*testing.T
+	ledger *v1alpha1.RetentionLedger
+	now    time.Time
+}
+
+func newStore(t *testing.T) *store {
+	s := &store{T: t, ledger: &v1alpha1.RetentionLedger{}, now: start}
+	s.ledger.ResourceVersion = "1"
+	return s
+}
+
+// keeper is one that holds the ledger.
+func (s *store) keeper(holder string) *ledger.Keeper {
+	s.Helper()
+	k := ledger.New(holder)
+	s.read(k)
+	s.write(k)
+	return k
+}
+
+func (s *store) read(k *ledger.Keeper) {
+	s.Helper()
+	if err := k.Read(s.ledger.DeepCopy()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// land writes a draft; the keeper does not get to know.
+func (s *store) land(d *ledger.Draft) bool {
+	s.Helper()
+	o := d.Object()
+	if o.ResourceVersion != s.ledger.ResourceVersion {
+		return false
+	}
+	rv, err := strconv.Atoi(o.ResourceVersion)
+	if err != nil {
+		s.Fatal(err)
+	}
+	o.ResourceVersion = strconv.Itoa(rv + 1)
+	s.ledger = o
+	return true
+}
+
+// write drafts and writes with these entries opened.
+func (s *store) write(k *ledger.Keeper, entries ...ledger.Entry) {
+	s.Helper()
+	d := k.Draft(s.now)
+	d.Room(s.now, nil)
+	for _, e := range entries {
+		if !d.Open(e) {
+			s.Fatalf("%v was not opened", e)
+		}
+	}
+	if !d.Changed() {
+		s.Fatal("there is nothing to write")
+	}
+	if !s.land(d) {
+		s.Fatal("a conflict")
+	}
+	k.Wrote(d, s.ledger.DeepCopy())
+}
+
+// send sends a DELETE and has it answered.
+func (s *store) send(k *ledger.Keeper, e ledger.Entry, a ledger.Answer) {
+	s.Helper()
+	if !k.Sending(e.Target) {
+		s.Fatalf("%v may not be sent", e)
+	}
+	k.Answered(e.Target, a)
+}
+
+// is compares what is counted in all and what is open.
+func (s *store) is(deleted, gone int64, open ...ledger.Entry) {
+	s.Helper()
+	if s.ledger.Total != (v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}) {
+		s.Errorf("counted %v, not %d deleted and %d gone", s.ledger.Total, deleted, gone)
+	}
+	var want, is []string
+	for _, e := range open {
+		want = append(want, fmt.Sprintf("%s %s %s", e.Name, e.UID, e.ResourceVersion))
+	}
+	for _, group := range s.ledger.Open {
+		is = append(is, group.Objects...)
+	}
+	if fmt.Sprint(is) != fmt.Sprint(want) {
+		s.Errorf("open are %q, not %q", is, want)
+	}
+}

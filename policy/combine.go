@@ -24,21 +24,22 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{intent: intentOf(s, rulings, c.due.rule), due: v.Due, reason: v.Reason}
+	return v, Warrant{intent: intentOf(s, rulings, c.due.rule, v.Due), reason: v.Reason}
 }
 
 // Expect says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
 func Expect(s Subject, rulings []Ruling, at time.Time) (i Intent, ok bool) {
 	c := combine(s, rulings, at, inForce)
-	if c.verdict(s, at).Action != Delete {
+	v := c.verdict(s, at)
+	if v.Action != Delete {
 		return Intent{}, false
 	}
-	return intentOf(s, rulings, c.due.rule), true
+	return intentOf(s, rulings, c.due.rule, v.Due), true
 }
 
 // intentOf is the deletion of a subject on the word of one of the rules.
-func intentOf(s Subject, rulings []Ruling, rule *Rule) Intent {
-	i := Intent{Subject: s, Rule: rule}
+func intentOf(s Subject, rulings []Ruling, rule *Rule, due time.Time) Intent {
+	i := Intent{Subject: s, Rule: rule, Due: due}
 	for j := range rulings {
 		if rulings[j].Rule == rule {
 			i.Outcome = rulings[j].Facts.Outcome

@@ -35,9 +35,9 @@ type Policy struct {
 	Approval Approval
 	Limits   *Limits // nil for none
 	Ledger   bool    // its deletions are counted in a RetentionLedger
-	Hash     string // of the spec but for mode, approval and the rules' events
-	Approved string // the hash that annotation sunset.x-k8s.io/approved approves
-	Gate     *Gate  // where its rules wait for approval; nil for nowhere
+	Hash     string  // of the spec but for mode, approval and the rules' events
+	Approved string  // the hash that annotation sunset.x-k8s.io/approved approves
+	Gate     *Gate   // where its rules wait for approval; nil for nowhere
 }
 
 // ObjectName is the name of the object, without its namespace.

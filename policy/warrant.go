@@ -7,7 +7,6 @@ import "time"
 // nothing.
 type Warrant struct {
 	intent Intent
-	due    time.Time
 	reason Reason
 }
 
@@ -16,6 +15,7 @@ type Intent struct {
 	Subject Subject
 	Rule    *Rule  // whose word counts
 	Outcome string // what the rule's outcome expression gave; empty without one
+	Due     time.Time
 }
 
 // Valid reports whether the warrant permits anything.
@@ -28,7 +28,7 @@ func (w Warrant) Subject() Subject { return w.intent.Subject }
 func (w Warrant) Rule() *Rule { return w.intent.Rule }
 
 // Due is when the subject became due.
-func (w Warrant) Due() time.Time { return w.due }
+func (w Warrant) Due() time.Time { return w.intent.Due }
 
 // Reason is why it is due: Expired or OverCapacity.
 func (w Warrant) Reason() Reason { return w.reason }

@@ -23,11 +23,8 @@ const requestTimeout = 20 * time.Second
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 
 // Aim implements retention.Remover: what goes is the subject itself.
-func (c *Cluster) Aim(_ context.Context, w policy.Warrant) (policy.Target, *retention.Outcome) {
-	if !w.Valid() {
-		return policy.Target{}, &retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
-	}
-	return policy.TargetOf(w.Rule().Kind, w.Subject()), nil
+func (c *Cluster) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
 // Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version

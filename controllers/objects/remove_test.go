@@ -56,7 +56,10 @@ func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *objects.
 
 // remove aims and removes.
 func remove(ctx context.Context, c *objects.Cluster, w policy.Warrant) retention.Outcome {
-	target, blocked := c.Aim(ctx, w)
+	if !w.Valid() {
+		return c.Remove(ctx, w, policy.Target{})
+	}
+	target, blocked := c.Aim(ctx, w.Intent())
 	if blocked != nil {
 		return *blocked
 	}

@@ -241,8 +241,8 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.R
 func uidOf(name string) types.UID { return types.UID(name) }
 
 // Aim implements retention.Remover: a backup has no owner that could go instead.
-func (*vault) Aim(_ context.Context, w policy.Warrant) (policy.Target, *retention.Outcome) {
-	return policy.TargetOf(w.Rule().Kind, w.Subject()), nil
+func (*vault) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
 // Remove implements retention.Remover: the version is compared and the backup removed in one step.

@@ -58,9 +58,9 @@ type Trouble struct {
 
 // Remover deletes subjects, and marks them.
 type Remover interface {
-	// Aim finds what a warrant lets go: the subject, or its owner as it is now, if that may go. The Outcome is nil when
-	// it was found, and otherwise says what stands in the way.
-	Aim(ctx context.Context, w policy.Warrant) (policy.Target, *Outcome)
+	// Aim finds what is to go: the subject, or its owner as it is now, if that may go. The Outcome is nil when it was
+	// found, and otherwise says what stands in the way.
+	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
 	// Remove deletes exactly the version of the target that Aim gave for the warrant, and says how it went. It tries once.
 	Remove(ctx context.Context, w policy.Warrant, t policy.Target) Outcome
 	// Mark writes on exactly the version the marking names, and says how it went. It tries once.
@@ -91,20 +91,34 @@ func (r Result) String() string {
 type Outcome struct {
 	Result     Result
 	Unsure     bool          // it may have happened, or still happen: there was no answer, or one that does not tell
+	Unsent     bool          // nothing was sent that could remove it, and so nothing is known of the target either
 	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
 	Err        error         // nil when Removed or Marked
 }
 
 // Ledger writes down what is going to be removed before it is, and how that ended: exact counts, and limits that hold
-// whatever crashes. It is only asked about rules whose policy keeps one.
+// whatever crashes. It is only asked about rules whose policy keeps a ledger.
 type Ledger interface {
-	// Written gives the target that is written down for a warrant: it may be removed now. Whoever got one tells Ended.
-	Written(w policy.Warrant) (policy.Target, bool)
-	// Write has a target written down as soon as limits allow. judge is called right before, and gives the warrant as it
-	// is then; ready once Written gives the target, or when the subject should be judged anew. Neither may block.
-	Write(w policy.Warrant, t policy.Target, judge func() policy.Warrant, ready func())
-	// Ended is told how the removal went of a target that Written gave.
-	Ended(w policy.Warrant, t policy.Target, o Outcome)
+	// Open takes the ledgers over from whoever kept them before. It is called before anything is listed; the error is
+	// ctx's.
+	Open(ctx context.Context) error
+	// Written gives the target that stands in the ledger for an intent; false when none does.
+	Written(i policy.Intent) (policy.Target, bool)
+	// Write has the target of an intent written down as soon as limits allow.
+	Write(i policy.Intent, t policy.Target, c Candidate)
+	// Sending reports whether a target that stands in the ledger may be removed this very moment. Whoever is told so
+	// removes it and tells Ended.
+	Sending(i policy.Intent, t policy.Target) bool
+	// Ended is told how that went.
+	Ended(i policy.Intent, t policy.Target, o Outcome)
+}
+
+// Candidate is a subject that waits to be written down. Its methods do not block.
+type Candidate interface {
+	// Intent is what is to be expected of the subject as it is now; false when it is not going to be removed soon.
+	Intent() (policy.Intent, bool)
+	// Ready is called once the target stands in the ledger, or when the subject is to be judged anew.
+	Ready()
 }
 
 // Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies

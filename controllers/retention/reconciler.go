@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
@@ -44,11 +45,13 @@ type doubt struct {
 // doubtLasts is how long a doubt counts that nobody has renewed: what it stopped has tried again since, or is no more.
 const doubtLasts = 5 * time.Second
 
-// Options is what a Reconciler is made of. Witness may be nil; numbers have defaults.
+// Options is what a Reconciler is made of. Witness may be nil, and so may Ledger: rules whose policy keeps one then remove
+// nothing. Numbers have defaults.
 type Options struct {
 	Sources Sources
 	Remover Remover
 	Fence   Fence
+	Ledger  Ledger
 	Clock   clock.Clock
 	Witness Witness
 
@@ -94,6 +97,9 @@ func New(o Options) *Reconciler {
 	if o.Witness == nil {
 		o.Witness = nobody{}
 	}
+	if o.Ledger == nil {
+		o.Ledger = noLedger{}
+	}
 	return &Reconciler{
 		Options: o,
 		pace:    pace,
@@ -108,6 +114,9 @@ func New(o Options) *Reconciler {
 // Start runs until ctx ends, then lets the deletions under way finish.
 func (r *Reconciler) Start(ctx context.Context) error {
 	defer close(r.done)
+	if r.Ledger.Open(ctx) != nil {
+		return nil // ctx has ended
+	}
 	r.begin(ctx)
 	r.tick(ctx)
 	r.feeds.Wait()
@@ -119,6 +128,16 @@ func (r *Reconciler) Done() <-chan struct{} { return r.done }
 
 // NeedLeaderElection says that only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
+
+// Knows reports whether a subject of any kind is known, be it that it has been removed and is still to be forgotten.
+func (r *Reconciler) Knows(uid types.UID) bool {
+	for _, k := range r.Kinds() {
+		if _, known := k.Index.Subject(uid); known {
+			return true
+		}
+	}
+	return false
+}
 
 // KindState is how one kind stands.
 type KindState struct {

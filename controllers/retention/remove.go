@@ -19,6 +19,7 @@ const (
 	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
 	permitTimeout  = time.Second            // of asking for the rights of a rule
 	readTimeout    = 10 * time.Second       // of a read past the watch
+	ledgerPause    = 200 * time.Millisecond // before a subject is tried again whose entry in the ledger has ended
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
 
@@ -43,8 +44,8 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	if !p.permitted(ctx, it, likely.Rules()) {
 		return
 	}
-	target, blocked := p.aim(ctx, it, likely.Warrant)
-	if blocked != nil {
+	target, blocked, ok := p.target(ctx, it, likely)
+	if !ok {
 		attempt = blocked
 		return
 	}
@@ -59,14 +60,11 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	attempt = p.carryOut(ctx, it, likely, target)
 }
 
-// aim finds what a warrant lets go. The Outcome says why nothing does for now, and has been seen to.
-func (p *pipeline) aim(ctx context.Context, it item, w policy.Warrant) (policy.Target, *Outcome) {
-	if !w.Valid() {
-		return policy.Target{}, nil
-	}
-	target, blocked := p.owner.Remover.Aim(ctx, w)
+// aim finds what goes. The Outcome says why nothing does for now, and has been seen to.
+func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
+	target, blocked := p.owner.Remover.Aim(ctx, i)
 	if blocked != nil {
-		p.settle(ctx, it, w, *blocked)
+		p.settle(ctx, it, i, *blocked)
 	}
 	return target, blocked
 }
@@ -94,9 +92,22 @@ func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement
 
 // remove carries a warrant out.
 func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target policy.Target) *Outcome {
+	counted := w.Rule().Ledger
+	if counted && !p.owner.Ledger.Sending(w.Intent(), target) {
+		p.retry(it, ledgerPause)
+		return nil
+	}
 	// A deletion that has begun is seen through: what happened to it must be known.
 	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target)
-	p.settle(ctx, it, w, outcome)
+	if counted {
+		p.owner.Ledger.Ended(w.Intent(), target, outcome)
+	}
+	p.settle(ctx, it, w.Intent(), outcome)
+	if outcome.Result == Removed {
+		p.owner.Witness.Removed(Removal{
+			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
+		})
+	}
 	return &outcome
 }
 
@@ -137,20 +148,17 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 }
 
 // settle draws the consequences of an attempt.
-func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outcome) {
-	log := log.FromContext(ctx).WithValues("kind", w.Rule().Kind.Kind, "namespace", it.namespace,
-		"name", w.Subject().Name, "uid", it.uid, "rule", w.Rule().ID.String())
+func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outcome) {
+	log := log.FromContext(ctx).WithValues("kind", i.Rule.Kind.Kind, "namespace", it.namespace,
+		"name", i.Subject.Name, "uid", it.uid, "rule", i.Rule.ID.String())
 	p.owner.Witness.Attempted(o.Result)
 	switch o.Result {
 	case Removed, Gone:
-		p.kind.index.MarkGone(w.Subject(), p.owner.Clock.Now())
+		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
 		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
-			log.Info("deleted", "due", w.Due())
-			p.owner.Witness.Removed(Removal{
-				Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
-			})
+			log.Info("deleted", "due", i.Due)
 		}
 		return
 	case Changed:
@@ -161,7 +169,7 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 	default:
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
-	p.retry(it, p.tries.again(it, w.Subject().ResourceVersion, o.Result))
+	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.

@@ -257,8 +257,8 @@ func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
 const tooMany = 30_000
 
 // Aim implements retention.Remover.
-func (w *world) Aim(_ context.Context, warrant policy.Warrant) (policy.Target, *retention.Outcome) {
-	return policy.TargetOf(warrant.Rule().Kind, warrant.Subject()), nil
+func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
 // Remove implements retention.Remover.

@@ -53,6 +53,12 @@ func (k *Keeper) Withdrawn(t policy.Target) {
 	}
 }
 
+// Stands reports whether an entry about this version is open and has not ended.
+func (k *Keeper) Stands(t policy.Target) bool {
+	s := k.find(t)
+	return s != nil && k.sealed && s.end == none
+}
+
 // Unsent are the open entries that nothing was sent for yet: those just confirmed, and those of a lost write that was found
 // to have landed. Each is to be sent or withdrawn.
 func (k *Keeper) Unsent() []Entry {

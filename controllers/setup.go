@@ -24,6 +24,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/controllers/lease"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/policies"
@@ -168,19 +169,31 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		Rights: mayDo.Known, Gates: loop,
 	}
 	checker.Changed = reporter.Changed
-	reconciler, err := c.reconciler(mgr, compiler, loop, reporter)
+	cluster, err := objects.New(objects.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
+		Aggregated: c.Protection.AllowKinds,
+	})
 	if err != nil {
 		return err
 	}
-	reporter.State = reconciler
+	office := ledgers.New(ledgers.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
+	})
+	reconciler := retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
+		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+	})
+	office.Decider = ledgers.Decider{Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done()}
+	reporter.State, reporter.Ledgers = reconciler, office
 	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Publish = func(e policies.Edition) {
 		reporter.Use(e) // before anything is deleted that it would not know
+		office.Use(e.Book)
 		reconciler.Use(e.Book, e.Programs)
 		checker.Use(e)
 		watchRights.Look()
 	}
-	for _, runnable := range []manager.Runnable{reconciler, reporter, checker, watchRights} {
+	for _, runnable := range []manager.Runnable{reconciler, office, reporter, checker, watchRights} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -189,20 +202,6 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		return err
 	}
 	return loop.Setup(mgr)
-}
-
-func (c *Config) reconciler(mgr manager.Manager, compiler *engine.Compiler, fence retention.Fence, told retention.Witness) (*retention.Reconciler, error) {
-	cluster, err := objects.New(objects.Options{
-		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
-		Aggregated: c.Protection.AllowKinds,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: fence, Clock: c.Clock, Witness: metrics.Witness{Next: told},
-		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
-	}), nil
 }
 
 func (c *Config) rights(mgr manager.Manager) (*rights.Checker, error) {

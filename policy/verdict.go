@@ -45,6 +45,8 @@ const (
 	NotEligible      Reason = "NotEligible"      // eligible gave false
 	NotSelected      Reason = "NotSelected"      // no rule selects it
 
+	// IsLimited is reported where the limits of its policy make a subject that is due wait.
+	IsLimited Reason = "LimitReached"
 	// IsDryRun is reported where only a dry run finds a subject due.
 	IsDryRun Reason = "DryRun"
 )
@@ -52,7 +54,7 @@ const (
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
 	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest, NeverDue,
-	Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsDryRun,
+	Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 
 // Reasons are all reasons, in the order in which the first that applies is reported.

@@ -123,6 +123,9 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if v.doubt != nil {
 		return standing{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}
 	}
+	if counting := v.counting(p); !counting.ok {
+		return counting
+	}
 	return standing{true, "Enforcing", "what is due is deleted"}
 }
 

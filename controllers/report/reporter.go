@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -42,8 +43,9 @@ type Reporter struct {
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
 	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
-	Rights func(*policy.Rule) (err error, known bool)
-	Gates  Gates
+	Rights  func(*policy.Rule) (err error, known bool)
+	Gates   Gates
+	Ledgers Ledgers
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -60,6 +62,16 @@ type Reporter struct {
 	changes time.Time             // when the counts change by themselves
 }
 
+// Ledgers is what a Reporter may see of the ledgers.
+type Ledgers interface {
+	// State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
+	State(policy types.UID) (ledgers.State, bool)
+	// Recorded is told that the status of a policy names its ledger.
+	Recorded(policy types.UID)
+	// Done is closed when no ledger is written any more.
+	Done() <-chan struct{}
+}
+
 // State is what a Reporter may see of the reconciler.
 type State interface {
 	Kinds() []retention.KindState
@@ -72,8 +84,9 @@ type State interface {
 // history is what a policy has deleted before this process, as the first status read says. The total also counts rules
 // that are no more.
 type history struct {
-	total int64
-	rules deletions
+	total    int64
+	rules    deletions
+	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
 }
 
 // record is the status as last written.
@@ -145,9 +158,12 @@ func (r *Reporter) hurries() <-chan struct{} {
 
 // reportLast waits for the deletions under way, so that none is missing from the counts.
 func (r *Reporter) reportLast(ctx context.Context) {
-	select {
-	case <-r.State.Done():
-	case <-r.Clock.After(deletionsEnd):
+	end := r.Clock.After(deletionsEnd)
+	for _, done := range []<-chan struct{}{r.State.Done(), r.Ledgers.Done()} {
+		select {
+		case <-done:
+		case <-end:
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLast)
 	defer cancel()
@@ -221,7 +237,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	view := newView(edition, kinds, r.counted)
 	view.counted(r.count(edition.Book, kinds))
 	view.warnings, view.rights = r.Warnings, r.Rights
-	view.doubt = doubt
+	view.doubt, view.ledgers = doubt, r.Ledgers
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {

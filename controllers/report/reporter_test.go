@@ -148,7 +148,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 			w.after(5 * time.Second)
 			w.stop()
 			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
-			*w.Reporter = report.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w}
+			*w.Reporter = report.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w, Ledgers: w.ledgers}
 			w.Use(e)
 			w.removed(2, a)
 			w.start()

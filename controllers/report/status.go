@@ -29,6 +29,7 @@ type view struct {
 	listed   map[policy.RuleID]bool // whose kind was listed completely while it was counted
 	warnings func(key string) []policy.Problem
 	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
+	ledgers  Ledgers
 	doubt    error
 	now      time.Time
 }
@@ -77,12 +78,17 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	s.Previews, s.PendingApproval = v.previews(p, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
+	if kept, ok := v.ledger(p); ok {
+		s.Ledger = ledgerStatus(kept, p, before.Ledger)
+		deleted = countedBy(kept, deleted)
+	}
 	for _, r := range p.Rules {
 		own := tally.Rules[r.ID.Rule]
 		if v.forbidden(r) != nil {
 			own = nil // numbers and names would tell what the ServiceAccount may not read
 		}
 		s.Rules = append(s.Rules, v.rule(r, own, deleted.rules[r.ID.Rule]))
+		s.Rules[len(s.Rules)-1].Outcomes = deleted.outcomes[r.ID.Rule]
 	}
 	s.Deleted = deleted.total
 	v.conditions(p, &s)
@@ -174,6 +180,9 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 			return client.IgnoreNotFound(err)
 		}
 		rec.status, rec.at = status, v.now
+	}
+	if status.Ledger != nil {
+		r.Ledgers.Recorded(p.UID)
 	}
 	switch { // the status says so by now
 	case passes:

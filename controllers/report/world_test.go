@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/report"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -117,6 +118,23 @@ type world struct {
 	told    []string        // Events
 
 	previewed []previewed
+	ledgers   books
+}
+
+// books are the ledgers of a test, by policy. They implement report.Ledgers.
+type books map[types.UID]ledgers.State
+
+func (b books) State(policy types.UID) (ledgers.State, bool) {
+	s, ok := b[policy]
+	return s, ok
+}
+
+func (books) Recorded(types.UID) {}
+
+func (books) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
 }
 
 // previewed is one call of Gates.Previewed.
@@ -129,8 +147,8 @@ type previewed struct {
 // inBubble runs a test with a Reporter that has begun.
 func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Book{}}
-		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w}
+		w := &world{t: t, ledgers: books{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Book{}}
+		w.Reporter = &report.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w, Ledgers: w.ledgers}
 		if arrange != nil {
 			arrange(w)
 		}

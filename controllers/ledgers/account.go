@@ -1,0 +1,304 @@
+package ledgers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	writePause = 100 * time.Millisecond // between two writes of one ledger
+	// refillBelow: while so many stand and wait to be removed, others are not written down yet, so that one write serves many.
+	refillBelow = 150
+	aheadPause  = 200 * time.Millisecond // before what is not due yet is written down, for others to join
+	endsPause   = time.Second            // before what has ended is closed, likewise
+	sweepEvery  = 2 * time.Second        // what stands and is not sent is asked for anew
+	retryEvery  = 2 * time.Second        // after a failed request
+	limitPause  = time.Second            // at least, before limits are looked at again
+	pruneAt     = 2048                   // who waits that long in line is asked whether it still does
+)
+
+// account is the ledger of one policy with what waits to be written into it. One goroutine writes it.
+type account struct {
+	office *Office
+	uid    types.UID
+	wake   chan struct{}
+
+	mu       sync.Mutex
+	keeper   *ledger.Keeper
+	policy   *policy.Policy // nil while no policy of the book keeps this ledger
+	orphaned bool           // the policy itself is not in the book
+	read     bool           // the keeper has the ledger as it is
+	checked  bool           // so is known whether there has to be one
+	recorded bool           // the policy's status says that there is
+	none     bool           // there is none, and none is needed yet
+	trouble  error          // why nothing can be written down
+
+	line      line
+	requests  map[types.UID]*request // by subject
+	standing  int                    // how many stand and are not sent
+	urgent    bool                   // somebody in line is due
+	aheadFrom time.Time              // since when somebody waits who is not due; zero for nobody
+	endsFrom  time.Time              // since when an end waits to be written; zero for none
+	blocked   time.Time              // until when limits let nothing go; zero when they do
+	written   time.Time
+	readAt    time.Time
+	swept     time.Time
+	forgot    time.Time
+	looked    time.Time // when doubtful entries were looked at
+	lookAgain time.Duration
+	lookFrom  int
+	prune     int
+}
+
+func newAccount(o *Office, uid types.UID) *account {
+	return &account{
+		office: o, uid: uid, keeper: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
+		requests: map[types.UID]*request{}, lookAgain: lookFirst,
+	}
+}
+
+// use takes the policy as it applies now; nil when it keeps no ledger any more, or is gone.
+func (a *account) use(p *policy.Policy, orphaned bool) {
+	a.mu.Lock()
+	same := a.policy == p && a.orphaned == orphaned
+	a.policy, a.orphaned, a.blocked, a.none = p, orphaned, time.Time{}, false
+	var left []*request
+	if p == nil { // they are judged anew, without a ledger
+		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
+		a.aheadFrom, a.urgent = time.Time{}, false
+	}
+	a.mu.Unlock()
+	ready(left)
+	if !same {
+		a.nudge()
+	}
+}
+
+func (a *account) nudge() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// targetOf gives the target that stands for an intent.
+func (a *account) targetOf(i policy.Intent) (policy.Target, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.requests[i.Subject.UID]
+	if r == nil || !r.stands || r.subject != subjectOf(i.Subject) {
+		return policy.Target{}, false
+	}
+	if !a.keeper.Stands(r.entry.Target) { // it has ended, maybe on behalf of another subject with the same owner
+		a.drop(r)
+		return policy.Target{}, false
+	}
+	return r.entry.Target, true
+}
+
+// write puts a subject into the line, unless it is there. What stands for an older version of it is withdrawn.
+func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.office.Clock.Now()
+	r := a.requests[i.Subject.UID]
+	switch {
+	case r == nil:
+	case r.writing:
+		return // it is judged anew when that is done
+	case r.stands:
+		a.keeper.Withdrawn(r.entry.Target)
+		a.drop(r)
+		r = nil
+	}
+	if r == nil {
+		r = &request{subject: subjectOf(i.Subject)}
+		a.requests[i.Subject.UID] = r
+		a.line.push(r)
+	}
+	r.candidate, r.subject, r.owner, r.ahead = c, subjectOf(i.Subject), nil, i.Due.After(now)
+	if t.UID != i.Subject.UID {
+		r.owner = &t
+	}
+	switch {
+	case !r.ahead:
+		a.urgent = true
+		a.nudge()
+	case a.aheadFrom.IsZero():
+		a.aheadFrom = now
+		a.nudge()
+	}
+	if a.line.len >= a.prune {
+		a.pruneLine()
+	}
+}
+
+// pruneLine drops those who wait for nothing any more: their subjects are gone, or kept.
+func (a *account) pruneLine() {
+	a.line.retain(func(r *request) bool {
+		if _, ok := r.entryOf(a.uid); ok {
+			return true
+		}
+		delete(a.requests, r.subject.UID)
+		return false
+	})
+	a.prune = max(pruneAt, 2*a.line.len)
+}
+
+// drop forgets a request that stood.
+func (a *account) drop(r *request) {
+	if r.stands && !r.sent {
+		a.standing--
+	}
+	delete(a.requests, r.subject.UID)
+}
+
+func (a *account) sending(i policy.Intent, t policy.Target) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.requests[i.Subject.UID]
+	if r == nil || !r.stands || !r.entry.Is(t) || !a.keeper.Sending(t) {
+		return false
+	}
+	if !r.sent {
+		r.sent = true
+		a.standing--
+	}
+	return true
+}
+
+func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keeper.Answered(t, answerOf(o))
+	if r := a.requests[i.Subject.UID]; r != nil && !a.keeper.Stands(t) {
+		a.drop(r)
+	}
+	if a.endsFrom.IsZero() {
+		a.endsFrom = a.office.Clock.Now()
+		a.nudge()
+	} else if a.line.len > 0 && a.standing < refillBelow {
+		a.nudge()
+	}
+}
+
+// record notes that the policy's status names the ledger.
+func (a *account) record() {
+	a.mu.Lock()
+	known := a.recorded
+	a.recorded, a.blocked = true, time.Time{}
+	a.mu.Unlock()
+	if !known {
+		a.nudge()
+	}
+}
+
+// run keeps the ledger until ctx ends. The error says that it has been taken over.
+func (a *account) run(ctx context.Context) error {
+	timer := a.office.Clock.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		case <-timer.C():
+		}
+		next, err := a.step(ctx)
+		if err != nil {
+			return err
+		}
+		if !timer.Stop() {
+			select {
+			case <-timer.C():
+			default:
+			}
+		}
+		timer.Reset(max(0, next.Sub(a.office.Clock.Now())))
+	}
+}
+
+// idlePause is when an account with nothing to do looks again.
+const idlePause = time.Minute
+
+// next is when there is something to do that nobody will nudge for.
+func (a *account) next(now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := now.Add(idlePause)
+	sooner := func(t time.Time) {
+		if t.Before(at) {
+			at = t
+		}
+	}
+	switch {
+	case a.none:
+		return at
+	case a.trouble != nil || !a.read || a.keeper.Loose():
+		return now.Add(retryEvery)
+	}
+	switch {
+	case a.line.len == 0:
+	case !a.blocked.IsZero():
+		sooner(a.blocked)
+	case a.urgent && a.standing < refillBelow:
+		sooner(now)
+	case !a.aheadFrom.IsZero():
+		sooner(a.aheadFrom.Add(aheadPause))
+	}
+	if !a.endsFrom.IsZero() {
+		sooner(a.endsFrom.Add(endsPause))
+	}
+	if a.standing > 0 {
+		sooner(a.swept.Add(sweepEvery))
+	}
+	if len(a.keeper.Doubtful()) > 0 {
+		sooner(a.looked.Add(a.lookAgain))
+	}
+	if free := a.written.Add(writePause); at.Before(free) {
+		return free
+	}
+	return at
+}
+
+// budget is what limits let go; nil without limits.
+func (a *account) budget() *ledger.Budget {
+	if a.policy == nil || a.policy.Limits == nil {
+		return nil
+	}
+	return &ledger.Budget{Max: a.policy.Limits.Max, Window: a.policy.Limits.Window}
+}
+
+// State is how a policy's ledger stands.
+type State struct {
+	Ledger  *v1alpha1.RetentionLedger // as last read or written; nil while there is none. Not to be changed
+	Open    int64
+	Charged int64     // against limits
+	FreeAt  time.Time // when limits let something go again; zero if they do
+	Waiting int       // how many subjects wait to be written down
+	Trouble error     // why nothing can be written down; nil when it can
+}
+
+func (a *account) state(now time.Time) State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	budget := a.budget()
+	return State{
+		Ledger: a.keeper.Stored(), Open: a.keeper.Charged(now, nil), Charged: a.keeper.Charged(now, budget),
+		FreeAt: a.keeper.FreeAt(now, budget), Waiting: a.line.len, Trouble: a.trouble,
+	}
+}
+
+func ready(all []*request) {
+	for _, r := range all {
+		r.candidate.Ready()
+	}
+}

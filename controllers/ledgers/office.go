@@ -1,0 +1,301 @@
+package ledgers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Office keeps the ledgers of all policies. It is the retention.Ledger of the reconciler. Create it with New.
+type Office struct {
+	Options
+	Decider
+	holder string
+	opened chan struct{} // closed when ledgers may be kept
+	done   chan struct{}
+	failed chan error // the first account that was deposed
+
+	mu       sync.Mutex
+	running  context.Context // nil until Start
+	accounts map[types.UID]*account
+	book     *policy.Book
+	kept     sync.WaitGroup
+}
+
+// Options is what an Office is made of.
+type Options struct {
+	Client     client.Client // writes go to the API server
+	Live       client.Reader // reads too
+	Objects    Objects
+	Leadership Leadership
+	Clock      clock.WithTicker
+	Identity   string // of this process
+}
+
+// Objects looks at single objects.
+type Objects interface {
+	// Sight reads an object, past every cache. An error says nothing about it.
+	Sight(ctx context.Context, t policy.Target) (ledger.Sight, error)
+}
+
+// Leadership says whether this process leads.
+type Leadership interface {
+	// Check returns nil while leadership is certain.
+	Check() error
+}
+
+// Decider is what an Office has to know of those it works with. It is set before Start.
+type Decider struct {
+	Knows   func(types.UID) bool // whether anything may still be decided about an object
+	Changed func()               // called when counters or troubles have changed
+	Stopped <-chan struct{}      // closed when nothing is removed any more
+}
+
+// ErrLate says that ledgers could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
+var ErrLate = errors.New("the RetentionLedgers could not be read when this process began to lead; it has to begin anew")
+
+const (
+	openPatience = 15 * time.Second // then policies without a ledger wait no longer
+	openAgain    = time.Second
+	removalsEnd  = 22 * time.Second // how long to wait at the end for removals under way
+	finishTime   = 5 * time.Second
+)
+
+// New makes an Office with no ledgers.
+func New(o Options) *Office {
+	return &Office{
+		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // no other, not even of this process before a restart
+		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), accounts: map[types.UID]*account{},
+	}
+}
+
+// Use takes the policies as they apply now.
+func (o *Office) Use(book *policy.Book) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.book = book
+	o.follow()
+}
+
+// follow makes the accounts those of the book and of the ledgers that were found.
+func (o *Office) follow() {
+	if o.running == nil || o.book == nil {
+		return
+	}
+	kept, all := map[types.UID]*policy.Policy{}, map[types.UID]bool{}
+	for _, p := range o.book.Policies() {
+		all[p.UID] = true
+		if p.Ledger {
+			kept[p.UID] = p
+		}
+	}
+	for uid := range kept {
+		if o.accounts[uid] == nil {
+			o.accounts[uid] = newAccount(o, uid)
+			o.keep(o.accounts[uid])
+		}
+	}
+	for uid, a := range o.accounts {
+		a.use(kept[uid], !all[uid])
+	}
+}
+
+// keep runs an account.
+func (o *Office) keep(a *account) {
+	o.kept.Go(func() {
+		err := a.run(o.running)
+		if errors.Is(err, errBuried) {
+			o.mu.Lock()
+			delete(o.accounts, a.uid)
+			o.mu.Unlock()
+			return
+		}
+		if err != nil {
+			select {
+			case o.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+// Open implements retention.Ledger: it writes our name into every ledger, so that whoever led before cannot write any more.
+// What cannot be read within openPatience keeps nobody waiting but the policies that have a ledger.
+func (o *Office) Open(ctx context.Context) error {
+	deadline := o.Clock.After(openPatience)
+	for {
+		err := o.takeOver(ctx)
+		if err == nil {
+			close(o.opened)
+			return nil
+		}
+		log.FromContext(ctx).Error(err, "ledgers not taken over")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline:
+			go o.openLate(ctx)
+			return nil
+		case <-o.Clock.After(openAgain):
+		}
+	}
+}
+
+// openLate waits until the ledgers can be taken over after all, and ends the process then.
+func (o *Office) openLate(ctx context.Context) {
+	for o.takeOver(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.Clock.After(openAgain):
+		}
+	}
+	o.failed <- ErrLate
+}
+
+// takeOver reads and seals every ledger.
+func (o *Office) takeOver(ctx context.Context) error {
+	all, err := o.list(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		a := newAccount(o, all[i].Policy.UID)
+		if err := a.seal(ctx, &all[i]); err != nil {
+			return err
+		}
+		o.mu.Lock()
+		o.accounts[a.uid] = a
+		o.mu.Unlock()
+	}
+	return nil
+}
+
+// Start keeps the ledgers until ctx has ended and nothing is removed any more. The error says that they were taken over.
+func (o *Office) Start(ctx context.Context) error {
+	defer close(o.done)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error
+	select {
+	case <-ctx.Done():
+		return nil
+	case err = <-o.failed:
+		return err
+	case <-o.opened:
+	}
+	o.mu.Lock()
+	o.running = running
+	for _, a := range o.accounts {
+		o.keep(a)
+	}
+	o.follow()
+	o.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case err = <-o.failed:
+	}
+	cancel()
+	o.kept.Wait()
+	if err == nil {
+		o.finish(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// Done is closed when no ledger is written any more.
+func (o *Office) Done() <-chan struct{} { return o.done }
+
+// finish waits for the removals under way and writes how they ended.
+func (o *Office) finish(ctx context.Context) {
+	select {
+	case <-o.Stopped:
+	case <-o.Clock.After(removalsEnd):
+	}
+	ctx, cancel := context.WithTimeout(ctx, finishTime)
+	defer cancel()
+	for _, a := range o.all() {
+		a.finish(ctx)
+	}
+}
+
+// NeedLeaderElection says that only the leader keeps ledgers.
+func (o *Office) NeedLeaderElection() bool { return true }
+
+func (o *Office) all() []*account {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := make([]*account, 0, len(o.accounts))
+	for _, a := range o.accounts {
+		all = append(all, a)
+	}
+	return all
+}
+
+func (o *Office) account(uid types.UID) *account {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.accounts[uid]
+}
+
+// Written implements retention.Ledger.
+func (o *Office) Written(i policy.Intent) (policy.Target, bool) {
+	if a := o.account(i.Rule.PolicyUID); a != nil {
+		return a.targetOf(i)
+	}
+	return policy.Target{}, false
+}
+
+// Write implements retention.Ledger. What cannot be written down for want of an account is not removed: the book that
+// brings one has it judged anew.
+func (o *Office) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+	if a := o.account(i.Rule.PolicyUID); a != nil {
+		a.write(i, t, c)
+	}
+}
+
+// Sending implements retention.Ledger.
+func (o *Office) Sending(i policy.Intent, t policy.Target) bool {
+	a := o.account(i.Rule.PolicyUID)
+	return a != nil && a.sending(i, t)
+}
+
+// Ended implements retention.Ledger.
+func (o *Office) Ended(i policy.Intent, t policy.Target, outcome retention.Outcome) {
+	if a := o.account(i.Rule.PolicyUID); a != nil {
+		a.ended(i, t, outcome)
+	}
+}
+
+// State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
+func (o *Office) State(uid types.UID) (State, bool) {
+	a := o.account(uid)
+	if a == nil {
+		return State{}, false
+	}
+	return a.state(o.Clock.Now()), true
+}
+
+// Recorded is told that the status of a policy names its ledger: from now on entries may be written.
+func (o *Office) Recorded(uid types.UID) {
+	if a := o.account(uid); a != nil {
+		a.record()
+	}
+}
+
+// statusOf reads the status of a policy. One of the same name is none: that is NotFound.
+func (o *Office) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
+	return o.readPolicy(ctx, v1alpha1.LedgerPolicy{Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID})
+}

@@ -1,0 +1,120 @@
+package ledgers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	pageSize       = 250
+)
+
+// store writes a draft, and gives the answer. Whoever may not lead any more writes nothing.
+func (o *Office) store(ctx context.Context, draft *ledger.Draft) (*v1alpha1.RetentionLedger, error) {
+	if err := o.Leadership.Check(); err != nil {
+		return nil, err
+	}
+	object := draft.Object()
+	if err := o.update(ctx, object); err != nil {
+		return nil, fmt.Errorf("write RetentionLedger %s: %w", object.Name, err)
+	}
+	return object, nil
+}
+
+func (o *Office) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return o.Client.Update(ctx, l)
+}
+
+func (o *Office) create(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	if err := o.Leadership.Check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return o.Client.Create(ctx, l)
+}
+
+// remove deletes the ledger that was read, and not another one of the name.
+func (o *Office) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+	if err := o.Leadership.Check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return o.Client.Delete(ctx, l.DeepCopy(), client.Preconditions{UID: &l.UID})
+}
+
+func (o *Office) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	l := &v1alpha1.RetentionLedger{}
+	err := o.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, l)
+	return l, err
+}
+
+// again reads a ledger after a write of it failed. The error is that of the write if that was no conflict.
+func (o *Office) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
+	if !apierrors.IsConflict(failed) && !apierrors.IsNotFound(failed) {
+		return nil, failed
+	}
+	return o.get(ctx, uid)
+}
+
+// list reads every ledger.
+func (o *Office) list(ctx context.Context) (all []v1alpha1.RetentionLedger, err error) {
+	page := &v1alpha1.RetentionLedgerList{}
+	for {
+		asked, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := o.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.Continue))
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("list RetentionLedgers: %w", err)
+		}
+		all = append(all, page.Items...)
+		if page.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// readPolicy reads the status of a policy. One of the same name is none: that is NotFound.
+func (o *Office) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var (
+		object client.Object
+		status *v1alpha1.RetentionPolicyStatus
+	)
+	if p.Namespace != "" {
+		r := &v1alpha1.RetentionPolicy{}
+		object, status = r, &r.Status
+	} else {
+		c := &v1alpha1.ClusterRetentionPolicy{}
+		object, status = c, &c.Status
+	}
+	err := o.Live.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, object)
+	if err == nil && object.GetUID() != p.UID {
+		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("policies").GroupResource(), p.Name)
+	}
+	return *status, err
+}
+
+// isGone reports whether a policy is no more.
+func (o *Office) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
+	_, err := o.readPolicy(ctx, p)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
+}

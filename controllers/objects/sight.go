@@ -1,0 +1,42 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// Sight implements ledgers.Objects: it reads the metadata of an object past every cache. A kind that is not served says
+// nothing about the object.
+func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, error) {
+	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
+	if err != nil {
+		return ledger.Sight{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", acceptMetadata).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) && isAboutObject(err) {
+		return ledger.Sight{Absent: true}, nil
+	}
+	if err != nil {
+		return ledger.Sight{}, err
+	}
+	object := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(data, object); err != nil {
+		return ledger.Sight{}, fmt.Errorf("read %s %s/%s: %w", t.Kind.Kind, t.Namespace, t.Name, err)
+	}
+	return ledger.SightOf(object), nil
+}
+
+// isAboutObject tells that an object is not found from that its kind is not: only the former names it.
+func isAboutObject(err error) bool {
+	status, ok := err.(apierrors.APIStatus)
+	return ok && status.Status().Details != nil && status.Status().Details.Name != ""
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ledger says how the ledger of a policy stands; false for a policy that keeps none.
+func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
+	if !p.Ledger || v.ledgers == nil {
+		return ledgers.State{}, false
+	}
+	return v.ledgers.State(p.UID)
+}
+
+// ledgerStatus sums a ledger up. One that is recorded stays so while it is missing.
+func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerStatus) *v1alpha1.LedgerStatus {
+	if kept.Ledger == nil {
+		return before.DeepCopy()
+	}
+	s := &v1alpha1.LedgerStatus{Name: kept.Ledger.Name, LedgerCount: kept.Ledger.Total, Open: kept.Open}
+	if p.Limits != nil {
+		s.Charged = ptr.To(kept.Charged)
+		s.LimitedUntil = timeOrNil(kept.FreeAt)
+	}
+	return s
+}
+
+// countedBy is what a policy has deleted, as its ledger says; as is known otherwise while there is none.
+func countedBy(kept ledgers.State, known history) history {
+	if kept.Ledger == nil {
+		return known
+	}
+	h := history{total: kept.Ledger.Total.Deleted, rules: deletions{}, outcomes: map[string][]v1alpha1.LedgerOutcome{}}
+	for _, r := range kept.Ledger.Rules {
+		h.rules[r.Name] = r.Deleted
+		outcomes := slices.Clone(r.Outcomes)
+		slices.SortFunc(outcomes, func(a, b v1alpha1.LedgerOutcome) int { return strings.Compare(a.Name, b.Name) })
+		h.outcomes[r.Name] = outcomes
+	}
+	return h
+}
+
+// counting says whether the ledger of a policy lets anything go.
+func (v *view) counting(p *policy.Policy) standing {
+	kept, ok := v.ledger(p)
+	switch {
+	case !ok && p.Ledger:
+		return standing{false, "LedgerNotRead", "the RetentionLedger has not been read yet"}
+	case !ok:
+	case kept.Trouble != nil:
+		return standing{false, "LedgerUnavailable", "deletions wait: " + kept.Trouble.Error()}
+	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
+		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s: %d objects wait, and some of them go at %s",
+			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}
+	}
+	return standing{ok: true}
+}

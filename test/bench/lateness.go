@@ -19,7 +19,7 @@ const dueEvery = 10 * time.Millisecond
 
 const latenessPolicy = `
   mode: Enforce
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lateness}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
   rules:
   - name: jobs
     target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {due: "true"}}}
@@ -31,32 +31,32 @@ const latenessPolicy = `
 // lateness measures how long after they were due Jobs go, seen by a watch of its own: the time from the due moment to
 // the arrival of the DELETED event.
 func (l *lab) lateness(ctx context.Context) error {
-	if _, err := l.apply(ctx, "lateness", latenessPolicy); err != nil {
+	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
 		return err
 	}
-	due, err := l.createDue(ctx)
+	due, err := l.createDue(ctx, "lateness", l.firstDue(1))
 	if err != nil {
 		return err
 	}
-	late, err := l.watchDeletions(ctx, due)
+	late, err := l.watchDeletions(ctx, "lateness", due)
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing),
-		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99))),
+	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), howLate(late),
 		"from due to the DELETED event at another client")
 	return l.remove(ctx, "lateness")
 }
 
+// firstDue is when the first of so many lots of Jobs may be due, in twice the time that creating them took when nobody
+// watched, and some more: none may be due before all are there.
+func (l *lab) firstDue(lots int) time.Time {
+	return time.Now().Add(l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob)
+}
+
 // createDue creates finished Jobs that fall due one after the other, and gives when.
-func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
-	if err := ensureNamespace(ctx, l.client, "lateness"); err != nil {
-		return nil, err
-	}
-	// Twice as long as creating one took when nobody watched, and some more: none may be due before all are there.
-	first := time.Now().Add(10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob)
+func (l *lab) createDue(ctx context.Context, namespace string, first time.Time) (map[string]time.Time, error) {
 	due := make(map[string]time.Time, l.size.lateness)
-	b := batch{namespace: "lateness", prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
+	b := batch{namespace: namespace, prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
@@ -76,8 +76,8 @@ func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
 }
 
 // watchDeletions waits until all are gone and gives how late each was.
-func (l *lab) watchDeletions(ctx context.Context, due map[string]time.Time) ([]time.Duration, error) {
-	w, err := l.client.BatchV1().Jobs("lateness").Watch(ctx, metav1.ListOptions{})
+func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
+	w, err := l.client.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

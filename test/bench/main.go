@@ -16,20 +16,21 @@ type sizes struct {
 	rounds     int // how often
 	ttlDefault int // Jobs for the TTL controller as shipped, which deletes ten a second
 	ttlTuned   int
-	standing   int // finished Jobs that nothing deletes
-	lateness   int // Jobs that fall due one after the other, 100 a second
-	policies   int // and as many namespaces, for the fences
+	standing   int           // finished Jobs that nothing deletes
+	lateness   int           // Jobs that fall due one after the other, 100 a second
+	ahead      time.Duration // before the first of them is due, beside the time it takes to create all
+	policies   int           // and as many namespaces, for the fences
 	idle       time.Duration
 }
 
 var (
-	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second}
+	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second, policies: 1_000, idle: 30 * time.Second}
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second, policies: 20, idle: 2 * time.Second}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences or standing")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger or standing")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flag.Parse()
 	size := full
@@ -72,6 +73,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"drain", lab.drains},
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
+		{"ledger", lab.ledger},
 		{"standing", lab.standing},
 	} {
 		if o.only != "" && o.only != s.name {

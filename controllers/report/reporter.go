@@ -235,9 +235,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.seen = fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	view := newView(edition, kinds, r.counted)
-	view.counted(r.count(edition.Book, kinds))
 	view.warnings, view.rights = r.Warnings, r.Rights
-	view.doubt, view.ledgers = doubt, r.Ledgers
+	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
+	view.counted(r.count(edition.Book, kinds, view.ledgers))
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
@@ -249,7 +249,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 }
 
 // count goes through every subject once.
-func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy.Tallies {
+func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, kept map[types.UID]ledgers.State) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
 	for _, p := range book.Policies() {
 		if p.Namespace != "" {
@@ -263,9 +263,23 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy
 		gauges.kind(k, all.Reasons)
 	}
 	gauges.rules(all)
-	gauges.publish()
 	r.changes = all.Changes()
+	for _, p := range book.Policies() {
+		if kept, ok := kept[p.UID]; ok {
+			gauges.ledger(p, kept)
+			r.changes = soonest(r.changes, kept.EasesAt)
+		}
+	}
+	gauges.publish()
 	return all
+}
+
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.

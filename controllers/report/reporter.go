@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -38,7 +37,7 @@ const (
 type Reporter struct {
 	Client   client.Client // for status; reads go to the API server
 	Live     client.Reader
-	Events   events.EventRecorder
+	Events   Events
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet

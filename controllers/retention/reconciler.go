@@ -73,6 +73,7 @@ type Removal struct {
 	Subject policy.Subject
 	Rule    *policy.Rule
 	Reason  policy.Reason
+	Outcome string // what the rule's outcome expression gave; empty without one
 	Due     time.Time
 	At      time.Time // when the answer came
 }

@@ -33,6 +33,7 @@ func TestKey(t *testing.T) {
 		"another eligible":   {second: func(r *v1alpha1.Rule) { r.Eligible = "!finished(object)" }},
 		"another startTime":  {second: func(r *v1alpha1.Rule) { r.StartTime = "object.metadata.creationTimestamp" }},
 		"a ttlExpression":    {second: func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "days(1)" }},
+		"an outcome":         {second: func(r *v1alpha1.Rule) { r.Outcome = "object.kind" }},
 		"a selector": {second: func(r *v1alpha1.Rule) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		}},

@@ -194,7 +194,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 func (c *Config) reconciler(mgr manager.Manager, compiler *engine.Compiler, fence retention.Fence, told retention.Witness) (*retention.Reconciler, error) {
 	cluster, err := objects.New(objects.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
-		Aggregated: c.Protection.AllowKinds,
+		Protection: c.Protection,
 	})
 	if err != nil {
 		return nil, err

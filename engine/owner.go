@@ -1,5 +1,15 @@
 package engine
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
 // ownerReferenceOf is the owner reference with controller true, or nil. The API server allows one at most.
 func ownerReferenceOf(object map[string]any) map[string]any {
 	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
@@ -10,4 +20,33 @@ func ownerReferenceOf(object map[string]any) map[string]any {
 		}
 	}
 	return nil
+}
+
+// ownerOf is the controller of an object. It is nil when there is none, and when in doubt which one it is: of several,
+// or of one that is not named whole.
+func (e *Evaluator) ownerOf(object map[string]any) *policy.Owner {
+	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
+	var found *policy.Owner
+	for _, entry := range list {
+		reference, _ := entry.(map[string]any)
+		if isController, _ := reference["controller"].(bool); !isController {
+			continue
+		}
+		owner, ok := e.owner(reference)
+		if !ok || found != nil {
+			return nil
+		}
+		found = owner
+	}
+	return found
+}
+
+// owner reads a reference. The API server takes any name in one, also one that would lead to another path.
+func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
+	gv, err := schema.ParseGroupVersion(e.group(textOf(reference, "apiVersion")))
+	kind, name, uid := textOf(reference, "kind"), textOf(reference, "name"), textOf(reference, "uid")
+	if err != nil || gv.Version == "" || kind == "" || name == "" || uid == "" || len(path.IsValidPathSegmentName(name)) > 0 {
+		return nil, false
+	}
+	return &policy.Owner{Kind: gv.WithKind(e.group(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true
 }

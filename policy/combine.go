@@ -24,7 +24,7 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason}
+	return v, Warrant{subject: s, rule: c.due.rule, due: v.Due, reason: v.Reason, owner: v.Owner}
 }
 
 // Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were
@@ -81,6 +81,7 @@ type voice struct {
 	start  time.Time
 	ttl    time.Duration
 	due    time.Time
+	owner  *Owner
 	excess bool // due for want of room
 }
 
@@ -134,6 +135,8 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = NoStartTime
 	case r.Standing.Newest:
 		v.reason = KeptNewest
+	case r.Rule.Owner && f.Owner == nil:
+		v.reason = NoOwner
 	case r.isUnmarked() && as == acting:
 		v.reason = Unmarked
 	default:
@@ -147,6 +150,9 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 	v.start = r.Facts.Start
 	if v.start.Before(s.Created) {
 		v.start = s.Created
+	}
+	if r.Rule.Owner {
+		v.owner = r.Facts.Owner
 	}
 	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
 	if v.ttl >= 0 {
@@ -188,7 +194,7 @@ func (all *voices) unflagged(now time.Time) Verdict {
 
 // verdict is that of the latest due.
 func (v *voice) verdict(now time.Time) Verdict {
-	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due}
+	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	switch {
 	case v.excess:
 		due.Reason = OverCapacity

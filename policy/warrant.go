@@ -10,6 +10,7 @@ type Warrant struct {
 	rule    *Rule
 	due     time.Time
 	reason  Reason
+	owner   *Owner
 }
 
 // Valid reports whether the warrant permits anything.
@@ -27,9 +28,13 @@ func (w Warrant) Due() time.Time { return w.due }
 // Reason is why it is due: Expired or OverCapacity.
 func (w Warrant) Reason() Reason { return w.reason }
 
+// Owner is what goes instead of the subject, and takes it along; nil when the subject itself goes.
+func (w Warrant) Owner() *Owner { return w.owner }
+
 // Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
 // same way.
 func (w Warrant) Same(o Warrant) bool {
 	return w.Valid() && o.Valid() && w.subject.UID == o.subject.UID && w.subject.ResourceVersion == o.subject.ResourceVersion &&
-		w.rule.ID == o.rule.ID && w.rule.Kind == o.rule.Kind && w.rule.Propagation == o.rule.Propagation
+		w.rule.ID == o.rule.ID && w.rule.Kind == o.rule.Kind && w.rule.Propagation == o.rule.Propagation &&
+		w.owner.same(o.owner) && w.rule.AllowUnfinished == o.rule.AllowUnfinished
 }

@@ -56,6 +56,11 @@ var order = []Reason{
 	NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsDryRun,
 }
 
+// SaysNothing reports whether a rule that gives the reason neither keeps a subject nor lets it go.
+func (r Reason) SaysNothing() bool {
+	return r == NotSelected || r == NotEligible || r == NoStartTime || r == WithinCapacity
+}
+
 // Reasons are all reasons, in the order in which the first that applies is reported.
 func Reasons() []Reason { return slices.Clone(order) }
 

@@ -43,6 +43,9 @@ func (p *pipeline) reconcile(ctx context.Context, it item) {
 	if !p.permitted(ctx, it, likely.Rules()) {
 		return
 	}
+	if !p.mayTakeOwner(ctx, it, likely.Warrant) {
+		return
+	}
 	target, blocked := p.aim(ctx, it, likely.Warrant)
 	if blocked != nil {
 		attempt = blocked
@@ -86,6 +89,9 @@ func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement
 		p.retry(it, 0) // another rule decides by now, or another version is judged
 		return nil
 	case j.Warrant.Valid():
+		if !p.agreed(ctx, it, j.Warrant, target) {
+			return nil
+		}
 		return p.remove(ctx, it, j.Warrant, target)
 	default:
 		return p.mark(ctx, it, j.Marking)
@@ -147,9 +153,9 @@ func (p *pipeline) settle(ctx context.Context, it item, w policy.Warrant, o Outc
 		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
-			log.Info("deleted", "due", w.Due())
+			log.Info("deleted", "due", w.Due(), "owner", w.Owner().String())
 			p.owner.Witness.Removed(Removal{
-				Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
+				Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
 			})
 		}
 		return

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation/path"
@@ -49,4 +51,30 @@ func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 		return nil, false
 	}
 	return &policy.Owner{Kind: gv.WithKind(e.group(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true
+}
+
+// ErrUnfinished is wrapped by the error of MayGo about an owner that has not finished, as far as anybody can tell.
+var ErrUnfinished = errors.New("has not finished")
+
+// MayGo returns nil when nothing about an object itself keeps it from going as an owner; unfinished lets it go while it
+// runs, too. The error says what the object is or has, to follow its name.
+func MayGo(object map[string]any, unfinished bool) error {
+	flags := flagsOf(object, mapOf(object, "metadata"))
+	switch {
+	case flags.Has(policy.IsHeld):
+		return errors.New("is held")
+	case flags.Has(policy.IsUncounted):
+		return errors.New("has not been counted by its Job yet")
+	case IsMirror(object):
+		return errors.New("is a mirror Pod")
+	case unfinished:
+		return nil
+	}
+	switch finished, err := Finished(object); {
+	case err != nil:
+		return fmt.Errorf("%w, or nobody can tell: %w", ErrUnfinished, err)
+	case !finished:
+		return ErrUnfinished
+	}
+	return nil
 }

@@ -153,32 +153,17 @@ func mayGo(w policy.Warrant, t policy.Target, s policy.Subject, object map[strin
 		return &retention.Outcome{Result: retention.Gone, Err: errOwnerLeaves}
 	case s.Name != t.Name, s.Namespace != t.Namespace, s.ResourceVersion == "":
 		return refused("owner %s: the API server answered with another object", owner)
-	case s.Flags.Has(policy.IsHeld):
-		return refused("owner %s is held", owner)
-	case s.Flags.Has(policy.IsUncounted):
-		return refused("owner %s has not been counted by its Job yet", owner)
-	case engine.IsMirror(object):
-		return refused("owner %s is a mirror Pod", owner)
 	}
-	return unfinished(w, t, object)
-}
-
-// unfinished refuses an owner that has not finished. No rule allows one outside of the subject's namespace: whoever may
-// write in one namespace could name anything there is in none.
-func unfinished(w policy.Warrant, t policy.Target, object map[string]any) *retention.Outcome {
+	// No rule allows an unfinished owner outside of the subject's namespace: whoever may write in one namespace could name
+	// anything there is in none.
 	beyond := t.Namespace != w.Subject().Namespace
-	if w.Rule().AllowUnfinished && !beyond {
-		return nil
-	}
-	remedy := "; allowUnfinishedOwner: true lets it go all the same"
-	if beyond {
-		remedy = ", and lives in no namespace as its dependent does"
-	}
-	switch finished, err := engine.Finished(object); {
+	switch err := engine.MayGo(object, w.Rule().AllowUnfinished && !beyond); {
+	case errors.Is(err, engine.ErrUnfinished) && beyond:
+		return refused("owner %s %w, and lives in no namespace as what it owns does", owner, err)
+	case errors.Is(err, engine.ErrUnfinished):
+		return refused("owner %s %w; allowUnfinishedOwner: true lets it go all the same", owner, err)
 	case err != nil:
-		return refused("owner %s: nobody can tell whether it has finished: %v%s", w.Owner(), err, remedy)
-	case !finished:
-		return refused("owner %s has not finished%s", w.Owner(), remedy)
+		return refused("owner %s %w", owner, err)
 	}
 	return nil
 }

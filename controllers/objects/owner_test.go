@@ -158,7 +158,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		"not finished":                {owner, nil, owned, answers{"GET " + jobPath: jobWith("", running)}, retention.Refused, "owner Job/nightly has not finished; allowUnfinishedOwner: true lets it go all the same"},
 		"not finished, which may be":  {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith("", running)}, retention.Removed, ""},
 		"held and not finished":       {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, running)}, retention.Refused, "is held"},
-		"it cannot be told":           {secret, nil, owned, answers{"GET /api/v1/namespaces/team-a/secrets/s": `{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`}, retention.Refused, "nobody can tell whether it has finished: v1 Secret never finishes; allowUnfinishedOwner: true"},
+		"it cannot be told":           {secret, nil, owned, answers{"GET /api/v1/namespaces/team-a/secrets/s": `{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`}, retention.Refused, "owner Secret/s has not finished, or nobody can tell: v1 Secret never finishes; allowUnfinishedOwner: true"},
 		"an uncounted Pod":            {podOwner, nil, owned, pods2, retention.Refused, "has not been counted"},
 		"a mirror Pod":                {podOwner, nil, owned, mirror, retention.Refused, "mirror"},
 		"another object answers":      {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), `"team-a"`, `"team-b"`, 1)}, retention.Refused, "another object"},

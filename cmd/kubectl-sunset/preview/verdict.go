@@ -72,6 +72,8 @@ func explain(v policy.Verdict, rulings []policy.Ruling) string {
 			return r.Facts.Err.Error()
 		case v.Reason == policy.RuleInvalid && r.Rule.Invalid():
 			return r.Rule.Problems[0].String()
+		case v.Reason == policy.NoOwner:
+			return "its ownerReferences name no controller"
 		}
 	}
 	return ""

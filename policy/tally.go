@@ -160,7 +160,7 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 		if r.Facts.Estimated {
 			c.Estimated++
 		}
-		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name}
+		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name, Owner: verdict.Owner.String()}
 		sample.DueTime.Time = verdict.Due
 		rule.Soonest = keepFirst(rule.Soonest, soonestKept, compareDue, sample)
 	}

@@ -93,8 +93,16 @@ func (r *Reporter) tellEvents() {
 			Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
 		}
 		r.Events.Eventf(object, policyReference(o.Rule), corev1.EventTypeNormal, string(o.Reason), "Delete",
-			"deleted by rule %s, due %s", o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
+			"%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	}
+}
+
+// whatWent says what of an object was deleted: itself, or its owner.
+func whatWent(r retention.Removal) string {
+	if r.Owner == nil {
+		return "deleted"
+	}
+	return "deleted with its owner " + r.Owner.String()
 }
 
 // takeEvents takes from the diary what is to be told now.

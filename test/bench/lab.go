@@ -33,12 +33,17 @@ type lab struct {
 }
 
 func newLab(ctx context.Context, o options) (*lab, error) {
+	return openLab(ctx, o, cluster.Options{Controllers: []string{}})
+}
+
+// openLab is a lab on a control plane of its own.
+func openLab(ctx context.Context, o options, plane cluster.Options) (*lab, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
 	l := &lab{options: o, kcm: paths[cluster.ControllerManager]}
-	if l.plane, err = cluster.Start(ctx, cluster.Options{Controllers: []string{}}); err != nil {
+	if l.plane, err = cluster.Start(ctx, plane); err != nil {
 		return nil, err
 	}
 	if err := l.prepare(ctx); err != nil {

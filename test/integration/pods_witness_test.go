@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -43,7 +46,13 @@ func (w *world) watchPods(came func(*corev1.Pod)) *witness {
 	if err != nil {
 		w.Fatal(err)
 	}
-	stream, err := clients.CoreV1().Pods(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	pods := clients.CoreV1().Pods(w.namespace)
+	none, err := pods.List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	// It goes on where it was when the API server cuts it off for being slow.
+	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
 	if err != nil {
 		w.Fatal(err)
 	}

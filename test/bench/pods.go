@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -32,14 +33,28 @@ const podsPolicy = `
 
 // podsRun is how one Job of many Pods went.
 type podsRun struct {
-	status  batchv1.JobStatus
-	took    time.Duration // until the Job was complete
-	more    time.Duration // until then the last Pod was gone as well; 0 without Sunset
-	pods    podCounts
-	api     int64         // peak of resident memory of the API server
-	kcm     int64         // and of kube-controller-manager
-	sunset  int64         // and of Sunset
-	sunsets time.Duration // its CPU
+	status batchv1.JobStatus
+	took   time.Duration // until the Job was complete
+	more   time.Duration // until then the last Pod was gone as well; 0 without Sunset
+	pods   podCounts
+	api    footprint     // of the API server
+	kcm    footprint     // of kube-controller-manager
+	others time.Duration // CPU of etcd and of the fake node
+	sunset footprint
+}
+
+// footprint is what a process has taken.
+type footprint struct {
+	peak int64 // of its resident memory
+	cpu  time.Duration
+}
+
+func footprintOf(pid int) (f footprint, err error) {
+	if _, f.peak, err = memory(pid); err != nil {
+		return f, err
+	}
+	f.cpu, err = cpu(pid)
+	return f, err
 }
 
 // pods measures a real Job whose Pods fake nodes complete, with and without Sunset, each on a control plane of its own.
@@ -48,6 +63,7 @@ func (l *lab) pods(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("without Sunset: %w", err)
 	}
+	fmt.Fprintf(os.Stderr, "  without Sunset: %s, %s, %s\n", l.perMinute(bare), peaks(bare), l.cost(bare)) // many Pods take long
 	swept, err := l.podsOn(ctx, (*lab).runJobWithSunset)
 	if err != nil {
 		return fmt.Errorf("with Sunset: %w", err)
@@ -61,21 +77,32 @@ func (l *lab) pods(ctx context.Context) error {
 
 func (l *lab) addPods(bare, swept podsRun) {
 	n := l.size.completions
-	perMinute := func(r podsRun) string {
-		return fmt.Sprintf("%.0f/min in %s", 60*rate(n, r.took), r.took.Round(100*time.Millisecond))
-	}
-	beside := func(r podsRun) string {
-		return fmt.Sprintf("at most %d Pods there at a time, %d finished; peaks: API server %s, kube-controller-manager %s",
-			r.pods.most, r.pods.mostFinished, megabytes(r.api), megabytes(r.kcm))
-	}
-	l.table.add(fmt.Sprintf("a Job of %d completions, %d at a time", n, l.size.parallelism), perMinute(bare), beside(bare))
-	l.table.add("the same with Sunset", perMinute(swept), beside(swept))
+	l.table.add(fmt.Sprintf("a Job of %d completions, %d at a time", n, l.size.parallelism), l.perMinute(bare), peaks(bare))
+	l.table.add("the same with Sunset", l.perMinute(swept), peaks(swept))
+	l.table.add("CPU for each Pod", l.cost(bare), "with Sunset "+l.cost(swept))
 	l.table.add("both ended with", counts(swept.status), fmt.Sprintf("Pods with a finalizer left: %d, and %d with Sunset", bare.pods.tracked, swept.pods.tracked))
 	l.table.add("Sunset, from a Pod's being counted to its end",
 		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(swept.pods.lags, .5)), milliseconds(percentile(swept.pods.lags, .99))),
 		fmt.Sprintf("the last one went %s after the Job's end; %.2f ms of CPU for each, peak %s", milliseconds(swept.more),
-			1000*swept.sunsets.Seconds()/float64(n), megabytes(swept.sunset)))
+			l.each(swept.sunset.cpu), megabytes(swept.sunset.peak)))
 }
+
+func (l *lab) perMinute(r podsRun) string {
+	return fmt.Sprintf("%.0f/min in %s", 60*rate(l.size.completions, r.took), r.took.Round(100*time.Millisecond))
+}
+
+func peaks(r podsRun) string {
+	return fmt.Sprintf("at most %d Pods there at a time, %d finished; peaks: API server %s, kube-controller-manager %s",
+		r.pods.most, r.pods.mostFinished, megabytes(r.api.peak), megabytes(r.kcm.peak))
+}
+
+// cost is the CPU that a Pod took, where the time depends on who else is on the machine.
+func (l *lab) cost(r podsRun) string {
+	return fmt.Sprintf("API server %.1f ms, kube-controller-manager %.1f ms, etcd and fake node %.1f ms", l.each(r.api.cpu), l.each(r.kcm.cpu), l.each(r.others))
+}
+
+// each is the share of one Pod in milliseconds.
+func (l *lab) each(d time.Duration) float64 { return 1000 * d.Seconds() / float64(l.size.completions) }
 
 // counts is what must be the same.
 func counts(s batchv1.JobStatus) string {
@@ -125,10 +152,7 @@ func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
 	if err != nil {
 		return podsRun{}, err
 	}
-	if _, run.sunset, err = memory(sunset.pid()); err != nil {
-		return podsRun{}, err
-	}
-	run.sunsets, err = cpu(sunset.pid())
+	run.sunset, err = footprintOf(sunset.pid())
 	return run, err
 }
 
@@ -158,11 +182,24 @@ func (l *lab) measureJob(ctx context.Context, settled func(podCounts) bool) (run
 		return run, err
 	}
 	run.more = time.Since(began) - run.took
-	if _, run.api, err = memory(l.plane.PID(cluster.APIServer)); err != nil {
-		return run, err
+	return run, l.addFootprints(&run)
+}
+
+func (l *lab) addFootprints(run *podsRun) (err error) {
+	if run.api, err = footprintOf(l.plane.PID(cluster.APIServer)); err != nil {
+		return err
 	}
-	_, run.kcm, err = memory(l.plane.PID(cluster.ControllerManager))
-	return run, err
+	if run.kcm, err = footprintOf(l.plane.PID(cluster.ControllerManager)); err != nil {
+		return err
+	}
+	for _, c := range []cluster.Component{cluster.Etcd, cluster.Kwok} {
+		used, err := cpu(l.plane.PID(c))
+		if err != nil {
+			return err
+		}
+		run.others += used
+	}
+	return nil
 }
 
 func (l *lab) bigJob() *batchv1.Job {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -54,13 +55,14 @@ func (d *director) came(pod *corev1.Pod) {
 	}
 }
 
-// stage is a namespace with Jobs of every shape.
-func newStage(t *testing.T) (*director, *witness) {
-	d := &director{world: newWorld(t), shapes: map[string]shape{}, nth: map[string]int{}}
+// direct watches the Pods of the namespace and has them end by the shapes of their Jobs.
+func (w *world) direct(shapes map[string]shape) *witness {
+	w.Helper()
+	d := &director{world: w, shapes: map[string]shape{}, nth: map[string]int{}}
 	for name, s := range shapes {
 		d.shapes[jobName(name)] = s
 	}
-	return d, d.watchPods(d.came)
+	return w.watchPods(d.came)
 }
 
 func jobName(shape string) string {
@@ -77,8 +79,9 @@ func (w *world) on(t *testing.T) *world {
 // TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod goes before it is
 // counted.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
-	without, _ := newStage(t)
-	with, witness := newStage(t)
+	without, with := newWorld(t), newWorld(t)
+	without.direct(shapes)
+	witness := with.direct(shapes)
 	g := newGate(t, plane)
 	deletes := g.record(with.deletesPods)
 	with.sunset(func(c *controllers.Config) { c.Rest = g.config() })
@@ -147,11 +150,14 @@ func TestPodsOfABigJob(t *testing.T) {
 	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}
 	big.start("big")
 	big.until("a fifth is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
+	cluster.Eventually(t, patience, func() error {
+		if len(deletes()) == 0 {
+			return errors.New("nothing is deleted while the Job runs")
+		}
+		return nil
+	})
 	stop()
 	early := len(deletes())
-	if early == 0 {
-		t.Error("nothing was deleted while the Job ran")
-	}
 	big.until("half of it is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/2 })
 	if n := len(deletes()); n != early {
 		t.Errorf("%d DELETEs without Sunset", n-early)
@@ -169,12 +175,13 @@ func TestPodsOfABigJob(t *testing.T) {
 // TestPodsStayWhileNobodyCounts: while the Job controller is down finished Pods stay, which shows, and nothing is lost.
 func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	w, g := behindGate(t)
-	witness := w.watchPods(nil)
+	paused := &run{world: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
+	witness := w.direct(map[string]shape{"paused": paused.shape})
 	deletes := g.record(w.deletesPods)
 	w.policy("pods", podsOfJobs)
-	paused := &run{world: w, shape: shape{spec: sized(30, 6)}}
 	paused.start("paused")
-	paused.until("some are done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= 6 })
+	paused.until("six are done, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
+	w.nothingFinishedStays()
 	if err := plane.Kill(cluster.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
@@ -184,32 +191,23 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 		}
 	})
 	defer back()
-	var left int
-	cluster.Eventually(t, patience, func() error {
-		pods, err := w.pods("paused")
-		if err != nil {
-			return err
-		}
-		left = 0
-		for _, pod := range pods {
-			if !isFinished(&pod) {
-				return errors.New("some run still")
-			}
-			if isTracked(&pod) {
-				left++
-			}
-		}
-		states, err := w.lingering()
-		if err != nil || left == 0 || states["due"] != left || states["terminating"] != 0 {
-			return fmt.Errorf("%d Pods are uncounted, the gauges have %v: %w", left, states, err)
-		}
-		return nil
-	})
-	before := len(deletes())
-	time.Sleep(time.Second)
-	if n := len(deletes()); n != before {
-		t.Errorf("%d DELETEs while nobody counts", n-before)
+	pods, err := w.pods("paused")
+	if err != nil {
+		t.Fatal(err)
 	}
+	var uncounted []client.Object
+	for i := range pods {
+		w.decide(pods[i].Name, cluster.Succeeded)
+		uncounted = append(uncounted, &pods[i])
+	}
+	cluster.Eventually(t, patience, func() error {
+		states, err := w.lingering()
+		if err == nil && (states["due"]+states["overdue"] != len(uncounted) || states["terminating"] != 0) {
+			err = fmt.Errorf("%d Pods are uncounted, the gauges have %v", len(uncounted), states)
+		}
+		return err
+	})
+	w.stays(time.Second, uncounted...)
 	back()
 	if diff := cmp.Diff(ending{Succeeded: 30, Conditions: complete}, paused.end()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

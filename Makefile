@@ -64,7 +64,7 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	done
 
 .PHONY: bench
-bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 20 minutes)
+bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 25 minutes)
 	go run ./test/bench
 
 .PHONY: demo

@@ -42,6 +42,13 @@ func (g *gauges) rules(t *policy.Tallies) {
 	}
 }
 
+// lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.
+func (g *gauges) lingering(l policy.Lingering) {
+	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
+		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
+	}
+}
+
 // publish puts the count in place of the last one.
 func (g *gauges) publish() {
 	metrics.Counted.Set(append(g.count, metrics.Backlog.Of(float64(g.backlog))))

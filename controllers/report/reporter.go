@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -261,6 +262,9 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy
 		all.Reasons = map[policy.Reason]int64{}
 		k.Index.Scan(all.Add)
 		gauges.kind(k, all.Reasons)
+		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
+			gauges.lingering(all.Lingering)
+		}
 	}
 	gauges.rules(all)
 	gauges.publish()

@@ -8,6 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // sizes is how much each scenario does.
@@ -20,21 +23,29 @@ type sizes struct {
 	lateness   int // Jobs that fall due one after the other, 100 a second
 	policies   int // and as many namespaces, for the fences
 	idle       time.Duration
+
+	completions int // Pods that a Job needs to succeed
+	parallelism int // how many of them at a time
 }
 
 var (
-	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second}
+	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second, completions: 10_000, parallelism: 1_000}
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second, completions: 100, parallelism: 50}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences or standing")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, standing or pods")
+	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	size := full
 	if *brief {
 		size = short
+	}
+	if *completions > 0 {
+		size.completions = *completions
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -73,6 +84,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
 		{"standing", lab.standing},
+		{"pods", lab.pods},
 	} {
 		if o.only != "" && o.only != s.name {
 			continue

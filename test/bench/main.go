@@ -8,6 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // sizes is how much each scenario does.
@@ -19,19 +22,25 @@ type sizes struct {
 	standing   int // finished Jobs that nothing deletes
 	lateness   int // Jobs that fall due one after the other, 100 a second
 	policies   int // and as many namespaces, for the fences
+	kueue      int // finished Workloads of Kueue
+	kueueDue   int // Jobs of another rule that fall due meanwhile, 10 a second
 	idle       time.Duration
+	kueueFor   time.Duration // how long Kueue admits Jobs
 }
 
 var (
-	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second}
+	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second,
+		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute}
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second,
+		kueue: 300, kueueDue: 20, kueueFor: 2 * time.Second}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences or standing")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, kueue or standing")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flag.Parse()
+	ctrl.SetLogger(logr.Discard()) // libraries that have something to say give it back as an error too
 	size := full
 	if *brief {
 		size = short
@@ -72,6 +81,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"drain", lab.drains},
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
+		{"kueue", lab.kueue},
 		{"standing", lab.standing},
 	} {
 		if o.only != "" && o.only != s.name {

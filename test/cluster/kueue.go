@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,29 +35,31 @@ type KueueOptions struct {
 }
 
 // StartKueue builds Kueue if need be, installs its CRDs and runs it until Stop,
-// or until Kill or Restart ask for something else. It may be called once.
+// or until Kill or Restart ask for something else. Called again it ends the
+// Kueue there is and starts another, with other options.
 //
 // Two things are not as in a cluster. Kueue acts as an administrator. And it
 // converts between the versions of its API, but its admission webhooks are not
 // installed: what they would refuse is accepted, and what they would fill in is
 // the caller's to write, such as suspend: true in a Job.
 func (c *Cluster) StartKueue(ctx context.Context, opts KueueOptions) error {
-	if c.PID(Kueue) != 0 {
-		return errors.New("this cluster has a kueue: use Restart")
-	}
 	paths, err := Binaries(ctx, c.opts.progress(), Kueue)
 	if err != nil {
 		return err
 	}
 	c.paths[Kueue] = paths[Kueue]
-	keys, err := newKueueKeys()
-	if err != nil {
-		return err
+	if c.kueueKeys == nil {
+		keys, err := newKueueKeys()
+		if err != nil {
+			return err
+		}
+		if err := c.mountKueueKeys(ctx, keys); err != nil {
+			return fmt.Errorf("certificates of Kueue: %w", err)
+		}
+		c.kueueKeys = keys
 	}
-	if err := c.mountKueueKeys(ctx, keys); err != nil {
-		return fmt.Errorf("certificates of Kueue: %w", err)
-	}
-	return c.begin(ctx, c.kueue(ctx, keys, opts))
+	c.forget(Kueue)
+	return c.begin(ctx, c.kueue(ctx, c.kueueKeys, opts))
 }
 
 // kueue listens on the server's port for the webhooks, and on another for its

@@ -24,7 +24,7 @@ import (
 const kueueIsImpatient = `
 clientConnection: {qps: 1000, burst: 1000}
 waitForPodsReady:
-  timeout: 8s
+  timeout: 10s
   blockAdmission: false
   requeuingStrategy: {backoffLimitCount: 0}
 `
@@ -116,8 +116,6 @@ func (w *world) workloads(job *batchv1.Job) (mine []unstructured.Unstructured, e
 	}
 	return mine, err
 }
-
-func exists(*unstructured.Unstructured) error { return nil }
 
 // replaced waits until an object is no more, or another one has its name.
 func (w *world) replaced(object *unstructured.Unstructured) {

@@ -39,11 +39,15 @@ func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
 	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, kueue or standing")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
+	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard()) // libraries that have something to say give it back as an error too
 	size := full
 	if *brief {
 		size = short
+	}
+	if *backlog > 0 {
+		size.kueue = *backlog
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -59,17 +59,17 @@ func (c *Cluster) StartKueue(ctx context.Context, opts KueueOptions) error {
 		c.kueueKeys = keys
 	}
 	c.forget(Kueue)
-	return c.begin(ctx, c.kueue(ctx, c.kueueKeys, opts))
+	return c.begin(ctx, c.kueue(c.kueueKeys, opts))
 }
 
 // kueue listens on the server's port for the webhooks, and on another for its
 // health, which is known once it is prepared.
-func (c *Cluster) kueue(ctx context.Context, keys map[string][]byte, opts KueueOptions) *server {
+func (c *Cluster) kueue(keys map[string][]byte, opts KueueOptions) *server {
 	var health int
 	return &server{
 		component: Kueue,
 		scheme:    "https",
-		prepare: func(port int) (err error) {
+		prepare: func(ctx context.Context, port int) (err error) {
 			if health, err = freePort(); err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) err
 			crd.Spec.Conversion = conversion(fmt.Sprintf("https://127.0.0.1:%d/convert", port), ca)
 		}
 	}
-	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds})
+	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
 	return err
 }
 

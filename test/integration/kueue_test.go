@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -43,7 +44,9 @@ rules:
 `
 
 func finishedWorkloadsGo(t *testing.T) {
-	w, g := behindGate(t)
+	w := newWorld(t)
+	g := newGateFor(t, w.byTheKueuePage())
+	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
 	writes := g.record(w.ofWorkloads)
 	w.queues("", "later", "at-once", "kept")
 	p := w.policy("finished", finishedWorkloads)

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +42,30 @@ func startKueue(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// byTheKueuePage is a Sunset with the rights that docs/kueue.md gives it, beside those that it always needs.
+func (w *world) byTheKueuePage() *rest.Config {
+	w.Helper()
+	page, err := os.ReadFile("../../docs/kueue.md")
+	if err != nil {
+		w.Fatal(err)
+	}
+	const user = "system:serviceaccount:sunset-system:sunset-controller"
+	w.grant(user, "core", core...)
+	for _, document := range documents(string(page)) {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			w.Fatal(err)
+		}
+		w.create(object)
+		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
+	}
+	config, err := plane.UserConfig(user)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return config
 }
 
 var workloadKind = schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}

@@ -30,6 +30,7 @@ type lab struct {
 	kcm    string // path of kube-controller-manager
 	table  table
 	perJob time.Duration // how long creating one of the standing Jobs took
+	queued int           // Jobs created for Kueue
 }
 
 func newLab(ctx context.Context, o options) (*lab, error) {

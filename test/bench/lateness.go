@@ -34,11 +34,9 @@ func (l *lab) lateness(ctx context.Context) error {
 	if _, err := l.apply(ctx, "lateness", latenessPolicy); err != nil {
 		return err
 	}
-	due, err := l.createDue(ctx)
-	if err != nil {
-		return err
-	}
-	late, err := l.watchDeletions(ctx, due)
+	// Twice as long as creating one took when nobody watched, and some more: none may be due before all are there.
+	lead := 10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob
+	late, err := l.lateBy(ctx, l.size.lateness, dueEvery, lead)
 	if err != nil {
 		return err
 	}
@@ -48,23 +46,31 @@ func (l *lab) lateness(ctx context.Context) error {
 	return l.remove(ctx, "lateness")
 }
 
+// lateBy has n Jobs fall due one after the other, the first of them in a while, and gives how late each goes.
+func (l *lab) lateBy(ctx context.Context, n int, every, lead time.Duration) ([]time.Duration, error) {
+	due, err := l.createDue(ctx, n, every, lead)
+	if err != nil {
+		return nil, err
+	}
+	return l.watchDeletions(ctx, due)
+}
+
 // createDue creates finished Jobs that fall due one after the other, and gives when.
-func (l *lab) createDue(ctx context.Context) (map[string]time.Time, error) {
+func (l *lab) createDue(ctx context.Context, n int, every, lead time.Duration) (map[string]time.Time, error) {
 	if err := ensureNamespace(ctx, l.client, "lateness"); err != nil {
 		return nil, err
 	}
-	// Twice as long as creating one took when nobody watched, and some more: none may be due before all are there.
-	first := time.Now().Add(10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob)
-	due := make(map[string]time.Time, l.size.lateness)
-	b := batch{namespace: "lateness", prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
+	first := time.Now().Add(lead)
+	due := make(map[string]time.Time, n)
+	b := batch{namespace: "lateness", prefix: "job", count: n, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
-		at := first.Add(time.Duration(i) * dueEvery)
+		at := first.Add(time.Duration(i) * every)
 		return at.Sub(finished)
 	}
-	for i := range l.size.lateness {
-		due[b.name(i)] = first.Add(time.Duration(i) * dueEvery)
+	for i := range n {
+		due[b.name(i)] = first.Add(time.Duration(i) * every)
 	}
 	if err := b.create(ctx, l.client); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,7 +47,7 @@ func (e *Evaluator) ownerOf(object map[string]any) *policy.Owner {
 func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 	gv, err := schema.ParseGroupVersion(e.intern(textOf(reference, "apiVersion")))
 	kind, name, uid := textOf(reference, "kind"), textOf(reference, "name"), textOf(reference, "uid")
-	if err != nil || gv.Version == "" || kind == "" || name == "" || uid == "" || len(path.IsValidPathSegmentName(name)) > 0 {
+	if err != nil || gv.Version == "" || kind == "" || name == "" || uid == "" || len(content.IsPathSegmentName(name)) > 0 {
 		return nil, false
 	}
 	return &policy.Owner{Kind: gv.WithKind(e.intern(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true

@@ -57,8 +57,16 @@ func (e *explanation) head(p *explain.Page) {
 	e.line(0, "%s %s%s", p.Object.Kind, name, age)
 	e.line(0, "%s", Sentence(p.Verdict, p.At))
 	if p.Owner != nil {
-		e.line(0, "%s (%s)", p.Owner.Message, p.Owner.Propagation)
+		e.line(0, "%s", ownerIn(p.Owner))
 	}
+}
+
+// ownerIn is the owner that goes instead, in one sentence.
+func ownerIn(o *explain.Owner) string {
+	if o.State != explain.OwnerReady {
+		return o.Message
+	}
+	return fmt.Sprintf("%s (%s)", o.Message, o.Propagation)
 }
 
 // Sentence is a verdict in one sentence.

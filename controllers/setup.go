@@ -164,8 +164,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		return err
 	}
 	loop.Rights = mayDo
+	scribe := report.NewScribe(mgr.GetClient(), c.Clock)
 	reporter := &report.Reporter{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sunset"), Clock: c.Clock, Warnings: checker.Warnings,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
 		Rights: mayDo.Known, Gates: loop,
 	}
 	checker.Changed = reporter.Changed
@@ -193,7 +194,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		checker.Use(e)
 		watchRights.Look()
 	}
-	for _, runnable := range []manager.Runnable{reconciler, office, reporter, checker, watchRights} {
+	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}

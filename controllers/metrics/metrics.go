@@ -31,16 +31,19 @@ var (
 	}, []string{"result"})
 )
 
-// Counted is the gauges of the latest count. They change together: a scrape sees one count or the next.
+// Counted is what the latest count found. They change together: a scrape sees one count or the next.
 var Counted = &Count{}
 
-// Count is a prometheus.Collector of gauges that are set all at once.
+// Count is a prometheus.Collector of metrics that are set all at once.
 type Count struct {
 	latest atomic.Pointer[[]prometheus.Metric]
 }
 
 // Gauge is one sort of gauge of a Count.
 type Gauge struct{ desc *prometheus.Desc }
+
+// Counter is one sort of counter of a Count: it is kept elsewhere, and goes on across restarts.
+type Counter struct{ desc *prometheus.Desc }
 
 // The gauges, counted at most every few seconds.
 var (
@@ -52,6 +55,19 @@ var (
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
+// What the ledgers say. A policy that keeps none has none of these.
+var (
+	LedgerDeletions = Counter{prometheus.NewDesc("sunset_ledger_deletions_total",
+		"Objects deleted by policies that keep a ledger, exactly, across restarts: as answered (deleted), or gone after a DELETE without an answer (gone).",
+		[]string{"policy", "rule", "outcome", "end"}, nil)}
+	LedgerOpen    = gauge("sunset_ledger_open", "Deletions that were written down and whose end is not known yet.", "policy")
+	LedgerDoubt   = gauge("sunset_ledger_doubtful", "Of those open: deletions that may have happened already, and are looked at until that is known.", "policy")
+	LedgerWaiting = gauge("sunset_ledger_waiting", "Objects that are due and wait to be written down.", "policy")
+	LedgerCharged = gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
+	LedgerLimit   = gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
+	LedgerTrouble = gauge("sunset_ledger_trouble", "1 while nothing can be written down, and so nothing is deleted.", "policy")
+)
+
 func gauge(name, help string, labels ...string) Gauge {
 	return Gauge{prometheus.NewDesc(name, help, labels, nil)}
 }
@@ -61,12 +77,21 @@ func (g Gauge) Of(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
 }
 
+// Of is the counter with a value and the values of its labels.
+func (c Counter) Of(value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
+}
+
 // Set puts a new count in place of the last one.
 func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 
 // Describe implements prometheus.Collector.
 func (c *Count) Describe(ch chan<- *prometheus.Desc) {
-	for _, g := range []Gauge{Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble} {
+	ch <- LedgerDeletions.desc
+	for _, g := range []Gauge{
+		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble,
+		LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
+	} {
 		ch <- g.desc
 	}
 }

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -15,7 +17,7 @@ import (
 
 const (
 	aggregateEvery   = 15 * time.Second // between two Events about one rule
-	perObjectAtATick = 50               // Events about single objects in one tick; more are only summed up
+	perObjectAtATick = 50               // Events about single objects in one tick, of all rules; more are only summed up
 )
 
 // deletions counts by rule name.
@@ -30,10 +32,11 @@ type diary struct {
 
 // sum is what one rule deleted since its last Event.
 type sum struct {
-	kind  string
-	count int
-	since time.Time
-	rule  *policy.Rule
+	kind   string
+	count  int
+	untold int // of those, how many should have had an Event of their own and have none
+	since  time.Time
+	rule   *policy.Rule
 }
 
 // Removed implements retention.Witness.
@@ -54,8 +57,12 @@ func (r *Reporter) Removed(removal retention.Removal) {
 		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}
 	}
 	d.aggregate[id].count++
-	if removal.Rule.Events == v1alpha1.EventsPerObject && len(d.perObject) < perObjectAtATick {
+	switch {
+	case removal.Rule.Events != v1alpha1.EventsPerObject:
+	case len(d.perObject) < perObjectAtATick:
 		d.perObject = append(d.perObject, removal)
+	default:
+		d.aggregate[id].untold++
 	}
 }
 
@@ -80,21 +87,48 @@ func (r *Reporter) forget(gone func(types.UID) bool) {
 	maps.DeleteFunc(r.told.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
 }
 
-// tellEvents writes the Events that are due.
+// Events tells of what has happened.
+type Events interface {
+	// Tell has an Event written soon and does not wait. It is false, and the Event is dropped, if too many wait already. Who
+	// tells says all but when, and by whom.
+	Tell(e *eventsv1.Event) bool
+}
+
+// tellEvents writes the Events that are due. Those about single objects come first, so that a sum knows of those that were
+// not told.
 func (r *Reporter) tellEvents() {
-	sums, perObject := r.takeEvents()
-	for _, s := range sums {
-		r.Events.Eventf(policyReference(s.rule), nil, corev1.EventTypeNormal, "Deleted", "Delete",
-			"rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, r.Clock.Since(s.since).Round(time.Second))
-	}
-	for _, o := range perObject {
-		object := &corev1.ObjectReference{
-			APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
-			Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
+	for _, o := range r.takePerObject() {
+		if !r.Events.Tell(aboutObject(o)) {
+			r.untold(o.Rule)
 		}
-		r.Events.Eventf(object, policyReference(o.Rule), corev1.EventTypeNormal, string(o.Reason), "Delete",
-			"%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	}
+	for _, s := range r.takeSums() {
+		r.Events.Tell(aboutRule(s, r.Clock.Since(s.since)))
+	}
+}
+
+// aboutRule sums up what one rule has deleted.
+func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
+	note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, in.Round(time.Second))
+	if s.untold > 0 {
+		note += fmt.Sprintf("; %d of them have no Event of their own, since there were too many", s.untold)
+	}
+	return event(policyReference(s.rule), "Deleted", note)
+}
+
+// aboutObject tells of one object that was deleted.
+func aboutObject(o retention.Removal) *eventsv1.Event {
+	note := fmt.Sprintf("%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
+	if o.Outcome != "" {
+		note += ", outcome " + o.Outcome
+	}
+	by := policyReference(o.Rule)
+	e := event(corev1.ObjectReference{
+		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
+		Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
+	}, string(o.Reason), note)
+	e.Related = &by
+	return e
 }
 
 // whatWent says what of an object was deleted: itself, or its owner.
@@ -105,8 +139,30 @@ func whatWent(r retention.Removal) string {
 	return "deleted with its owner " + r.Owner.String()
 }
 
-// takeEvents takes from the diary what is to be told now.
-func (r *Reporter) takeEvents() (sums []*sum, perObject []retention.Removal) {
+func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {
+	return &eventsv1.Event{Regarding: about, Type: corev1.EventTypeNormal, Reason: reason, Action: "Delete", Note: note}
+}
+
+// untold notes that an object has no Event of its own.
+func (r *Reporter) untold(rule *policy.Rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.told.aggregate[rule.ID]; s != nil {
+		s.untold++
+	}
+}
+
+// takePerObject takes from the diary the objects that are to be told of.
+func (r *Reporter) takePerObject() []retention.Removal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.told.perObject
+	r.told.perObject = nil
+	return taken
+}
+
+// takeSums takes from the diary the rules that are to be told of.
+func (r *Reporter) takeSums() (sums []*sum) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range r.told.aggregate {
@@ -115,12 +171,11 @@ func (r *Reporter) takeEvents() (sums []*sum, perObject []retention.Removal) {
 			delete(r.told.aggregate, id)
 		}
 	}
-	perObject, r.told.perObject = r.told.perObject, nil
-	return sums, perObject
+	return sums
 }
 
-func policyReference(r *policy.Rule) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
+func policyReference(r *policy.Rule) corev1.ObjectReference {
+	return corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(r.Namespace).Kind,
 		Namespace: r.Namespace, Name: strings.TrimPrefix(r.ID.Policy, r.Namespace+"/"), UID: r.PolicyUID,
 	}

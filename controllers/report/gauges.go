@@ -3,9 +3,12 @@ package report
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // gauges collects what one count found.
@@ -47,6 +50,57 @@ func (g *gauges) lingering(l policy.Lingering) {
 	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
 		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
 	}
+}
+
+// ledger says how the ledger of a policy stands.
+func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
+	trouble := 0.0
+	if kept.Trouble != nil {
+		trouble = 1
+	}
+	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
+		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerTrouble.Of(trouble, p.Name))
+	if p.Limits != nil {
+		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))
+	}
+	if kept.Ledger != nil {
+		g.deletions(p.Name, kept.Ledger)
+	}
+}
+
+// deletions are the counters of a ledger. They sum up to its total: what no rule has counted is one of the rest, and what a
+// rule has counted without an outcome has an empty one.
+func (g *gauges) deletions(name string, l *v1alpha1.RetentionLedger) {
+	rest := l.Total
+	for _, r := range l.Rules {
+		rest = less(rest, r.LedgerCount)
+		none := r.LedgerCount
+		for _, o := range r.Outcomes {
+			none = less(none, o.LedgerCount)
+			g.ends(o.LedgerCount, name, r.Name, o.Name)
+		}
+		if r.Name != ledger.Rest && (len(r.Outcomes) == 0 || none != nothing) {
+			g.ends(none, name, r.Name, "")
+		} else if r.Name == ledger.Rest {
+			rest.Deleted, rest.Gone = rest.Deleted+none.Deleted, rest.Gone+none.Gone
+		}
+	}
+	if rest != nothing {
+		g.ends(rest, name, ledger.Rest, "")
+	}
+}
+
+var nothing v1alpha1.LedgerCount
+
+// less is what is left of a count, and never below zero: counters do not fall.
+func less(n, by v1alpha1.LedgerCount) v1alpha1.LedgerCount {
+	return v1alpha1.LedgerCount{Deleted: max(0, n.Deleted-by.Deleted), Gone: max(0, n.Gone-by.Gone)}
+}
+
+// ends are the two counters of one count.
+func (g *gauges) ends(n v1alpha1.LedgerCount, name, rule, outcome string) {
+	g.count = append(g.count, metrics.LedgerDeletions.Of(float64(n.Deleted), name, rule, outcome, "deleted"),
+		metrics.LedgerDeletions.Of(float64(n.Gone), name, rule, outcome, "gone"))
 }
 
 // publish puts the count in place of the last one.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
@@ -16,10 +17,22 @@ import (
 
 // ledger says how the ledger of a policy stands; false for a policy that keeps none.
 func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
-	if !p.Ledger || v.ledgers == nil {
-		return ledgers.State{}, false
+	kept, ok := v.ledgers[p.UID]
+	return kept, ok
+}
+
+// ledgersNow says how all ledgers stand.
+func (r *Reporter) ledgersNow(book *policy.Book) map[types.UID]ledgers.State {
+	all := map[types.UID]ledgers.State{}
+	for _, p := range book.Policies() {
+		if !p.Ledger {
+			continue
+		}
+		if kept, ok := r.Ledgers.State(p.UID); ok {
+			all[p.UID] = kept
+		}
 	}
-	return v.ledgers.State(p.UID)
+	return all
 }
 
 // ledgerStatus sums a ledger up. One that is recorded stays so while it is missing, and one that is not is not recorded then.

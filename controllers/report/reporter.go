@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,7 +38,7 @@ const (
 type Reporter struct {
 	Client   client.Client // for status; reads go to the API server
 	Live     client.Reader
-	Events   events.EventRecorder
+	Events   Events
 	Clock    clock.WithTicker
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
@@ -236,9 +235,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.seen = fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	view := newView(edition, kinds, r.counted)
-	view.counted(r.count(edition.Book, kinds))
 	view.warnings, view.rights = r.Warnings, r.Rights
-	view.doubt, view.ledgers = doubt, r.Ledgers
+	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
+	view.counted(r.count(edition.Book, kinds, view.ledgers))
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
@@ -250,7 +249,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 }
 
 // count goes through every subject once.
-func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy.Tallies {
+func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, kept map[types.UID]ledgers.State) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
 	for _, p := range book.Policies() {
 		if p.Namespace != "" {
@@ -267,9 +266,23 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState) *policy
 		}
 	}
 	gauges.rules(all)
-	gauges.publish()
 	r.changes = all.Changes()
+	for _, p := range book.Policies() {
+		if kept, ok := kept[p.UID]; ok {
+			gauges.ledger(p, kept)
+			r.changes = soonest(r.changes, kept.EasesAt)
+		}
+	}
+	gauges.publish()
 	return all
+}
+
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.

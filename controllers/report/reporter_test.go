@@ -3,7 +3,6 @@ package report_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -239,52 +238,6 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 		w.set(func() { w.fail = nil })
 		w.after(5 * time.Second)
 		expect(t, "writes", 1, len(w.written()))
-	})
-}
-
-func TestEventsAreSummedUp(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		for range 100 {
-			w.removed(10, rule("a"))
-			w.after(100 * time.Millisecond)
-		}
-		w.removed(1, rule("b"))
-		w.after(20 * time.Second)
-		expect(t, "events", []string{
-			"15s ClusterRetentionPolicy/p Normal Deleted: rule a deleted 1000 Job in 15s",
-			"25s ClusterRetentionPolicy/p Normal Deleted: rule b deleted 1 Job in 15s",
-		}, w.events())
-	})
-}
-
-func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		perObject := rule("a", func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject })
-		w.removed(2, perObject)
-		w.after(time.Second)
-		due := w.began.UTC().Format(time.RFC3339)
-		expect(t, "events", []string{
-			"1s Job/team-a/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
-			"1s Job/team-a/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
-		}, w.events())
-		w.removed(5_000, perObject)
-		w.after(10 * time.Second)
-		expect(t, "events of a burst", 2+report.PerObjectAtATick, len(w.events()))
-		w.after(10 * time.Second)
-		told := w.events()
-		if last := told[len(told)-1]; !strings.Contains(last, "deleted 5002 Job") {
-			t.Errorf("last event %q", last)
-		}
-	})
-}
-
-func TestNamesAreNoFormats(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.removed(1, rule("100%d"))
-		w.after(20 * time.Second)
-		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "rule 100%d deleted") {
-			t.Errorf("events %v", told)
-		}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -29,7 +30,7 @@ type view struct {
 	listed   map[policy.RuleID]bool // whose kind was listed completely while it was counted
 	warnings func(key string) []policy.Problem
 	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
-	ledgers  Ledgers
+	ledgers  map[types.UID]ledgers.State                // by policy
 	doubt    error
 	now      time.Time
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -116,6 +115,8 @@ type world struct {
 	writes  []time.Duration // when a status was written
 	patches int             // also those that failed
 	told    []string        // Events
+	raw     []*eventsv1.Event
+	deaf    bool // no Event is taken
 
 	previewed []previewed
 	ledgers   books
@@ -310,16 +311,20 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	return nil
 }
 
-// Eventf implements events.EventRecorder.
-func (w *world) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+// Tell implements report.Events.
+func (w *world) Tell(e *eventsv1.Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	about := regarding.(*corev1.ObjectReference)
-	said := fmt.Sprintf("%s %s/%s %s %s: ", time.Since(w.began), about.Kind, nameOf(client.ObjectKey{Namespace: about.Namespace, Name: about.Name}), kind, reason) + fmt.Sprintf(note, args...)
-	if by, ok := related.(*corev1.ObjectReference); ok && by != nil {
-		said += " by " + nameOf(client.ObjectKey{Namespace: by.Namespace, Name: by.Name})
+	if w.deaf {
+		return false
+	}
+	said := fmt.Sprintf("%s %s/%s %s %s: %s", time.Since(w.began), e.Regarding.Kind, nameOf(client.ObjectKey{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name}), e.Type, e.Reason, e.Note)
+	if e.Related != nil {
+		said += " by " + nameOf(client.ObjectKey{Namespace: e.Related.Namespace, Name: e.Related.Name})
 	}
 	w.told = append(w.told, said)
+	w.raw = append(w.raw, e)
+	return true
 }
 
 // after lets time pass and everything happen that it brings.

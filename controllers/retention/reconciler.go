@@ -74,6 +74,7 @@ type Removal struct {
 	Owner   *policy.Owner // what went instead, and takes the subject along; nil when the subject itself went
 	Rule    *policy.Rule
 	Reason  policy.Reason
+	Outcome string // what the rule's outcome expression gave; empty without one
 	Due     time.Time
 	At      time.Time // when the answer came
 }

@@ -108,7 +108,8 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 	p.settle(ctx, it, w.Intent(), outcome)
 	if outcome.Result == Removed {
 		p.owner.Witness.Removed(Removal{
-			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(), Due: w.Due(), At: p.owner.Clock.Now(),
+			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
+			Outcome: w.Intent().Outcome, Due: w.Due(), At: p.owner.Clock.Now(),
 		})
 	}
 	return &outcome

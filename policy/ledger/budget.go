@@ -42,6 +42,17 @@ func (k *Keeper) FreeAt(now time.Time, budget *Budget) time.Time {
 	return now.Add(budget.Window + Skew)
 }
 
+// EasesAt is when the next of what was spent does not count any more: zero when nothing was.
+func (k *Keeper) EasesAt(now time.Time, budget *Budget) time.Time {
+	if budget == nil || k.stored == nil {
+		return time.Time{}
+	}
+	if left := budget.prune(k.stored.Spent, now); len(left) > 0 {
+		return budget.expiry(left[0])
+	}
+	return time.Time{}
+}
+
 // expiry is from when on a spending does not count any more.
 func (b *Budget) expiry(s v1alpha1.LedgerSpending) time.Time {
 	return s.Until.Add(b.Window + Skew)

@@ -38,6 +38,8 @@ type drainRun struct {
 	calls float64       // API calls for each deletion
 	p99   time.Duration // of another client meanwhile
 	cpu   time.Duration // of Sunset; 0 without it
+
+	writes int // of the ledger
 }
 
 // drains measures the same backlog with nothing but DELETE requests, with a watch beside them that looks at nothing, and
@@ -72,17 +74,10 @@ func (l *lab) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
 	took := func(r drainRun) time.Duration { return r.took }
 	p99 := func(r drainRun) time.Duration { return r.p99 }
 	calls := func(r drainRun) float64 { return r.calls }
-	rates := func(runs []drainRun) string {
-		var texts []string
-		for _, r := range runs {
-			texts = append(texts, perSecond(n, r.took))
-		}
-		return strings.Join(texts, ", ")
-	}
 	share := func(of []drainRun) float64 { return 100 * median(bare, took).Seconds() / median(of, took).Seconds() }
-	l.table.add(fmt.Sprintf("bare fenced DELETE, %d workers, %d Jobs", workers, n), perSecond(n, median(bare, took)), "the limit of this run; rounds: "+rates(bare))
-	l.table.add("the same with a watch of Jobs beside it", perSecond(n, median(seen, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(seen), rates(seen)))
-	l.table.add(fmt.Sprintf("Sunset, %d Jobs due", n), perSecond(n, median(sunset, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(sunset), rates(sunset)))
+	l.table.add(fmt.Sprintf("bare fenced DELETE, %d workers, %d Jobs", workers, n), perSecond(n, median(bare, took)), "the limit of this run; rounds: "+rates(n, bare))
+	l.table.add("the same with a watch of Jobs beside it", perSecond(n, median(seen, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(seen), rates(n, seen)))
+	l.table.add(fmt.Sprintf("Sunset, %d Jobs due", n), perSecond(n, median(sunset, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(sunset), rates(n, sunset)))
 	l.table.add("Sunset, API calls for each deletion", fmt.Sprintf("%.3f", median(sunset, calls)), fmt.Sprintf("bare %.3f", median(bare, calls)))
 	own := median(sunset, func(r drainRun) time.Duration { return r.cpu })
 	l.table.add("Sunset, its own CPU for each deletion", fmt.Sprintf("%.2f ms", float64(own)/float64(n)/1e6), "the watch's DELETED events included")
@@ -121,6 +116,7 @@ func (l *lab) drain(ctx context.Context, namespace string, work func(context.Con
 	}
 	after, err := countRequests(ctx, l.client)
 	run.calls = float64(after.since(before, ofDeletion)) / float64(l.size.drain)
+	run.writes = after.since(before, func(key string) bool { return key == "PUT retentionledgers" })
 	return run, err
 }
 
@@ -203,17 +199,27 @@ func (l *lab) deleteAll(ctx context.Context, jobs []batchv1.Job) error {
 	return group.Wait()
 }
 
-// drainWithSunset lets Sunset see the backlog in a dry run first, so that only draining is measured.
 func (l *lab) drainWithSunset(ctx context.Context) (drainRun, error) {
+	return l.drainBy(ctx, drainPolicy)
+}
+
+// drainBy lets Sunset see the backlog in a dry run of a policy first, so that only draining is measured. A ledger that it
+// keeps is there by then too.
+func (l *lab) drainBy(ctx context.Context, spec string) (drainRun, error) {
 	sunset, err := l.startSunset()
 	if err != nil {
 		return drainRun{}, err
 	}
 	defer sunset.stop()
-	if _, err := l.apply(ctx, "drain", fmt.Sprintf(drainPolicy, "drain")); err != nil {
+	if _, err := l.apply(ctx, "drain", fmt.Sprintf(spec, "drain")); err != nil {
 		return drainRun{}, err
 	}
 	defer func() { _ = l.remove(context.WithoutCancel(ctx), "drain") }()
+	if strings.Contains(spec, "outcome:") {
+		if err := l.beginLedger(ctx, "drain"); err != nil {
+			return drainRun{}, err
+		}
+	}
 	if err := l.backlog(ctx, "drain"); err != nil {
 		return drainRun{}, err
 	}

@@ -79,7 +79,7 @@ func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
 
 // sunsetDeletes starts Sunset beside the backlog and has it delete all, while Jobs of another rule fall due.
 func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
-	for name, policy := range map[string]string{"kueue": kueuePolicy, "lateness": latenessPolicy} {
+	for name, policy := range map[string]string{"kueue": kueuePolicy, "lateness": fmt.Sprintf(latenessPolicy, "lateness")} {
 		if _, err := l.apply(ctx, name, policy); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
 	if err != nil {
 		return err
 	}
-	after, err := l.lateBy(ctx, l.size.kueueDue, kueueDueEvery, kueueDueAfter)
+	after, err := l.lateBy(ctx, l.kueueDue())
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,11 @@ type kueueRun struct {
 	took, drained time.Duration // since the start of Sunset, and since the first was gone
 	admitted      waits
 	late          []time.Duration
+}
+
+// kueueDue are the Jobs of the other rule.
+func (l *lab) kueueDue() dueJobs {
+	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(kueueDueAfter)}
 }
 
 // kueueDrain waits until the backlog is gone. Jobs are admitted from beginning to end; those of another rule fall due once
@@ -132,7 +137,7 @@ func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 		}
 		first := time.Now()
 		group.Go(func() (err error) {
-			run.late, err = l.lateBy(ctx, l.size.kueueDue, kueueDueEvery, kueueDueAfter)
+			run.late, err = l.lateBy(ctx, l.kueueDue())
 			return err
 		})
 		err = l.workloadsDrained(ctx)

@@ -19,7 +19,7 @@ const dueEvery = 10 * time.Millisecond
 
 const latenessPolicy = `
   mode: Enforce
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lateness}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
   rules:
   - name: jobs
     target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {due: "true"}}}
@@ -31,46 +31,57 @@ const latenessPolicy = `
 // lateness measures how long after they were due Jobs go, seen by a watch of its own: the time from the due moment to
 // the arrival of the DELETED event.
 func (l *lab) lateness(ctx context.Context) error {
-	if _, err := l.apply(ctx, "lateness", latenessPolicy); err != nil {
+	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
 		return err
 	}
-	// Twice as long as creating one took when nobody watched, and some more: none may be due before all are there.
-	lead := 10*time.Second + 2*time.Duration(l.size.lateness)*l.perJob
-	late, err := l.lateBy(ctx, l.size.lateness, dueEvery, lead)
+	late, err := l.lateBy(ctx, dueJobs{namespace: "lateness", n: l.size.lateness, every: dueEvery, first: l.firstDue(1)})
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing),
-		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99))),
+	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), howLate(late),
 		"from due to the DELETED event at another client")
 	return l.remove(ctx, "lateness")
 }
 
-// lateBy has n Jobs fall due one after the other, the first of them in a while, and gives how late each goes.
-func (l *lab) lateBy(ctx context.Context, n int, every, lead time.Duration) ([]time.Duration, error) {
-	due, err := l.createDue(ctx, n, every, lead)
+// dueJobs are Jobs that fall due one after the other.
+type dueJobs struct {
+	namespace string
+	n         int
+	every     time.Duration
+	first     time.Time // when the first is due
+}
+
+// lateBy has Jobs fall due, and gives how late each goes.
+func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
+	due, err := l.createDue(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
-	return l.watchDeletions(ctx, due)
+	return l.watchDeletions(ctx, jobs.namespace, due)
+}
+
+// firstDue is when the first of so many lots of Jobs may be due, in twice the time that creating them took when nobody
+// watched, and some more: none may be due before all are there.
+func (l *lab) firstDue(lots int) time.Time {
+	return time.Now().Add(l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob)
 }
 
 // createDue creates finished Jobs that fall due one after the other, and gives when.
-func (l *lab) createDue(ctx context.Context, n int, every, lead time.Duration) (map[string]time.Time, error) {
-	if err := ensureNamespace(ctx, l.client, "lateness"); err != nil {
+func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
+	if err := ensureNamespace(ctx, l.client, jobs.namespace); err != nil {
 		return nil, err
 	}
-	first := time.Now().Add(lead)
-	due := make(map[string]time.Time, n)
-	b := batch{namespace: "lateness", prefix: "job", count: n, labels: map[string]string{"due": "true"}}
+	first := jobs.first
+	due := make(map[string]time.Time, jobs.n)
+	b := batch{namespace: jobs.namespace, prefix: "job", count: jobs.n, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
-		at := first.Add(time.Duration(i) * every)
+		at := first.Add(time.Duration(i) * jobs.every)
 		return at.Sub(finished)
 	}
-	for i := range n {
-		due[b.name(i)] = first.Add(time.Duration(i) * every)
+	for i := range jobs.n {
+		due[b.name(i)] = first.Add(time.Duration(i) * jobs.every)
 	}
 	if err := b.create(ctx, l.client); err != nil {
 		return nil, err
@@ -82,8 +93,8 @@ func (l *lab) createDue(ctx context.Context, n int, every, lead time.Duration) (
 }
 
 // watchDeletions waits until all are gone and gives how late each was.
-func (l *lab) watchDeletions(ctx context.Context, due map[string]time.Time) ([]time.Duration, error) {
-	w, err := l.client.BatchV1().Jobs("lateness").Watch(ctx, metav1.ListOptions{})
+func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
+	w, err := l.client.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,12 @@ type sizes struct {
 	rounds     int // how often
 	ttlDefault int // Jobs for the TTL controller as shipped, which deletes ten a second
 	ttlTuned   int
-	standing   int // finished Jobs that nothing deletes
-	lateness   int // Jobs that fall due one after the other, 100 a second
-	policies   int // and as many namespaces, for the fences
-	kueue      int // finished Workloads of Kueue
-	kueueDue   int // Jobs of another rule that fall due meanwhile, 10 a second
+	standing   int           // finished Jobs that nothing deletes
+	lateness   int           // Jobs that fall due one after the other, 100 a second
+	ahead      time.Duration // before the first of them is due, beside the time it takes to create all
+	policies   int           // and as many namespaces, for the fences
+	kueue      int           // finished Workloads of Kueue
+	kueueDue   int           // Jobs of another rule that fall due meanwhile, 10 a second
 	idle       time.Duration
 	kueueFor   time.Duration // how long Kueue admits Jobs
 
@@ -32,15 +33,17 @@ type sizes struct {
 }
 
 var (
-	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second,
+	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
+		policies: 1_000, idle: 30 * time.Second,
 		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second,
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
+		policies: 20, idle: 2 * time.Second,
 		kueue: 300, kueueDue: 20, kueueFor: 2 * time.Second, completions: 100, parallelism: 50}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, kueue, standing or pods")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger, kueue, standing or pods")
 	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
@@ -92,6 +95,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"drain", lab.drains},
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
+		{"ledger", lab.ledger},
 		{"kueue", lab.kueue},
 		{"standing", lab.standing},
 		{"pods", lab.pods},

@@ -61,7 +61,7 @@ func ofDeletion(key string) bool {
 		return false
 	}
 	switch resource {
-	case "jobs", "clusterretentionpolicies", "namespaces", "events":
+	case "jobs", "clusterretentionpolicies", "retentionledgers", "namespaces", "events":
 		return true
 	}
 	return false

@@ -26,13 +26,7 @@ const standingPolicy = `
 
 // standing measures what it costs to watch many finished Jobs that are not due, and what happens beside them.
 func (l *lab) standing(ctx context.Context) error {
-	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
-	began := time.Now()
-	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: past}).create(ctx, l.client); err != nil {
-		return err
-	}
-	l.perJob = time.Since(began) / time.Duration(l.size.standing)
-	if _, err := l.apply(ctx, "standing", standingPolicy); err != nil {
+	if err := l.stand(ctx); err != nil {
 		return err
 	}
 	if err := l.ttlMemory(ctx); err != nil {
@@ -47,6 +41,21 @@ func (l *lab) standing(ctx context.Context) error {
 		}
 		return l.lateness(ctx)
 	})
+}
+
+// stand creates the standing Jobs and their policy, unless they are there.
+func (l *lab) stand(ctx context.Context) error {
+	if l.perJob > 0 {
+		return nil
+	}
+	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
+	began := time.Now()
+	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: past}).create(ctx, l.client); err != nil {
+		return err
+	}
+	l.perJob = time.Since(began) / time.Duration(l.size.standing)
+	_, err := l.apply(ctx, "standing", standingPolicy)
+	return err
 }
 
 // watch runs Sunset beside the standing Jobs, and something more once it has counted them.

@@ -1,0 +1,40 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+func TestEasesWhenTheNextSpendingDoesNotCountAnyMore(t *testing.T) {
+	s, budget := newStore(t), &ledger.Budget{Max: 5, Window: time.Hour}
+	k := s.keeper("first")
+	if at := k.EasesAt(s.now, budget); !at.IsZero() {
+		t.Errorf("eases at %s though nothing was spent", at)
+	}
+	for i, name := range []string{"a", "b"} {
+		e := entry(name, "7")
+		s.now = start.Add(time.Duration(i) * 10 * time.Minute)
+		opening := k.Draft(s.now)
+		opening.Room(s.now, budget)
+		opening.Open(e)
+		s.land(opening)
+		k.Wrote(opening, s.ledger.DeepCopy())
+		s.send(k, e, ledger.Deleted)
+		d := k.Draft(s.now)
+		d.Room(s.now, budget)
+		s.land(d)
+		k.Wrote(d, s.ledger.DeepCopy())
+	}
+	first := start.Add(time.Hour + ledger.Skew)
+	if at := k.EasesAt(s.now, budget); !at.Equal(first) {
+		t.Errorf("eases at %s, not %s", at, first)
+	}
+	if at := k.EasesAt(first, budget); !at.Equal(first.Add(10 * time.Minute)) {
+		t.Errorf("eases at %s, not when the second does not count any more", at)
+	}
+	if at := k.EasesAt(s.now, nil); !at.IsZero() {
+		t.Errorf("eases at %s without limits", at)
+	}
+}

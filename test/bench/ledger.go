@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ledgerFields make a policy whose last lines are a rule keep a ledger: by an outcome, and by limits that are far away.
+const ledgerFields = `    outcome: "succeeded(object) ? 'Succeeded' : 'Failed'"
+  limits: {maxDeletions: 10000000, window: 1h}
+`
+
+// ledger measures what exact counts cost: the drain of a backlog, and scheduled deletions, without a ledger and with one.
+func (l *lab) ledger(ctx context.Context) error {
+	if err := l.ledgerDrains(ctx); err != nil {
+		return err
+	}
+	if err := l.stand(ctx); err != nil {
+		return err
+	}
+	sunset, err := l.startSunset()
+	if err != nil {
+		return err
+	}
+	defer sunset.stop()
+	if err := l.observed(ctx, "standing"); err != nil {
+		return err
+	}
+	return l.ledgerLateness(ctx)
+}
+
+// ledgerDrains lets Sunset drain the same backlog with and without a ledger, in turns.
+func (l *lab) ledgerDrains(ctx context.Context) error {
+	var plain, counted []drainRun
+	for round := range l.size.rounds {
+		ways := []func() error{
+			func() error { return l.drainInto(ctx, &plain, "") },
+			func() error { return l.drainInto(ctx, &counted, ledgerFields) },
+		}
+		for i := range ways {
+			if err := ways[(round+i)%len(ways)](); err != nil {
+				return err
+			}
+		}
+	}
+	n := l.size.drain
+	took := func(r drainRun) time.Duration { return r.took }
+	calls := func(r drainRun) float64 { return r.calls }
+	own := func(r drainRun) time.Duration { return r.cpu }
+	l.table.add(fmt.Sprintf("Sunset with a ledger, %d Jobs due", n), perSecond(n, median(counted, took)),
+		fmt.Sprintf("%.0f %% of %s without; rounds: %s, without: %s", 100*median(plain, took).Seconds()/median(counted, took).Seconds(),
+			perSecond(n, median(plain, took)), rates(n, counted), rates(n, plain)))
+	l.table.add("with a ledger, API calls for each deletion", fmt.Sprintf("%.3f", median(counted, calls)), fmt.Sprintf("without %.3f", median(plain, calls)))
+	writes := func(r drainRun) float64 { return float64(r.writes) / r.took.Seconds() }
+	l.table.add("writes of the ledger while it drains", fmt.Sprintf("%.1f/s", median(counted, writes)),
+		fmt.Sprintf("one for %.0f deletions", float64(n)/median(counted, func(r drainRun) float64 { return float64(max(r.writes, 1)) })))
+	l.table.add("with a ledger, Sunset's CPU for each deletion", fmt.Sprintf("%.2f ms", float64(median(counted, own))/float64(n)/1e6),
+		fmt.Sprintf("without %.2f ms", float64(median(plain, own))/float64(n)/1e6))
+	return nil
+}
+
+func (l *lab) drainInto(ctx context.Context, runs *[]drainRun, fields string) error {
+	run, err := l.drainBy(ctx, drainPolicy+fields)
+	*runs = append(*runs, run)
+	return err
+}
+
+// rates says how fast each run was.
+func rates(n int, runs []drainRun) string {
+	var texts []string
+	for _, r := range runs {
+		texts = append(texts, perSecond(n, r.took))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// beginLedger enforces a policy that finds nothing yet until it has a ledger, and makes it a dry run again.
+func (l *lab) beginLedger(ctx context.Context, name string) error {
+	mode := func(m v1alpha1.Mode) error {
+		return l.edit(ctx, name, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = m })
+	}
+	if err := mode(v1alpha1.Enforce); err != nil {
+		return err
+	}
+	if err := l.recorded(ctx, name); err != nil {
+		return err
+	}
+	return mode(v1alpha1.DryRun)
+}
+
+// recorded waits until a policy's status names its ledger.
+func (l *lab) recorded(ctx context.Context, name string) error {
+	for {
+		p, err := l.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if p.Status.Ledger != nil {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("policy %s has no ledger: %w", name, err)
+		}
+	}
+}
+
+// ledgerLateness has Jobs fall due under a policy without and under one with a ledger, at the same time: what else the
+// machine does is the same for both.
+func (l *lab) ledgerLateness(ctx context.Context) error {
+	ways := []struct{ namespace, fields string }{{"lateness", ""}, {"counted", ledgerFields}}
+	late := make([][]time.Duration, len(ways))
+	for _, w := range ways {
+		if _, err := l.apply(ctx, w.namespace, fmt.Sprintf(latenessPolicy, w.namespace)+w.fields); err != nil {
+			return err
+		}
+		defer func() { _ = l.remove(context.WithoutCancel(ctx), w.namespace) }()
+	}
+	if err := l.recorded(ctx, "counted"); err != nil {
+		return err
+	}
+	first := l.firstDue(len(ways))
+	group, gctx := errgroup.WithContext(ctx)
+	for i, w := range ways {
+		group.Go(func() error {
+			due, err := l.createDue(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, first: first})
+			if err != nil {
+				return err
+			}
+			late[i], err = l.watchDeletions(gctx, w.namespace, due)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("with a ledger, lateness at 100 due a second, %d watched", l.size.standing), howLate(late[1]),
+		fmt.Sprintf("at the same time 100 a second without: %s", howLate(late[0])))
+	return nil
+}
+
+// howLate says how late most were.
+func howLate(late []time.Duration) string {
+	return fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99)))
+}

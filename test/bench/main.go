@@ -32,7 +32,7 @@ var (
 	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, policies: 1_000, idle: 30 * time.Second,
 		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute}
 	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, policies: 20, idle: 2 * time.Second,
-		kueue: 300, kueueDue: 20, kueueFor: 2 * time.Second}
+		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second}
 )
 
 func main() {

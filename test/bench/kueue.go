@@ -28,7 +28,7 @@ const (
 	// second that its manifest allows.
 	admitEvery = 300 * time.Millisecond
 	// kueueDueEvery and kueueDueAfter are when Jobs of another rule fall due while Workloads are deleted.
-	kueueDueEvery, kueueDueAfter = 100 * time.Millisecond, 4 * time.Second
+	kueueDueEvery, kueueDueAfter = 100 * time.Millisecond, 15 * time.Second
 )
 
 // kueue measures how long Jobs wait until a real Kueue, as its manifest has it, admits them beside a backlog of finished

@@ -38,7 +38,7 @@ var (
 		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000}
 	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
 		policies: 20, idle: 2 * time.Second,
-		kueue: 300, kueueDue: 20, kueueFor: 2 * time.Second, completions: 100, parallelism: 50}
+		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50}
 )
 
 func main() {

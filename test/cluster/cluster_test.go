@@ -101,8 +101,8 @@ func userDenied(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// kueueAdmits also reads a Workload in a version that is not stored, which only
-// Kueue's webhook can convert.
+// kueueAdmits also reads in a version that is not stored: a Workload, which only
+// Kueue's webhook can convert, and a ResourceFlavor, which it cannot.
 func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	if err := c.StartKueue(t.Context(), cluster.KueueOptions{}); err != nil {
 		t.Fatal(err)
@@ -144,9 +144,11 @@ func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) 
 	waitJob(t, client, "queued", batchv1.JobComplete)
 	older := kinds
 	older.Version = "v1beta1"
-	list, err := dynamic.Resource(older.WithResource("workloads")).Namespace(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		t.Errorf("Workloads as v1beta1: %v, want one", err)
+	for _, kind := range []string{"workloads", "resourceflavors"} {
+		list, err := dynamic.Resource(older.WithResource(kind)).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Errorf("%s as v1beta1: %v, want one", kind, err)
+		}
 	}
 }
 

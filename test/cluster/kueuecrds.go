@@ -8,12 +8,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
+
+// kueueConverts are the CRDs whose versions differ: those of the patches in
+// Kueue's config/components/crd. It can convert no others, which say the same in
+// all their versions.
+var kueueConverts = []string{
+	"clusterqueues.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io",
+	"multikueueclusters.kueue.x-k8s.io", "workloads.kueue.x-k8s.io",
+}
 
 // installKueueCRDs creates Kueue's CRDs, or updates them, so that the API server
 // asks the webhook on a port of this machine for other versions than the stored.
@@ -27,7 +36,7 @@ func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) err
 		return fmt.Errorf("CRDs of Kueue: %w", err)
 	}
 	for _, crd := range crds {
-		if len(crd.Spec.Versions) > 1 {
+		if slices.Contains(kueueConverts, crd.Name) {
 			crd.Spec.Conversion = conversion(fmt.Sprintf("https://127.0.0.1:%d/convert", port), ca)
 		}
 	}

@@ -59,7 +59,7 @@ func (w *world) finishedJob(name string) *batchv1.Job {
 func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	w, g := behindGate(t)
 	requests := g.record(func(r *http.Request) bool {
-		return r.Method == http.MethodDelete || r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/")
+		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") && (r.Method == http.MethodDelete || r.Method == http.MethodGet)
 	})
 	job := w.finishedJob("job")
 	one, two := w.ownedBy("one", job), w.ownedBy("two", job)

@@ -22,6 +22,7 @@ func TestInterleavingsFindEachFlaw(t *testing.T) {
 		refusedIsVoid:   {things: 1, leaders: 1, losses: 1, refusals: 1, opens: 2},
 		unknownDeleted:  {things: 1, leaders: 1, losses: 1, opens: 2},
 		unknownIsVoid:   {things: 1, leaders: 1, losses: 1, opens: 2},
+		retriesUnseen:   {things: 1, leaders: 1, losses: 1, opens: 2},
 		sameIsVoid:      {things: 1, leaders: 1, losses: 1, opens: 2},
 		otherIsChanged:  {things: 1, leaders: 1, losses: 1, births: 1, opens: 2},
 		removingIsOld:   {things: 1, finalizers: 1, leaders: 1, losses: 1, opens: 2},

@@ -25,6 +25,7 @@ const (
 	refusedIsVoid   flaw = "takes a refusal in doubt for void"
 	unknownDeleted  flaw = "takes no answer for deleted"
 	unknownIsVoid   flaw = "takes no answer for void"
+	retriesUnseen   flaw = "has its client try again by itself"
 	sameIsVoid      flaw = "takes the same version for void"
 	otherIsChanged  flaw = "takes another UID for another version"
 	removingIsOld   flaw = "takes a terminating object for a changed one"
@@ -96,6 +97,8 @@ func (f flaw) answered(l *leader, r request) {
 		f == refusedIsVoid && doubtful && r.answer == ledger.Refused,
 		f == unknownIsVoid && r.answer == ledger.Unknown:
 		l.keeper.EndVoid(r.target)
+	case f == retriesUnseen && r.done && r.answer == ledger.Unknown:
+		l.keeper.Answered(r.target, ledger.NotThere)
 	case f == unknownDeleted && r.answer == ledger.Unknown:
 		l.keeper.Answered(r.target, ledger.Deleted)
 	default:

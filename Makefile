@@ -54,6 +54,10 @@ test: control-plane ## Run all tests; those of the cluster against a real contro
 test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
+.PHONY: test-long
+test-long: ## Explore more of what can happen to a ledger (about an hour)
+	SUNSET_LONG=1 go test -v -run Interleavings -timeout 6h ./policy/ledger
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

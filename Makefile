@@ -54,6 +54,10 @@ test: control-plane ## Run all tests; those of the cluster against a real contro
 test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
+.PHONY: test-long
+test-long: ## Explore more of what can happen to a ledger (about an hour)
+	SUNSET_LONG=1 go test -v -run Interleavings -timeout 6h ./policy/ledger
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
@@ -64,7 +68,7 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	done
 
 .PHONY: bench
-bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 20 minutes)
+bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 25 minutes)
 	go run ./test/bench
 
 .PHONY: demo

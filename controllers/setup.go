@@ -172,7 +172,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	checker.Changed = reporter.Changed
 	cluster, err := objects.New(objects.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
-		Aggregated: c.Protection.AllowKinds,
+		Protection: c.Protection,
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type Evaluator struct {
 	frame    *interpreter.ExecutionFrame
 	watch    *watch            // nil until an expression with a loop comes along
 	last     error             // many objects fail alike: they share the error
-	texts    map[string]string // of groups and outcomes, which many objects share
+	texts    map[string]string // of groups, outcomes and owners' kinds, which many objects share
 }
 
 // watch interrupts a frame. Its timer runs only while an expression with a loop does.
@@ -101,6 +101,9 @@ func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (p
 		if facts.TTL, err = ask(e, r.ttlExpression, lifetime, toTTL); err != nil {
 			return facts, err
 		}
+	}
+	if r.owner {
+		facts.Owner = e.ownerOf(object)
 	}
 	if r.groupBy != nil {
 		if facts.Group, err = ask(e, r.groupBy, grouping, toGroup); err != nil {

@@ -54,12 +54,26 @@ func finisherOf(object map[string]any) (*finisher, error) {
 		return &anyKind, nil
 	}
 	if own := ownWord(status); own != "" {
-		return nil, fmt.Errorf("%s tells its end in status.%s, which only you can read; write for example object.status.%s == 'Done'", kind, own, own)
+		return nil, unjudged{fmt.Sprintf("%s tells its end in status.%s, which only you can read", kind, own), fmt.Sprintf("write for example object.status.%s == 'Done'", own)}
 	}
 	if isBuiltIn(group) {
-		return nil, fmt.Errorf("%s %s never finishes; write what makes it eligible, for example object.metadata.?labels[?'temporary'].hasValue()", textOf(object, "apiVersion"), kind)
+		return nil, unjudged{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write what makes it eligible, for example object.metadata.?labels[?'temporary'].hasValue()"}
 	}
 	return &anyKind, nil // a custom resource that nobody has worked on yet
+}
+
+// unjudged says why nobody can tell whether an object has finished, and what to write in a rule instead.
+type unjudged struct{ why, hint string }
+
+func (u unjudged) Error() string { return u.why + "; " + u.hint }
+
+// Finished reports whether an object has finished, as finished(object) does in a rule. The error says why nobody can tell.
+func Finished(object map[string]any) (bool, error) {
+	o, err := outcomeOf(object)
+	if u := (unjudged{}); errors.As(err, &u) {
+		return false, errors.New(u.why)
+	}
+	return o != running, err
 }
 
 // ownWord is the status field by which a kind without conditions tells its end, if it has one.

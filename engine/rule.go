@@ -23,6 +23,7 @@ type Rule struct {
 	ttlExpression *program // nil when the rule has a fixed ttl
 	groupBy       *program // nil without groups
 	outcome       *program // nil when what is deleted is not counted by how it ended
+	owner         bool     // the facts name the object's owner
 	mark          string   // names the rule's entry among an object's marks
 
 	loops    bool // some expression runs under the deadline
@@ -83,6 +84,11 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 	for _, e := range r.source.expressions() {
 		problems = append(problems, r.add(e, s)...)
 		key = append(key, e.wants.field(), e.text, s.digestFor(e.text))
+	}
+	if d := rule.Delete; d != nil && d.What == v1alpha1.DeleteOwner {
+		r.owner = true
+		r.fields.path("metadata.ownerReferences").whole = true
+		key = append(key, "owner")
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -171,6 +177,9 @@ func (r *Rule) MetadataOnly() bool { return r.fields.within("metadata", "apiVers
 
 // Marks reports whether the rule has no startTime: it reads when an object was marked eligible.
 func (r *Rule) Marks() bool { return r.mark != "" }
+
+// Owns reports whether the rule lets an object's owner go instead of the object.
+func (r *Rule) Owns() bool { return r.owner }
 
 // Facts says what the rule says about one object. To ask often, use an Evaluator.
 func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {

@@ -34,6 +34,17 @@ func TestKey(t *testing.T) {
 		"another startTime":  {second: func(r *v1alpha1.Rule) { r.StartTime = "object.metadata.creationTimestamp" }},
 		"a ttlExpression":    {second: func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "days(1)" }},
 		"an outcome":         {second: func(r *v1alpha1.Rule) { r.Outcome = "object.kind" }},
+		"another way to delete": {second: func(r *v1alpha1.Rule) {
+			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteSubject, PropagationPolicy: metav1.DeletePropagationForeground}
+		}, equal: true},
+		"the owner goes": {second: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }},
+		"another way to let the owner go": {
+			first: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} },
+			second: func(r *v1alpha1.Rule) {
+				r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, AllowUnfinishedOwner: true}
+			},
+			equal: true,
+		},
 		"a selector": {second: func(r *v1alpha1.Rule) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		}},

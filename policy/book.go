@@ -47,6 +47,11 @@ func (p *Page) See(s Subject) Subject {
 	return s
 }
 
+// HasSay reports whether some rule of the page has a say: dry runs have none.
+func (p *Page) HasSay() bool {
+	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })
+}
+
 // SameSettings reports whether both pages give the same verdicts on the same facts.
 func (p *Page) SameSettings(o *Page) bool {
 	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)

@@ -43,6 +43,9 @@ func intentOf(s Subject, rulings []Ruling, rule *Rule, due time.Time) Intent {
 	for j := range rulings {
 		if rulings[j].Rule == rule {
 			i.Outcome = rulings[j].Facts.Outcome
+			if rule.Owner {
+				i.Owner = rulings[j].Facts.Owner
+			}
 		}
 	}
 	return i
@@ -102,6 +105,7 @@ type voice struct {
 	start  time.Time
 	ttl    time.Duration
 	due    time.Time
+	owner  *Owner
 	excess bool // due for want of room
 }
 
@@ -155,6 +159,8 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = NoStartTime
 	case r.Standing.Newest:
 		v.reason = KeptNewest
+	case r.Rule.Owner && f.Owner == nil:
+		v.reason = NoOwner
 	case r.isUnmarked() && as == acting:
 		v.reason = Unmarked
 	default:
@@ -168,6 +174,9 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 	v.start = r.Facts.Start
 	if v.start.Before(s.Created) {
 		v.start = s.Created
+	}
+	if r.Rule.Owner {
+		v.owner = r.Facts.Owner
 	}
 	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
 	if v.ttl >= 0 {
@@ -209,7 +218,7 @@ func (all *voices) unflagged(now time.Time) Verdict {
 
 // verdict is that of the latest due.
 func (v *voice) verdict(now time.Time) Verdict {
-	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due}
+	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	switch {
 	case v.excess:
 		due.Reason = OverCapacity

@@ -48,6 +48,13 @@ func start(at time.Time) func(*policy.Ruling) {
 	return func(r *policy.Ruling) { r.Facts.Start = at }
 }
 
+// job is who owns a subject in these tests.
+var job = &policy.Owner{Kind: jobs, Name: "job", UID: "uid-job"}
+
+func lets(owner *policy.Owner) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Rule.Owner, r.Facts.Owner = true, owner }
+}
+
 // outcome is what the tables below compare: action, reason and the rule that decided.
 type outcome struct {
 	action policy.Action
@@ -103,6 +110,19 @@ func TestOneRule(t *testing.T) {
 		"among the newest, over capacity":         {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
 		"among the newest without a start":        {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
 		"among the newest and not eligible":       {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"its owner is to go":                      {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
+		"its owner is to go, later":               {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"no owner to go":                          {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, later":                   {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, over capacity":           {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, within capacity":         {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not marked":              {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, never due":               {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not eligible":            {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"no owner to go, without a start":         {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"no owner to go, among the newest":        {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"no owner to go, suspended":               {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"no owner to go, a dry run":               {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
 		"not marked":                              {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
 		"not marked, over capacity":               {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
 		"not marked, among the newest":            {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},

@@ -48,6 +48,10 @@ type Facts struct {
 	// Marked: the rule has no startTime. Start is then since when the object is marked eligible on the object itself,
 	// also when it no longer is; zero without a mark.
 	Marked bool
+	// Owner is the object's controller; nil when it has none, or when what the object says of it cannot be understood. Only
+	// a rule that lets owners go asks.
+	Owner *Owner
+
 	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
 	Estimated bool
 }

@@ -190,14 +190,8 @@ func (r *Rule) loadRest(at report) {
 	default:
 		at("events", fmt.Sprintf("%q is not a way to tell", r.Events), "Aggregate or PerObject")
 	}
-	if r.Spec.Delete == nil || r.Spec.Delete.PropagationPolicy == "" {
-		return
-	}
-	r.Propagation = r.Spec.Delete.PropagationPolicy
-	switch r.Propagation {
-	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
-	default:
-		at("delete.propagationPolicy", fmt.Sprintf("%q is not a propagation policy", r.Propagation), "Background, Foreground or Orphan")
+	if r.Spec.Delete != nil {
+		r.loadDelete(at, r.Spec.Delete)
 	}
 }
 

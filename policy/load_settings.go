@@ -1,12 +1,15 @@
 package policy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -146,4 +149,26 @@ func bound(at report, field, text string) *time.Duration {
 		at(field, err.Error(), "")
 	}
 	return &ttl
+}
+
+func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
+	r.Propagation = cmp.Or(d.PropagationPolicy, r.Propagation)
+	r.Owner, r.AllowUnfinished = d.What == v1alpha1.DeleteOwner, d.AllowUnfinishedOwner
+	switch d.What {
+	case "", v1alpha1.DeleteSubject, v1alpha1.DeleteOwner:
+	default:
+		at("delete.what", fmt.Sprintf("%q is not something to delete", d.What), "Subject or Owner")
+	}
+	if r.AllowUnfinished && !r.Owner {
+		at("delete.allowUnfinishedOwner", "no owner goes", "write what: Owner beside it, or leave it out")
+	}
+	switch r.Propagation {
+	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:
+	case metav1.DeletePropagationOrphan:
+		if r.Owner {
+			at("delete.propagationPolicy", "Orphan would leave the object behind when its owner goes", "Background or Foreground")
+		}
+	default:
+		at("delete.propagationPolicy", fmt.Sprintf("%q is not a propagation policy", r.Propagation), "Background, Foreground or Orphan")
+	}
 }

@@ -51,11 +51,11 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 	r := &d.Spec.Rules[0]
 	r.TTL, r.TTLExpression = "", "days(1)"
 	r.Events = v1alpha1.EventsPerObject
-	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground}
+	r.Delete = &v1alpha1.Delete{PropagationPolicy: metav1.DeletePropagationForeground, What: v1alpha1.DeleteOwner, AllowUnfinishedOwner: true}
 	got := d.Load(policy.DefaultProtection()).Rules[0]
 	want := &policy.Rule{
 		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "u", Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
-		Propagation: metav1.DeletePropagationForeground, Events: v1alpha1.EventsPerObject, Spec: *r,
+		Propagation: metav1.DeletePropagationForeground, Owner: true, AllowUnfinished: true, Events: v1alpha1.EventsPerObject, Spec: *r,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -99,6 +99,13 @@ func TestLoadFindsProblems(t *testing.T) {
 		"ttl and ttlExpression":     {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
 		"no eligible":               {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
 		"events nobody knows":       {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
+		"something nobody deletes": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: "Parent"} }),
+			"spec.rules[0].delete.what", false},
+		"an unfinished owner where none goes": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{AllowUnfinishedOwner: true} }),
+			"spec.rules[0].delete.allowUnfinishedOwner", false},
+		"an owner that would leave the object behind": {spoil(func(r *v1alpha1.Rule) {
+			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, PropagationPolicy: metav1.DeletePropagationOrphan}
+		}), "spec.rules[0].delete.propagationPolicy", false},
 		"a propagation nobody knows": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
 			"spec.rules[0].delete.propagationPolicy", false},
 	}

@@ -75,6 +75,10 @@ func randomize(r *rand.Rand, ruling *policy.Ruling) {
 	ruling.Standing = policy.Standing{Newest: seldom(), Excess: r.Intn(10) == 0}
 	ruling.Facts.Estimated = seldom() && ruling.Facts.Eligible
 	ruling.Rule.Suspended = seldom()
+	ruling.Rule.Owner = r.Intn(4) == 0
+	if !seldom() {
+		ruling.Facts.Owner = job
+	}
 	if seldom() {
 		ruling.Rule.TTL, ruling.Rule.HasTTLExpression, ruling.Rule.Capacity.Bounded = policy.NeverTTL, false, true
 	}
@@ -155,9 +159,19 @@ func TestEveryVerdictIsWhole(t *testing.T) {
 	})
 }
 
+func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
+	forEach(t, func(_ *rand.Rand, w world) bool {
+		v, warrant := w.decide(now)
+		if !warrant.Valid() {
+			return warrant.Owner() == nil
+		}
+		return (warrant.Owner() != nil) == warrant.Rule().Owner && warrant.Owner() == v.Owner
+	})
+}
+
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
 	keeping := []func(*policy.Ruling){unknown, failed, invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
-		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL)}
+		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), lets(nil)}
 	forEach(t, func(r *rand.Rand, w world) bool {
 		before, _ := w.decide(now)
 		w.rulings = append(w.rulings, says("z", of("z"), keeping[r.Intn(len(keeping))]))

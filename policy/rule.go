@@ -64,9 +64,12 @@ type Rule struct {
 	Capacity    Capacity
 	Bounds      Bounds
 	Propagation metav1.DeletionPropagation
-	Events      v1alpha1.EventMode
-	Spec        v1alpha1.Rule // as written
-	Problems    []Problem     // why the rule is invalid
+	// Owner: the subject's controller goes instead of the subject; AllowUnfinished: even one that has not finished.
+	Owner, AllowUnfinished bool
+
+	Events   v1alpha1.EventMode
+	Spec     v1alpha1.Rule // as written
+	Problems []Problem     // why the rule is invalid
 
 	HasTTLExpression bool
 
@@ -137,6 +140,8 @@ func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }
 func (r *Rule) sameSettings(o *Rule) bool {
 	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
-		r.Propagation == o.Propagation && r.Events == o.Events && r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount &&
-		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved && r.Suspended == o.Suspended && r.Ledger == o.Ledger && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
+		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.Events == o.Events &&
+		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
+		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
+		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
 }

@@ -25,6 +25,8 @@ func TestSameSettings(t *testing.T) {
 		"where the TTL is":    {func(r *policy.Rule) { r.HasTTLExpression = true }, false},
 		"validity":            {func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, false},
 		"propagation":         {func(r *policy.Rule) { r.Propagation = metav1.DeletePropagationOrphan }, false},
+		"what goes":           {func(r *policy.Rule) { r.Owner = true }, false},
+		"unfinished owners":   {func(r *policy.Rule) { r.AllowUnfinished = true }, false},
 		"events":              {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
 		"the version":         {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
 

@@ -17,6 +17,8 @@ type Tallies struct {
 	Reasons  map[Reason]int64  // subjects by the verdict of the rules in force
 	Teams    map[string]*Team  // by namespace; only those are counted that are there before the first Add
 
+	Lingering Lingering
+
 	now  time.Time
 	next time.Time
 }
@@ -78,6 +80,7 @@ func (t *Tallies) Add(s Subject, rulings []Ruling) {
 	if verdict.Reason != NotSelected {
 		t.Reasons[verdict.Reason]++
 	}
+	t.addLingering(s, base)
 	team := t.Teams[s.Namespace]
 	if team != nil {
 		t.addTeam(team, s, rulings)
@@ -160,7 +163,7 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 		if r.Facts.Estimated {
 			c.Estimated++
 		}
-		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name}
+		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name, Owner: verdict.Owner.String()}
 		sample.DueTime.Time = verdict.Due
 		rule.Soonest = keepFirst(rule.Soonest, soonestKept, compareDue, sample)
 	}
@@ -196,8 +199,8 @@ func (t *Tallies) due(c *Count, due time.Time) {
 	}{{&c.Due.Now, 0}, {&c.Due.Hour, time.Hour}, {&c.Due.Day, Day}, {&c.Due.Week, Week}} {
 		if left <= window.span {
 			*window.count++
-		} else if at := due.Add(-window.span); t.next.IsZero() || at.Before(t.next) {
-			t.next = at
+		} else {
+			t.changesAt(due.Add(-window.span))
 		}
 	}
 	c.NextDue = due

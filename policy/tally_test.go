@@ -37,6 +37,27 @@ func with(c, more policy.Count) policy.Count {
 	return c
 }
 
+// TestTheSoonestNameTheirOwners: what goes is shown, by whichever rule decides.
+func TestTheSoonestNameTheirOwners(t *testing.T) {
+	for name, test := range map[string]struct {
+		rulings []policy.Ruling
+		want    string
+	}{
+		"the owner goes":                 {rulings(says("a", lets(job))), "Job/job"},
+		"in a dry run too":               {rulings(says("a", dryRun, lets(job))), "Job/job"},
+		"the subject goes":               {rulings(says("a")), ""},
+		"a later rule lets the owner go": {rulings(says("a"), says("z", of("q"), lets(job), ttl(2*hour))), "Job/job"},
+		"a later rule lets it go itself": {rulings(says("a", lets(job)), says("z", of("q"), ttl(2*hour))), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			soonest := tallyOf(policy.Subject{}, test.rulings...).Policies["p"].Rules["a"].Soonest
+			if len(soonest) != 1 || soonest[0].Owner != test.want {
+				t.Errorf("got %+v, want owner %q", soonest, test.want)
+			}
+		})
+	}
+}
+
 // TestTally counts one subject for policy p.
 func TestTally(t *testing.T) {
 	tests := map[string]struct {

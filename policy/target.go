@@ -19,6 +19,27 @@ func TargetOf(kind schema.GroupVersionKind, s Subject) Target {
 	return Target{Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
 }
 
+// Owner is the controller of a subject, as the subject's ownerReferences name it. It is what a rule with what: Owner lets
+// go instead, and is not changed.
+type Owner struct {
+	Kind schema.GroupVersionKind
+	Name string
+	UID  types.UID
+}
+
+// String is KIND/NAME; empty for none.
+func (o *Owner) String() string {
+	if o == nil {
+		return ""
+	}
+	return o.Kind.Kind + "/" + o.Name
+}
+
+// same reports whether both are the same object, or none.
+func (o *Owner) same(other *Owner) bool {
+	return o == other || o != nil && other != nil && *o == *other
+}
+
 // Is reports whether both are the same version of the same object, by whatever version of the API it was read.
 func (t Target) Is(o Target) bool {
 	return t.UID == o.UID && t.ResourceVersion == o.ResourceVersion

@@ -35,6 +35,7 @@ const (
 	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
 	IsUnapproved     Reason = "ApprovalRequired" // more would go at once than anybody has previewed
 	KeptNewest       Reason = "KeptNewest"       // among the newest of its group
+	NoOwner          Reason = "NoOwner"          // its owner is to go, and it has none
 	NeverDue         Reason = "NeverDue"         // ttlExpression gave none
 	Unmarked         Reason = "Unmarked"         // its time to live starts once the object is marked eligible
 	Waiting          Reason = "Waiting"          // due later
@@ -53,8 +54,13 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest, NeverDue,
-	Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
+	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest, NoOwner,
+	NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
+}
+
+// SaysNothing reports whether a rule that gives the reason neither keeps a subject nor lets it go.
+func (r Reason) SaysNothing() bool {
+	return r == NotSelected || r == NotEligible || r == NoStartTime || r == WithinCapacity
 }
 
 // Reasons are all reasons, in the order in which the first that applies is reported.
@@ -90,4 +96,5 @@ type Verdict struct {
 	Start  time.Time     // when the TTL started, floored at creation; zero when no rule gives one
 	TTL    time.Duration // meaningful only with a Due and Reason Waiting or Expired
 	Due    time.Time     // Start + TTL; now when OverCapacity; zero when no rule gives one
+	Owner  *Owner        // with a Due, what goes instead of the subject; nil when the subject itself does
 }

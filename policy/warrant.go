@@ -15,6 +15,7 @@ type Intent struct {
 	Subject Subject
 	Rule    *Rule  // whose word counts
 	Outcome string // what the rule's outcome expression gave; empty without one
+	Owner   *Owner // what goes instead of the subject, and takes it along; nil when the subject itself goes
 	Due     time.Time
 }
 
@@ -36,10 +37,14 @@ func (w Warrant) Reason() Reason { return w.reason }
 // Intent is what carrying the warrant out means.
 func (w Warrant) Intent() Intent { return w.intent }
 
+// Owner is what goes instead of the subject, and takes it along; nil when the subject itself goes.
+func (w Warrant) Owner() *Owner { return w.intent.Owner }
+
 // Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
 // same way.
 func (w Warrant) Same(o Warrant) bool {
 	a, b := w.intent, o.intent
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&
-		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation
+		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation &&
+		a.Owner.same(b.Owner) && a.Rule.AllowUnfinished == b.Rule.AllowUnfinished
 }

@@ -17,6 +17,31 @@ func TestWarrant(t *testing.T) {
 	}
 }
 
+func TestAWarrantForAnOwner(t *testing.T) {
+	subject := policy.Subject{Namespace: "team-a", Name: "workload", UID: "u", ResourceVersion: "7", Created: started}
+	decide := func(options ...func(*policy.Ruling)) policy.Warrant {
+		_, w := policy.Decide(subject, rulings(says("a", options...)), now)
+		return w
+	}
+	w := decide(lets(job))
+	if w.Owner() != job || w.Subject() != subject {
+		t.Errorf("owner %v of %+v", w.Owner(), w.Subject())
+	}
+	twin, other := *job, *job
+	other.UID = "uid-other"
+	if !w.Same(decide(lets(&twin))) {
+		t.Error("a warrant for the same owner is another")
+	}
+	for name, o := range map[string]policy.Warrant{
+		"another owner": decide(lets(&other)), "the subject": decide(),
+		"an unfinished owner": decide(lets(job), func(r *policy.Ruling) { r.Rule.AllowUnfinished = true }),
+	} {
+		if w.Same(o) || o.Same(w) {
+			t.Errorf("a warrant for %s is the same", name)
+		}
+	}
+}
+
 func TestNoWarrantWithoutADeletion(t *testing.T) {
 	tests := map[string]policy.Ruling{
 		"a dry run":           says("a", dryRun),

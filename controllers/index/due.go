@@ -98,6 +98,17 @@ func (x *Index) Look(uid types.UID, now time.Time) (j Judgement, ok bool) {
 	return x.judge(row, now), true
 }
 
+// LookAt is Look at exactly the version of a target. ok is false when another one is known, or none, or not all.
+func (x *Index) LookAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.rows[t.UID]
+	if row == nil || row.gone || row.version() != t.ResourceVersion || !x.synced {
+		return v, false
+	}
+	return x.judge(row, now).Verdict, true
+}
+
 func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
 	subject, rulings := row.seen(), x.rule(row)
 	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)

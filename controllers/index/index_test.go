@@ -641,3 +641,29 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 func TestKind(t *testing.T) {
 	expect(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
 }
+
+func TestLookAt(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
+	target := func(uid, version string) policy.Target {
+		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
+	}
+	if v, ok := w.LookAt(target("x", "1"), now); !ok || v.Reason != policy.Expired {
+		t.Errorf("what is due: %+v, %v", v, ok)
+	}
+	if v, ok := w.LookAt(target("y", "1"), now); !ok || v.Reason != policy.Waiting {
+		t.Errorf("what waits: %+v, %v", v, ok)
+	}
+	for name, unknown := range map[string]policy.Target{"another version": target("x", "2"), "another subject": target("z", "1"), "nothing": {}} {
+		if v, ok := w.LookAt(unknown, now); ok || v.Action != policy.Keep {
+			t.Errorf("%s: %+v, %v", name, v, ok)
+		}
+	}
+	w.MarkGone(policy.Subject{UID: "y", ResourceVersion: "1"}, now)
+	if _, ok := w.LookAt(target("y", "1"), now); ok {
+		t.Error("what is gone is known")
+	}
+	w.Distrust(w.listing.ID)
+	if v, ok := w.LookAt(target("x", "1"), now); ok || v.Action != policy.Keep {
+		t.Errorf("an index that may lack something: %+v, %v", v, ok)
+	}
+}

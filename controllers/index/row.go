@@ -39,10 +39,11 @@ type fact struct {
 	marked, estimated  bool
 }
 
-// note is what few facts have: an error, a group, or an outcome.
+// note is what few facts have: an error, a group, an outcome, or an owner to go.
 type note struct {
 	err            error
 	group, outcome string
+	owner          *policy.Owner
 }
 
 // Layout says which facts a row has. Rows that are to be compared share one.
@@ -74,8 +75,8 @@ func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
 func packFacts(f *policy.Facts) fact {
 	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible, marked: f.Marked, estimated: f.Estimated}
 	packed.start, packed.startNanos = pack(f.Start)
-	if f.Err != nil || f.Group != "" || f.Outcome != "" {
-		packed.note = &note{err: f.Err, group: f.Group, outcome: f.Outcome} // the rest of f is not to be kept
+	if f.Err != nil || f.Group != "" || f.Outcome != "" || f.Owner != nil {
+		packed.note = &note{err: f.Err, group: f.Group, outcome: f.Outcome, owner: f.Owner} // the rest of f is not to be kept
 	}
 	return packed
 }
@@ -108,7 +109,7 @@ func (f *fact) unpack() policy.Facts {
 		Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl, Marked: f.marked, Estimated: f.estimated,
 	}
 	if f.note != nil {
-		facts.Err, facts.Group, facts.Outcome = f.note.err, f.note.group, f.note.outcome
+		facts.Err, facts.Group, facts.Outcome, facts.Owner = f.note.err, f.note.group, f.note.outcome, f.note.owner
 	}
 	return facts
 }

@@ -33,6 +33,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		{Selected: true, Eligible: true, Start: time.Unix(0, 0).UTC()},
 		{Selected: true, Err: failed},
 		{Selected: true, Eligible: true, Start: now, Group: "import"},
+		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: jobs, Name: "p", UID: "uid-p"}},
 		{Selected: true, Err: failed, Marked: true, Start: now},
 		{Marked: true, Start: now},
 		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},

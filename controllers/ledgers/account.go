@@ -23,6 +23,9 @@ const (
 	retryEvery  = 2 * time.Second        // after a failed request
 	limitPause  = time.Second            // at least, before limits are looked at again
 	pruneAt     = 2048                   // who waits that long in line is asked whether it still does
+	// slowAfter is how long after it was written down something that was not sent makes room for others. It is longer than
+	// a worker may have to wait for its turn.
+	slowAfter = 30 * time.Second
 )
 
 // account is the ledger of one policy with what waits to be written into it. One goroutine writes it.
@@ -35,15 +38,19 @@ type account struct {
 	keeper   *ledger.Keeper
 	policy   *policy.Policy // nil while no policy of the book keeps this ledger
 	orphaned bool           // the policy itself is not in the book
+	late     bool           // it was there when the ledgers were taken over, and could not be
 	read     bool           // the keeper has the ledger as it is
 	checked  bool           // so is known whether there has to be one
 	recorded bool           // the policy's status says that there is
 	none     bool           // there is none, and none is needed yet
 	trouble  error          // why nothing can be written down
+	retryAt  time.Time      // when to try again, after trouble
 
 	line      line
 	requests  map[types.UID]*request // by subject
 	standing  int                    // how many stand and are not sent
+	slow      int                    // how many of them are slow
+	short     bool                   // there was no room for those who wait
 	urgent    bool                   // somebody in line is due
 	aheadFrom time.Time              // since when somebody waits who is not due; zero for nobody
 	endsFrom  time.Time              // since when an end waits to be written; zero for none
@@ -74,6 +81,9 @@ func (a *account) use(p *policy.Policy, orphaned bool) {
 	if p == nil { // they are judged anew, without a ledger
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
 		a.aheadFrom, a.urgent = time.Time{}, false
+	}
+	if !same {
+		a.retryAt = time.Time{}
 	}
 	a.mu.Unlock()
 	ready(left)
@@ -144,7 +154,7 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 // pruneLine drops those who wait for nothing any more: their subjects are gone, or kept.
 func (a *account) pruneLine() {
 	a.line.retain(func(r *request) bool {
-		if _, ok := r.entryOf(a.uid); ok {
+		if _, _, ok := r.entryOf(a.uid); ok {
 			return true
 		}
 		delete(a.requests, r.subject.UID)
@@ -153,11 +163,26 @@ func (a *account) pruneLine() {
 	a.prune = max(pruneAt, 2*a.line.len)
 }
 
+// stand notes that the entry of a request is confirmed.
+func (a *account) stand(r *request, now time.Time) {
+	r.writing, r.stands, r.sent, r.slow, r.since = false, true, false, false, now
+	a.standing++
+}
+
+// leave notes that a request does not stand any more, or is being sent.
+func (a *account) leave(r *request) {
+	if !r.stands || r.sent {
+		return
+	}
+	a.standing--
+	if r.slow {
+		a.slow--
+	}
+}
+
 // drop forgets a request that stood.
 func (a *account) drop(r *request) {
-	if r.stands && !r.sent {
-		a.standing--
-	}
+	a.leave(r)
 	delete(a.requests, r.subject.UID)
 }
 
@@ -168,10 +193,8 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 	if r == nil || !r.stands || !r.entry.Is(t) || !a.keeper.Sending(t) {
 		return false
 	}
-	if !r.sent {
-		r.sent = true
-		a.standing--
-	}
+	a.leave(r)
+	r.sent = true
 	return true
 }
 
@@ -185,10 +208,16 @@ func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 	if a.endsFrom.IsZero() {
 		a.endsFrom = a.office.Clock.Now()
 		a.nudge()
-	} else if a.line.len > 0 && a.standing < refillBelow {
+	} else if a.line.len > 0 && a.refills() {
 		a.nudge()
 	}
 }
+
+// refills reports whether so few are about to be removed that others can be written down.
+func (a *account) refills() bool { return a.standing-a.slow < refillBelow }
+
+// opens reports whether anything may be written down at all.
+func (a *account) opens() bool { return a.policy != nil && a.recorded && a.sealed() }
 
 // record notes that the policy's status names the ledger.
 func (a *account) record() {
@@ -242,14 +271,16 @@ func (a *account) next(now time.Time) time.Time {
 	switch {
 	case a.none:
 		return at
-	case a.trouble != nil || !a.read || a.keeper.Loose():
+	case a.trouble != nil:
+		return a.retryAt
+	case !a.read || a.keeper.Loose():
 		return now.Add(retryEvery)
 	}
 	switch {
-	case a.line.len == 0:
+	case a.line.len == 0 || !a.opens() || !a.refills():
 	case !a.blocked.IsZero():
 		sooner(a.blocked)
-	case a.urgent && a.standing < refillBelow:
+	case a.urgent:
 		sooner(now)
 	case !a.aheadFrom.IsZero():
 		sooner(a.aheadFrom.Add(aheadPause))

@@ -63,8 +63,8 @@ type Decider struct {
 	Stopped <-chan struct{}      // closed when nothing is removed any more
 }
 
-// ErrLate says that ledgers could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
-var ErrLate = errors.New("the RetentionLedgers could not be read when this process began to lead; it has to begin anew")
+// ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
+var ErrLate = errors.New("a RetentionLedger could not be taken over before objects were listed, and now it could; the process has to begin anew")
 
 const (
 	openPatience = 15 * time.Second // then policies without a ledger wait no longer
@@ -89,9 +89,9 @@ func (o *Office) Use(book *policy.Book) {
 	o.follow()
 }
 
-// follow makes the accounts those of the book and of the ledgers that were found.
+// follow makes the accounts those of the book and of the ledgers that were found. No account is begun once they end.
 func (o *Office) follow() {
-	if o.running == nil || o.book == nil {
+	if o.running == nil || o.running.Err() != nil || o.book == nil {
 		return
 	}
 	kept, all := map[types.UID]*policy.Policy{}, map[types.UID]bool{}
@@ -118,8 +118,9 @@ func (o *Office) keep(a *account) {
 		err := a.run(o.running)
 		if errors.Is(err, errBuried) {
 			o.mu.Lock()
+			defer o.mu.Unlock()
 			delete(o.accounts, a.uid)
-			o.mu.Unlock()
+			o.follow() // should it have come back meanwhile
 			return
 		}
 		if err != nil {
@@ -132,55 +133,61 @@ func (o *Office) keep(a *account) {
 }
 
 // Open implements retention.Ledger: it writes our name into every ledger, so that whoever led before cannot write any more.
-// What cannot be read within openPatience keeps nobody waiting but the policies that have a ledger.
+// What cannot be written within openPatience keeps nobody waiting but its own policy, and what cannot be listed all that
+// have a ledger.
 func (o *Office) Open(ctx context.Context) error {
-	deadline := o.Clock.After(openPatience)
+	deadline := o.Clock.Now().Add(openPatience)
 	for {
-		err := o.takeOver(ctx)
-		if err == nil {
+		listed, err := o.takeOver(ctx)
+		late := !o.Clock.Now().Before(deadline)
+		if err == nil || listed && late {
 			close(o.opened)
 			return nil
 		}
 		log.FromContext(ctx).Error(err, "ledgers not taken over")
+		if late {
+			go o.openLate(ctx)
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-deadline:
-			go o.openLate(ctx)
-			return nil
 		case <-o.Clock.After(openAgain):
 		}
 	}
 }
 
-// openLate waits until the ledgers can be taken over after all, and ends the process then.
+// openLate waits until the ledgers can be listed after all, and ends the process then.
 func (o *Office) openLate(ctx context.Context) {
-	for o.takeOver(ctx) != nil {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.Clock.After(openAgain):
 		}
+		if _, err := o.list(ctx); err == nil {
+			o.failed <- ErrLate
+			return
+		}
 	}
-	o.failed <- ErrLate
 }
 
-// takeOver reads and seals every ledger.
-func (o *Office) takeOver(ctx context.Context) error {
+// takeOver reads and seals every ledger. The error is that of one which could not be sealed, or listed.
+func (o *Office) takeOver(ctx context.Context) (listed bool, err error) {
 	all, err := o.list(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i := range all {
-		a := newAccount(o, all[i].Policy.UID)
-		if err := a.seal(ctx, &all[i]); err != nil {
-			return err
+		a := newAccount(o, types.UID(all[i].Name))
+		if failed := a.seal(ctx, &all[i]); failed != nil {
+			err = failed
 		}
 		o.mu.Lock()
 		o.accounts[a.uid] = a
 		o.mu.Unlock()
 	}
-	return nil
+	return true, err
 }
 
 // Start keeps the ledgers until ctx has ended and nothing is removed any more. The error says that they were taken over.
@@ -207,7 +214,9 @@ func (o *Office) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-o.failed:
 	}
-	cancel()
+	o.mu.Lock()
+	cancel() // whoever follows the book sees it: no account begins while they are waited for
+	o.mu.Unlock()
 	o.kept.Wait()
 	if err == nil {
 		o.finish(context.WithoutCancel(ctx))
@@ -281,8 +290,10 @@ func (o *Office) Ended(i policy.Intent, t policy.Target, outcome retention.Outco
 
 // State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
 func (o *Office) State(uid types.UID) (State, bool) {
-	a := o.account(uid)
-	if a == nil {
+	o.mu.Lock()
+	a, running := o.accounts[uid], o.running != nil
+	o.mu.Unlock()
+	if a == nil || !running {
 		return State{}, false
 	}
 	return a.state(o.Clock.Now()), true

@@ -25,6 +25,7 @@ const (
 	lookFirst    = time.Second // between two looks at what is doubtful
 	lookMost     = time.Minute
 	looksAtATime = 50
+	lookPatience = 3 * time.Second // for all looks at a time: others are to be written down
 	forgetEvery  = time.Minute
 )
 
@@ -37,43 +38,90 @@ func (a *account) prepare(ctx context.Context) error {
 	if now.Sub(a.forgot) >= forgetEvery {
 		a.forgot = now
 		a.keeper.Forget(a.office.Knows)
+		a.pruneLine()
 	}
 	a.mu.Unlock()
-	if mustRead {
-		if err := a.readLedger(ctx); err != nil {
+	if orphaned {
+		if err := a.bury(ctx); err != nil {
 			return err
 		}
 	}
-	switch {
-	case orphaned:
-		return a.bury(ctx)
-	case p != nil && !checked:
+	if mustRead {
+		if err := a.readLedger(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p != nil && !checked {
 		return a.check(ctx, p)
 	}
 	return nil
 }
 
 // readLedger reads the ledger. None is fine as long as nothing says that there has to be one.
-func (a *account) readLedger(ctx context.Context) error {
+func (a *account) readLedger(ctx context.Context, p *policy.Policy) error {
 	stored, err := a.office.get(ctx, a.uid)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case apierrors.IsNotFound(err) && a.keeper.Stored() == nil && !a.recorded:
-		return nil
-	case apierrors.IsNotFound(err):
-		a.read = false
-		return a.missing()
-	case err != nil:
+	if apierrors.IsNotFound(err) {
+		return a.miss(ctx, p)
+	}
+	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.readAt = a.office.Clock.Now()
-	if err := a.keeper.Read(stored); err != nil {
-		a.read = false
+	err = a.keeper.Read(stored)
+	if err == nil && !a.sealed() && !a.late { // somebody else has made it since the ledgers were taken over
+		err = ledger.ErrDeposed
+	}
+	a.read = err == nil
+	if err != nil {
 		return fmt.Errorf("RetentionLedger %s: %w", a.uid, err)
 	}
-	a.read = true
 	return nil
+}
+
+// miss is told that there is no ledger. If there has been one, that is trouble, unless the policy's status does not name it:
+// then it is made anew.
+func (a *account) miss(ctx context.Context, p *policy.Policy) error {
+	a.mu.Lock()
+	a.read = false
+	expected := a.keeper.Stored() != nil || a.recorded
+	a.none = !expected && p == nil
+	a.mu.Unlock()
+	if !expected {
+		return nil
+	}
+	if p == nil {
+		return a.missing()
+	}
+	status, err := a.office.statusOf(ctx, p)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read policy: %w", err)
+	case status.Ledger != nil:
+		return a.missing()
+	}
+	a.renew()
+	return nil
+}
+
+// renew begins to count anew: what was written down is not any more.
+func (a *account) renew() {
+	a.mu.Lock()
+	a.keeper = ledger.New(a.office.holder)
+	a.recorded, a.checked, a.late = false, false, false
+	a.endsFrom = time.Time{}
+	var left []*request
+	for _, r := range a.requests {
+		if r.stands {
+			left = append(left, r)
+		}
+	}
+	for _, r := range left {
+		a.drop(r)
+	}
+	a.mu.Unlock()
+	ready(left)
 }
 
 func (a *account) missing() error {
@@ -96,7 +144,7 @@ func (a *account) check(ctx context.Context, p *policy.Policy) error {
 	a.mu.Unlock()
 	switch {
 	case has && !recorded:
-		err = a.raise(ctx, status)
+		err = a.raise(ctx, p, status)
 	case has:
 	case recorded:
 		return a.missing()
@@ -131,17 +179,11 @@ func (a *account) found(ctx context.Context, p *policy.Policy, status v1alpha1.R
 	if err := a.office.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create RetentionLedger %s: %w", a.uid, err)
 	}
-	if err := a.readLedger(ctx); err != nil {
-		return err
-	}
-	if !a.isSealed() { // it was there, and nobody had taken it over before the objects were listed
-		return fmt.Errorf("RetentionLedger %s: %w", a.uid, ledger.ErrDeposed)
-	}
-	return nil
+	return a.readLedger(ctx, p)
 }
 
 // raise brings a ledger that is not recorded, and so has not been counted in for a while, up to what the policy has deleted.
-func (a *account) raise(ctx context.Context, status v1alpha1.RetentionPolicyStatus) error {
+func (a *account) raise(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	stored, err := a.office.get(ctx, a.uid)
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
@@ -152,7 +194,7 @@ func (a *account) raise(ctx context.Context, status v1alpha1.RetentionPolicyStat
 	if err := a.office.update(ctx, stored); err != nil {
 		return fmt.Errorf("write RetentionLedger %s: %w", a.uid, err)
 	}
-	return a.readLedger(ctx)
+	return a.readLedger(ctx, p)
 }
 
 // carryOver makes counters no less than what the status has, and reports whether that changed any.
@@ -179,21 +221,18 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 	return changed || len(added) > 0
 }
 
-func (a *account) isSealed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.sealed()
-}
-
-// bury deletes the ledger of a policy that is gone. One that is only not in the book stays.
+// bury deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the book stays.
 func (a *account) bury(ctx context.Context) error {
-	a.mu.Lock()
-	stored := a.keeper.Stored()
-	a.mu.Unlock()
-	if stored == nil {
+	stored, err := a.office.get(ctx, a.uid)
+	if apierrors.IsNotFound(err) {
 		return errBuried
 	}
-	gone, err := a.office.isGone(ctx, stored.Policy)
+	if err != nil {
+		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
+	}
+	named := stored.Policy
+	named.UID = a.uid
+	gone, err := a.office.isGone(ctx, named)
 	if err != nil {
 		return fmt.Errorf("read policy: %w", err)
 	}
@@ -217,8 +256,14 @@ func (a *account) look(ctx context.Context) {
 	}
 	a.looked = now
 	a.mu.Unlock()
-	resolved := 0
-	for i := range min(len(doubtful), looksAtATime) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	looks, resolved := min(len(doubtful), looksAtATime), 0
+	for i := range looks {
+		if ctx.Err() != nil {
+			looks = i
+			break
+		}
 		e := doubtful[(a.lookFrom+i)%len(doubtful)]
 		sight, err := a.office.Objects.Sight(ctx, e.Target)
 		if err != nil {
@@ -231,12 +276,10 @@ func (a *account) look(ctx context.Context) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lookFrom += looksAtATime - resolved
+	a.lookFrom += looks - resolved
 	if resolved > 0 {
 		a.lookAgain = 0
-		if a.endsFrom.IsZero() {
-			a.endsFrom = now
-		}
+		a.ends(now)
 		return
 	}
 	a.lookAgain = min(max(lookFirst, 2*a.lookAgain), lookMost)

@@ -1,6 +1,8 @@
 package ledgers
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -19,7 +21,8 @@ type request struct {
 	stands  bool         // the entry was confirmed
 	entry   ledger.Entry // once it has been in a draft
 	sent    bool         // removal has been started
-	aged    bool         // it stood at the last sweep, and was not sent
+	since   time.Time    // when it began to stand
+	slow    bool         // it has stood for slowAfter, and was not sent
 }
 
 // subject is the version of a subject that a request is about.
@@ -33,22 +36,26 @@ func subjectOf(s policy.Subject) subject {
 	return subject{Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion}
 }
 
-// entryOf is what to write down for a request as of now; false when its subject is not going to be removed by this policy,
-// or is another version by now.
-func (r *request) entryOf(policyUID types.UID) (ledger.Entry, bool) {
+// entryOf is what to write down for a request as of now, and about which version of the subject; false when that is not
+// going to be removed by this policy, or may have another owner by now.
+func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bool) {
 	i, ok := r.candidate.Intent()
 	if !ok || i.Rule.PolicyUID != policyUID {
-		return ledger.Entry{}, false
+		return e, s, false
 	}
-	e := ledger.Entry{Target: policy.TargetOf(i.Rule.Kind, i.Subject), Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+	e = ledger.Entry{Target: policy.TargetOf(i.Rule.Kind, i.Subject), Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+	s = subjectOf(i.Subject)
 	if r.owner != nil {
-		if i.Subject.ResourceVersion != r.subject.ResourceVersion {
-			return ledger.Entry{}, false // it may have another owner
-		}
 		e.Target = *r.owner
+		return e, s, s == r.subject
 	}
-	r.subject = subjectOf(i.Subject)
-	return e, true
+	return e, s, true
+}
+
+// stillWants reports whether what is written down for a request is still to be removed.
+func (r *request) stillWants(policyUID types.UID) bool {
+	e, _, ok := r.entryOf(policyUID)
+	return ok && e.Is(r.entry.Target)
 }
 
 // answerOf says what an attempt means for the ledger.

@@ -8,62 +8,88 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// step does what is to be done now, and gives when to come again. The error says that the ledger has been taken over.
+// step does what is to be done now, and gives when to come again. The error ends the account, and but for errBuried the
+// process.
 func (a *account) step(ctx context.Context) (time.Time, error) {
+	now := a.office.Clock.Now()
+	if again := a.rests(); now.Before(again) {
+		return again, nil
+	}
 	err := a.prepare(ctx)
 	if err == nil {
 		a.look(ctx)
 		err = a.settle(ctx)
 	}
-	if !errors.Is(err, errBuried) {
-		a.setTrouble(ctx, err)
+	if err == nil && a.isLate() {
+		err = ErrLate
 	}
-	if errors.Is(err, ledger.ErrDeposed) || errors.Is(err, errBuried) {
+	if errors.Is(err, ledger.ErrDeposed) || errors.Is(err, ErrLate) || errors.Is(err, errBuried) {
 		return time.Time{}, err
 	}
+	if ctx.Err() == nil {
+		a.setTrouble(ctx, err)
+	}
 	return a.next(a.office.Clock.Now()), nil
+}
+
+// rests is until when nothing is tried after trouble, whoever nudges.
+func (a *account) rests() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.retryAt
+}
+
+// isLate reports whether a ledger is ours by now that was not before objects were listed.
+func (a *account) isLate() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.late && a.read && a.sealed()
 }
 
 func (a *account) setTrouble(ctx context.Context, err error) {
 	a.mu.Lock()
 	changed := (err == nil) != (a.trouble == nil) || err != nil && err.Error() != a.trouble.Error()
-	a.trouble = err
+	a.trouble, a.retryAt = err, time.Time{}
+	switch {
+	case err == nil:
+	case apierrors.IsConflict(err): // somebody has edited it
+		a.retryAt = a.office.Clock.Now().Add(writePause)
+	default:
+		a.retryAt = a.office.Clock.Now().Add(retryEvery)
+	}
 	a.mu.Unlock()
 	if !changed {
 		return
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		log.FromContext(ctx).Error(err, "ledger not written", "ledger", a.uid)
 	}
 	a.office.Changed()
 }
 
-// settle writes the ledger if that is due: what has ended, and who waits.
+// settle writes the ledger if that is due: what has ended, and who waits. A write that has begun is seen through, so that
+// what comes of it is known.
 func (a *account) settle(ctx context.Context) error {
 	draft, opened := a.draft()
 	if draft == nil {
 		return nil
 	}
-	stored, err := a.office.store(ctx, draft)
+	stored, err := a.office.store(context.WithoutCancel(ctx), draft)
 	a.mu.Lock()
 	if err != nil {
-		a.keeper.Lost()
-		a.read = false
-		for _, r := range opened { // if it was written nevertheless, the next reading shows
-			r.writing = false
-			a.line.push(r)
-		}
-		a.urgent = a.urgent || len(opened) > 0
+		a.lost(opened)
 		a.mu.Unlock()
 		return err
 	}
 	a.keeper.Wrote(draft, stored)
+	now := a.office.Clock.Now()
 	for _, r := range opened {
-		a.stand(r)
+		a.stand(r, now)
 	}
 	a.mu.Unlock()
 	ready(opened)
@@ -71,10 +97,23 @@ func (a *account) settle(ctx context.Context) error {
 	return nil
 }
 
-// stand notes that the entry of a request is confirmed.
-func (a *account) stand(r *request) {
-	r.writing, r.stands, r.sent, r.aged = false, true, false, false
-	a.standing++
+// lost has all done again that was in a draft. If it was written nevertheless, the next reading shows.
+func (a *account) lost(opened []*request) {
+	a.keeper.Lost()
+	a.read = false
+	for _, r := range opened {
+		r.writing = false
+		a.line.push(r)
+	}
+	a.urgent = a.urgent || len(opened) > 0
+	a.ends(a.office.Clock.Now())
+}
+
+// ends notes that something waits to be closed.
+func (a *account) ends(now time.Time) {
+	if a.endsFrom.IsZero() {
+		a.endsFrom = now
+	}
 }
 
 // draft makes what to write now, and who is written down by it; nil when it can wait.
@@ -86,13 +125,13 @@ func (a *account) draft() (draft *ledger.Draft, opened []*request) {
 		return nil, nil
 	}
 	a.sweep(now)
-	waits := a.line.len > 0 && a.standing < refillBelow && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
+	waits := a.line.len > 0 && a.opens() && a.refills() && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
 	closes := elapsed(now, a.endsFrom, endsPause)
 	if !waits && !closes && a.sealed() {
 		return nil, nil
 	}
 	draft = a.keeper.Draft(now)
-	if a.recorded && a.policy != nil && a.sealed() {
+	if a.opens() {
 		opened = a.fill(draft, now)
 	}
 	a.endsFrom = time.Time{}
@@ -116,8 +155,8 @@ func elapsed(now, since time.Time, pause time.Duration) bool {
 // fill opens entries for those who wait, as far as there is room.
 func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 	room := draft.Room(now, a.budget())
-	a.blocked = time.Time{}
-	if room == 0 && a.line.len > 0 {
+	a.blocked, a.short = time.Time{}, room == 0 && a.line.len > 0
+	if a.short {
 		a.blocked = now.Add(limitPause)
 		if free := a.keeper.FreeAt(now, a.budget()); free.After(a.blocked) {
 			a.blocked = free
@@ -130,18 +169,18 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 		if r == nil {
 			break
 		}
-		entry, ok := r.entryOf(a.uid)
+		entry, subject, ok := r.entryOf(a.uid)
 		switch {
 		case !ok:
 			delete(a.requests, r.subject.UID)
 			anew = append(anew, r)
 		case draft.Open(entry):
-			r.entry, r.writing = entry, true
+			r.entry, r.subject, r.writing = entry, subject, true
 			opened = append(opened, r)
 			room--
 		case a.keeper.Stands(entry.Target): // inherited, or another subject has the same owner
-			r.entry = entry
-			a.stand(r)
+			r.entry, r.subject = entry, subject
+			a.stand(r, now)
 			anew = append(anew, r)
 		default: // an earlier entry about it has to be closed first
 			again = append(again, r)
@@ -160,43 +199,50 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 	return opened
 }
 
-// sweep asks about what stands and is not removed: what is not going to be any more is withdrawn. What a lost write has
-// left behind is taken up by who waits for it.
+// sweep asks about what is written down and not removed. What is not going to be any more is withdrawn, and so is what makes
+// others wait that could go at once. What a lost write has left behind is taken up by who waits for it.
 func (a *account) sweep(now time.Time) {
-	if now.Sub(a.swept) < sweepEvery {
+	if now.Sub(a.swept) < sweepEvery || !a.sealed() {
 		return
 	}
 	a.swept = now
-	byTarget := map[string]*request{}
+	wanted := map[policy.Target]bool{}
 	for _, r := range a.requests {
-		if r.entry.UID != "" && !r.writing {
-			byTarget[string(r.entry.UID)+r.entry.ResourceVersion] = r
+		switch {
+		case r.writing, r.entry.UID == "":
+			continue
+		case r.stands && !a.keeper.Stands(r.entry.Target): // it was found to have ended
+			a.drop(r)
+			continue
+		case r.stands && r.sent:
+		case !r.stillWants(a.uid), r.slow && a.short:
+			a.withdraw(r)
+			continue
+		case r.stands && !r.slow && now.Sub(r.since) >= slowAfter:
+			r.slow = true
+			a.slow++
 		}
+		wanted[r.entry.Target] = true
 	}
 	for _, e := range a.keeper.Unsent() {
-		r := byTarget[string(e.UID)+e.ResourceVersion]
-		switch {
-		case r != nil && r.stands && !r.aged:
-			r.aged = true
-			continue
-		case r != nil && r.stands:
-			if wanted, ok := r.entryOf(a.uid); ok && wanted.Is(e.Target) {
-				continue
-			}
-			a.drop(r)
-		case r != nil:
-			continue // in line: it finds its entry
-		}
-		a.keeper.Withdrawn(e.Target)
-		if a.endsFrom.IsZero() {
-			a.endsFrom = now
+		if !wanted[e.Target] {
+			a.keeper.Withdrawn(e.Target)
+			a.ends(now)
 		}
 	}
 }
 
+// withdraw takes back what stands for a request. Whoever waits in line goes on waiting.
+func (a *account) withdraw(r *request) {
+	if r.stands {
+		a.drop(r)
+	}
+}
+
 // seal takes a ledger over that was just read: it gets our name before anything is listed. One that cannot be read as a
-// ledger is left to its account, which then removes nothing.
+// ledger, or written, is left to its account, which removes nothing.
 func (a *account) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) error {
+	a.late = true
 	for {
 		if a.keeper.Read(stored) != nil {
 			return nil
@@ -204,17 +250,20 @@ func (a *account) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) er
 		a.read, a.readAt = true, a.office.Clock.Now()
 		draft := a.keeper.Draft(a.readAt)
 		if !draft.Changed() {
+			a.late = false
 			return nil
 		}
 		answer, err := a.office.store(ctx, draft)
 		if err == nil {
 			a.keeper.Wrote(draft, answer)
+			a.late = false
 			return nil
 		}
 		a.keeper.Lost()
+		a.read = false
 		switch stored, err = a.office.again(ctx, a.uid, err); {
 		case apierrors.IsNotFound(err):
-			a.read = false
+			a.late = false
 			return nil
 		case err != nil:
 			return err
@@ -222,13 +271,14 @@ func (a *account) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) er
 	}
 }
 
-// finish writes how the last removals ended.
+// finish writes how the last removals ended, and withdraws what was not sent.
 func (a *account) finish(ctx context.Context) {
 	a.mu.Lock()
 	a.policy, a.written = nil, time.Time{} // nobody is written down any more
-	if !a.endsFrom.IsZero() {
-		a.endsFrom = a.office.Clock.Now().Add(-endsPause)
+	for _, e := range a.keeper.Unsent() {
+		a.keeper.Withdrawn(e.Target)
 	}
+	a.endsFrom = a.office.Clock.Now().Add(-endsPause)
 	read := a.read
 	a.mu.Unlock()
 	if !read {

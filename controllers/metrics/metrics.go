@@ -50,6 +50,7 @@ var (
 	Backlog     = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
 	Verdicts    = gauge("sunset_verdicts", "Objects by the verdict of the rules in force.", "kind", "reason")
 	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
+	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or deleted by somebody (terminating), and stay because their Jobs have not counted them yet.", "state")
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
@@ -88,7 +89,8 @@ func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 func (c *Count) Describe(ch chan<- *prometheus.Desc) {
 	ch <- LedgerDeletions.desc
 	for _, g := range []Gauge{
-		Backlog, Verdicts, Subjects, IndexSize, KindTrouble, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
+		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble,
+		LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
 	} {
 		ch <- g.desc
 	}

@@ -135,13 +135,14 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 	before := gather(t)
 	metrics.Counted.Set([]prometheus.Metric{
 		metrics.Backlog.Of(2), metrics.Verdicts.Of(2, "Job.batch", "Expired"), metrics.Subjects.Of(2, "p", "r", "due"),
-		metrics.IndexSize.Of(3, "Job.batch"), metrics.KindTrouble.Of(1, "Pod", "Forbidden"),
+		metrics.Uncounted.Of(4, "overdue"), metrics.IndexSize.Of(3, "Job.batch"), metrics.KindTrouble.Of(1, "Pod", "Forbidden"),
 	})
 	before.expectGrowth(t, samples{
 		"sunset_backlog":                                2,
 		"sunset_index_objects kind=Job.batch":           3,
 		"sunset_kind_trouble kind=Pod reason=Forbidden": 1,
 		"sunset_rule_objects policy=p rule=r state=due": 2,
+		"sunset_uncounted_pods state=overdue":           4,
 		"sunset_verdicts kind=Job.batch reason=Expired": 2,
 	})
 	metrics.Counted.Set(nil)

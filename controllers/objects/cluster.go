@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
@@ -23,17 +26,20 @@ type Cluster struct {
 	mapper     meta.RESTMapper
 	clock      clock.Clock
 	compiler   *engine.Compiler
-	aggregated []schema.GroupKind // allowed though served elsewhere
+	protection policy.Protection
+
+	mu         sync.Mutex
+	servedHere map[schema.GroupVersion]time.Time // of owners, when that was last found
 }
 
-// Options is what a Cluster is made of. All but Aggregated are required.
+// Options is what a Cluster is made of. All are required; the zero Protection protects no namespace.
 type Options struct {
 	Config     *rest.Config
 	HTTP       *http.Client
 	Mapper     meta.RESTMapper // must find kinds that are added later
 	Clock      clock.Clock
 	Compiler   *engine.Compiler
-	Aggregated []schema.GroupKind // kinds of aggregated API servers that are allowed
+	Protection policy.Protection // kinds of aggregated API servers are protected too
 }
 
 // New makes a Cluster. The error says that the configuration cannot be used.
@@ -50,7 +56,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	requests := *o.HTTP
 	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, aggregated: o.Aggregated}, nil
+	return &Cluster{base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection}, nil
 }
 
 // Open implements retention.Sources.
@@ -59,7 +65,7 @@ func (c *Cluster) Open(q retention.Questions) retention.Source {
 }
 
 func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
-	return slices.Contains(c.aggregated, kind)
+	return slices.Contains(c.protection.AllowKinds, kind)
 }
 
 // collection is where the API server serves all objects of a kind, or those of one namespace.

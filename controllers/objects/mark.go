@@ -1,11 +1,9 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,31 +43,4 @@ func patchOf(m policy.Marking) map[string]any {
 		"resourceVersion": m.Subject().ResourceVersion,
 		"annotations":     map[string]any{v1alpha1.EligibleSinceAnnotation: value},
 	}}
-}
-
-// send sends one request about an object and reads what the answer means.
-func (c *Cluster) send(ctx context.Context, method string, t policy.Target, contentType string, body []byte) retention.Outcome {
-	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	url := c.base.JoinPath(path(mapping, t.Namespace, t.Name)...)
-	request, err := http.NewRequestWithContext(ctx, method, url.String(), bytes.NewReader(body))
-	if err != nil {
-		return retention.Outcome{Err: err}
-	}
-	request.Header.Set("Content-Type", contentType)
-	request.Header.Set("Accept", acceptMetadata+","+acceptJSON) // the answer may be the whole object; we need none of it
-	response, err := c.requests.Do(request)
-	if err != nil {
-		return retention.Outcome{Err: err, Unsure: true}
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return retention.Outcome{Err: err, Unsure: true}
-	}
-	return outcomeOf(response.StatusCode, response.Header, answer)
 }

@@ -22,16 +22,38 @@ const requestTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("nothing is deleted without a warrant")
 
-// Aim implements retention.Remover: what goes is the subject itself.
-func (c *Cluster) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+// Aim implements retention.Remover: what goes is the subject itself, for which nothing is asked, or its owner.
+func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	if i.Rule.Owner {
+		return c.aimAtOwner(ctx, i)
+	}
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
+var errNotAimed = errors.New("not what the warrant lets go")
+
+// isAimed reports whether a target is what a warrant lets go.
+func isAimed(w policy.Warrant, t policy.Target) bool {
+	if owner := w.Owner(); w.Rule().Owner {
+		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
+	}
+	return t.Is(policy.TargetOf(w.Rule().Kind, w.Subject()))
+}
+
 // Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version
-// of the target. It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
+// of the target. Before an owner goes the subject is read once more, as no condition on a DELETE is about another object.
+// It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
 func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
-	if !w.Valid() {
+	switch {
+	case !w.Valid():
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
+	case !isAimed(w, t):
+		return retention.Outcome{Result: retention.Refused, Err: errNotAimed}
+	case w.Rule().Owner:
+		if blocked := c.unchanged(ctx, w); blocked != nil {
+			blocked.Unsent = true
+			return *blocked
+		}
 	}
 	propagation := w.Rule().Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
@@ -42,7 +64,11 @@ func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target)
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
-	return c.send(ctx, http.MethodDelete, t, acceptJSON, body)
+	o := c.send(ctx, http.MethodDelete, t, acceptJSON, body)
+	if w.Rule().Owner && o.Result == retention.Denied {
+		o.Result = retention.Refused // other subjects of the namespace have other owners, or none
+	}
+	return o
 }
 
 // outcomeOf says what an answer means for the subject.

@@ -47,7 +47,7 @@ func serve(t *testing.T, answer http.HandlerFunc) (*objects.Cluster, *[]asked) {
 
 func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *objects.Cluster {
 	t.Helper()
-	c, err := objects.New(objects.Options{Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t)})
+	c, err := objects.New(objects.Options{Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,9 @@ func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, si
 			return
 		}
 		next := allowedEvery
-		if !s.tellRight(ctx, "delete", mapping, sink.Undeletable) {
+		if !s.deletes() {
+			sink.Undeletable(nil)
+		} else if !s.tellRight(ctx, "delete", mapping, sink.Undeletable) {
 			next = deniedEvery
 		}
 		if s.marks() && !s.tellRight(ctx, "patch", mapping, sink.Unmarkable) {
@@ -188,6 +190,13 @@ func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTM
 	}
 	tell(trouble)
 	return trouble == nil
+}
+
+// deletes reports whether some rule lets objects of the kind go, and not only their owners.
+func (s *source) deletes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asks.Rules(), func(r *engine.Rule) bool { return !r.Owns() })
 }
 
 // marks reports whether some rule marks objects.

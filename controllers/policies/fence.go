@@ -100,6 +100,14 @@ func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) error {
 	return l.Rights.Check(ctx, rule)
 }
 
+// PermitOwner implements retention.Fence.
+func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) error {
+	if rule.Namespace == "" {
+		return nil
+	}
+	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
+}
+
 func (l *Loop) checkPolicies(ctx context.Context) error {
 	if l.fresh(l.live.policies) {
 		return nil

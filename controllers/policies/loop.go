@@ -52,6 +52,7 @@ type Loop struct {
 	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, or when somebody asked last.
 	Rights interface {
 		Check(ctx context.Context, rule *policy.Rule) error
+		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) error
 		Known(rule *policy.Rule) (err error, known bool)
 	}
 	// Publish is called with every new edition, one call at a time.

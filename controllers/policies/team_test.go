@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -165,6 +168,20 @@ func TestPermit(t *testing.T) {
 		t.Errorf("with every right: %v", err)
 	}
 	expect(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
+}
+
+func TestPermitOwner(t *testing.T) {
+	l := teamed(t, ownRules("Enforce", "5m"))
+	l.rights.err = errors.New("missing right")
+	owner := &policy.Owner{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Name: "nightly", UID: "u"}
+	permit := func(name string) error { return l.PermitOwner(t.Context(), l.named(name).Rules[0], owner) }
+	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
+		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
+	}
+	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
+		t.Errorf("the namespace's own rule: %v", err)
+	}
+	expect(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
 }
 
 func TestOwnRules(t *testing.T) {

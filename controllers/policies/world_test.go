@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -37,6 +38,12 @@ type rights struct {
 // Check implements what Loop.Rights must.
 func (r *rights) Check(_ context.Context, rule *policy.Rule) error {
 	r.asked = append(r.asked, rule.ID.String())
+	return r.err
+}
+
+// CheckOwner implements what Loop.Rights must.
+func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) error {
+	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
 	return r.err
 }
 

@@ -118,7 +118,7 @@ func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
 
 // aboutObject tells of one object that was deleted.
 func aboutObject(o retention.Removal) *eventsv1.Event {
-	note := fmt.Sprintf("deleted by rule %s, due %s", o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
+	note := fmt.Sprintf("%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	if o.Outcome != "" {
 		note += ", outcome " + o.Outcome
 	}
@@ -129,6 +129,14 @@ func aboutObject(o retention.Removal) *eventsv1.Event {
 	}, string(o.Reason), note)
 	e.Related = &by
 	return e
+}
+
+// whatWent says what of an object was deleted: itself, or its owner.
+func whatWent(r retention.Removal) string {
+	if r.Owner == nil {
+		return "deleted"
+	}
+	return "deleted with its owner " + r.Owner.String()
 }
 
 func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {

@@ -45,6 +45,13 @@ func (g *gauges) rules(t *policy.Tallies) {
 	}
 }
 
+// lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.
+func (g *gauges) lingering(l policy.Lingering) {
+	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
+		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
+	}
+}
+
 // ledger says how the ledger of a policy stands.
 func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	trouble := 0.0

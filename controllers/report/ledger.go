@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,9 +35,9 @@ func (r *Reporter) ledgersNow(book *policy.Book) map[types.UID]ledgers.State {
 	return all
 }
 
-// ledgerStatus sums a ledger up. One that is recorded stays so while it is missing.
+// ledgerStatus sums a ledger up. One that is recorded stays so while it is missing, and one that is not is not recorded then.
 func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerStatus) *v1alpha1.LedgerStatus {
-	if kept.Ledger == nil {
+	if kept.Ledger == nil || isMissing(kept) {
 		return before.DeepCopy()
 	}
 	s := &v1alpha1.LedgerStatus{Name: kept.Ledger.Name, LedgerCount: kept.Ledger.Total, Open: kept.Open}
@@ -46,6 +47,8 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 	}
 	return s
 }
+
+func isMissing(kept ledgers.State) bool { return errors.Is(kept.Trouble, ledgers.ErrMissing) }
 
 // countedBy is what a policy has deleted, as its ledger says; as is known otherwise while there is none.
 func countedBy(kept ledgers.State, known history) history {
@@ -60,6 +63,24 @@ func countedBy(kept ledgers.State, known history) history {
 		h.outcomes[r.Name] = outcomes
 	}
 	return h
+}
+
+// follow makes what is known of a policy's deletions what its ledger says, for when it keeps one no more.
+func (r *Reporter) follow(p *policy.Policy, v *view) {
+	kept, ok := v.ledger(p)
+	if !ok || kept.Ledger == nil {
+		return
+	}
+	counted, since := countedBy(kept, history{}), r.deletedBy(p.UID)
+	before := history{total: counted.total, rules: deletions{}}
+	for rule, n := range counted.rules {
+		before.rules[rule] = n
+	}
+	for rule, n := range since {
+		before.rules[rule] -= n
+		before.total -= n
+	}
+	r.before[p.UID] = before
 }
 
 // counting says whether the ledger of a policy lets anything go.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -260,6 +261,9 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, kept ma
 		all.Reasons = map[policy.Reason]int64{}
 		k.Index.Scan(all.Add)
 		gauges.kind(k, all.Reasons)
+		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
+			gauges.lingering(all.Lingering)
+		}
 	}
 	gauges.rules(all)
 	r.changes = all.Changes()

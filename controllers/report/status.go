@@ -163,10 +163,14 @@ func timeOrNil(t time.Time) *metav1.Time {
 
 // write patches the status of one policy if it differs from what was written, and opens its gate if it may pass.
 func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bool) error {
+	if kept, ok := v.ledger(p); ok && isMissing(kept) {
+		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
+	}
 	rec, err := r.record(ctx, p)
 	if err != nil || rec == nil {
 		return err
 	}
+	r.follow(p, v)
 	status := v.status(p, r.historyOf(p.UID), rec.status)
 	preview, counted := previewOf(status, p.Hash)
 	_, knew := previewOf(rec.status, p.Hash)

@@ -279,6 +279,9 @@ func (trusting) Check(context.Context, string) error { return nil }
 // Permit implements retention.Fence.
 func (trusting) Permit(context.Context, *policy.Rule) error { return nil }
 
+// PermitOwner implements retention.Fence.
+func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) error { return nil }
+
 // witness is a retention.Witness that hands over what was removed.
 type witness chan string
 

@@ -50,13 +50,18 @@ func (c candidate) Ready() {
 // target is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the
 // subject is being written down, or is written down and not due yet, or may not go for now.
 func (p *pipeline) target(ctx context.Context, it item, j index.Judgement) (target policy.Target, blocked *Outcome, ok bool) {
+	expected := j.Expected.Rule != nil
 	switch {
-	case j.Expected.Rule != nil:
+	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
+		return target, nil, false
+	case expected:
 		target, ok = p.owner.Ledger.Written(j.Expected)
 		if !ok {
 			p.writeDown(ctx, it, j.Expected)
 		}
 		return target, nil, ok && j.Warrant.Valid()
+	case j.Warrant.Valid() && !p.mayTakeOwner(ctx, it, j.Warrant.Intent()):
+		return target, nil, false
 	case j.Warrant.Valid():
 		target, blocked = p.aim(ctx, it, j.Warrant.Intent())
 		return target, blocked, blocked == nil

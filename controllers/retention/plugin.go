@@ -130,4 +130,7 @@ type Fence interface {
 	// Permit returns nil when a rule may delete what it is about. A rule of a namespace's own needs the rights of its
 	// ServiceAccount. The error says what is missing.
 	Permit(ctx context.Context, rule *policy.Rule) error
+	// PermitOwner returns nil when a rule may delete the owner of what it is about, as far as its kind tells. It is asked
+	// before anything is read of the owner.
+	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) error
 }

@@ -71,6 +71,7 @@ type Witness interface {
 type Removal struct {
 	Kind    schema.GroupVersionKind
 	Subject policy.Subject
+	Owner   *policy.Owner // what went instead, and takes the subject along; nil when the subject itself went
 	Rule    *policy.Rule
 	Reason  policy.Reason
 	Outcome string // what the rule's outcome expression gave; empty without one

@@ -84,6 +84,9 @@ func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement
 		p.retry(it, 0) // another rule decides by now, or another version is judged
 		return nil
 	case j.Warrant.Valid():
+		if !p.agreed(ctx, it, j.Warrant.Intent(), target) {
+			return nil
+		}
 		return p.remove(ctx, it, j.Warrant, target)
 	default:
 		return p.mark(ctx, it, j.Marking)
@@ -105,7 +108,8 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 	p.settle(ctx, it, w.Intent(), outcome)
 	if outcome.Result == Removed {
 		p.owner.Witness.Removed(Removal{
-			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Outcome: w.Intent().Outcome, Due: w.Due(), At: p.owner.Clock.Now(),
+			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
+			Outcome: w.Intent().Outcome, Due: w.Due(), At: p.owner.Clock.Now(),
 		})
 	}
 	return &outcome
@@ -158,7 +162,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
-			log.Info("deleted", "due", i.Due)
+			log.Info("deleted", "due", i.Due, "owner", i.Owner.String())
 		}
 		return
 	case Changed:

@@ -177,8 +177,13 @@ type world struct {
 	check    func(namespace string) error
 	checks   int
 	permit   func(*policy.Rule) error
-	marks    []string // NAME@VERSION ANNOTATION in order
-	marked   func(policy.Marking) retention.Outcome
+
+	permitOwner func(*policy.Rule, *policy.Owner) error
+	aimed       []string // SUBJECT at OWNER in order
+	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
+
+	marks  []string // NAME@VERSION ANNOTATION in order
+	marked func(policy.Marking) retention.Outcome
 }
 
 // wallClock is the clock of the bubble, and may be set.
@@ -253,17 +258,38 @@ func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
 	}
 }
 
+// PermitOwner implements retention.Fence.
+func (w *world) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) error {
+	w.mu.Lock()
+	permit := w.permitOwner
+	w.mu.Unlock()
+	if permit == nil {
+		return nil
+	}
+	return permit(r, owner)
+}
+
 // tooMany ends a test that loops: fake time stands still meanwhile.
 const tooMany = 30_000
 
 // Aim implements retention.Remover.
 func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	if i.Owner != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.aimed = append(w.aimed, i.Subject.Name+" at "+i.Owner.String())
+		if w.aim != nil {
+			return w.aim(i)
+		}
+		return targetOf(i, "1"), nil
+	}
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
 // Remove implements retention.Remover.
 func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target policy.Target) retention.Outcome {
-	if !warrant.Valid() || ctx.Err() != nil || target != policy.TargetOf(warrant.Rule().Kind, warrant.Subject()) {
+	isSubject := target == policy.TargetOf(warrant.Rule().Kind, warrant.Subject())
+	if !warrant.Valid() || ctx.Err() != nil || isSubject == (warrant.Owner() != nil) {
 		w.t.Errorf("remove %v with warrant %v: %v", target, warrant.Valid(), ctx.Err())
 	}
 	w.mu.Lock()
@@ -282,7 +308,7 @@ func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target polic
 		w.t.Errorf("cut off: %v", ctx.Err())
 	}
 	if o.Result == retention.Removed {
-		w.note("removed %s", warrant.Subject().Name)
+		w.note("removed %s", target.Name)
 	}
 	return o
 }

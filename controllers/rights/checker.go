@@ -42,7 +42,28 @@ type Checker struct {
 type question struct {
 	namespace, account string
 	kind               schema.GroupVersionKind
-	marks              bool
+	needs              needs
+}
+
+// needs is what a rule needs of a kind.
+type needs int
+
+const (
+	deleting needs = iota // of what it is about
+	marking               // of what it is about, to mark it too
+	owning                // of an owner that it lets go
+)
+
+// verbs are the rights that are needed.
+func (n needs) verbs() []string {
+	switch n {
+	case marking:
+		return []string{"list", "delete", "patch"}
+	case owning:
+		return []string{"get", "delete"} // what becomes of the subject tells of the owner
+	default:
+		return []string{"list", "delete"}
+	}
 }
 
 type answer struct {
@@ -61,6 +82,12 @@ func (c *Checker) Check(ctx context.Context, r *policy.Rule) error {
 	return c.check(ctx, questionOf(r), freshFor)
 }
 
+// CheckOwner returns nil when the ServiceAccount of a rule may, as of a second ago, get and delete an owner of the kind.
+// The error wraps ErrMissing when a right is missing.
+func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) error {
+	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, needs: owning}, freshFor)
+}
+
 // Known is the latest answer about a rule, however old; ok is false when there is none yet.
 func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	c.mu.Lock()
@@ -70,7 +97,11 @@ func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 }
 
 func questionOf(r *policy.Rule) question {
-	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, marks: r.Mark != ""}
+	q := question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, needs: deleting}
+	if r.Mark != "" {
+		q.needs = marking
+	}
+	return q
 }
 
 func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) error {
@@ -107,12 +138,8 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return fmt.Errorf("%w: %s lives in no namespace, and a RetentionPolicy is about its own", ErrMissing, q.kind.Kind)
 	}
-	verbs := []string{"list", "delete"}
-	if q.marks {
-		verbs = append(verbs, "patch")
-	}
 	var missing []string
-	for _, verb := range verbs {
+	for _, verb := range q.needs.verbs() {
 		allowed, err := c.review(ctx, q, mapping.Resource, verb)
 		if err != nil {
 			return fmt.Errorf("ask for the rights of %s/%s: %w", q.namespace, q.account, err)

@@ -67,6 +67,55 @@ func TestRights(t *testing.T) {
 	}
 }
 
+func TestRightsToAnOwner(t *testing.T) {
+	const namespace = "team-a"
+	tests := map[string]struct {
+		denied []string
+		rule   *policy.Rule
+		kind   schema.GroupVersionKind
+		verbs  []string
+		want   string
+	}{
+		"all are there":              {nil, rule(about(pods)), jobs, []string{"get", "delete"}, ""},
+		"marking needs nothing more": {[]string{"patch", "list"}, rule(about(pods), marking), jobs, []string{"get", "delete"}, ""},
+		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing right: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing right: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing right: Node lives in no namespace, and a RetentionPolicy is about its own"},
+		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing right: no serviceAccountName"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, _, c := asking()
+			s.deny(test.denied...)
+			said := ""
+			if err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
+				said = err.Error()
+			}
+			expect(t, "error", test.want, said)
+			for _, asked := range s.asked {
+				expect(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
+				expect(t, "resource", "jobs", asked.ResourceAttributes.Resource)
+			}
+			expect(t, "asked", test.verbs, s.verbs())
+		})
+	}
+}
+
+// TestRightsToAKindAreNotThoseToAnOwner: an answer to one is none to the other.
+func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
+	s, _, c := asking()
+	s.deny("get")
+	if err := c.Check(t.Context(), rule()); err != nil {
+		t.Error(err)
+	}
+	if err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, rights.ErrMissing) {
+		t.Errorf("may not get: %v", err)
+	}
+	if _, known := c.Known(rule(about(pods))); known {
+		t.Error("what is about owners is known of a rule")
+	}
+}
+
 func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 	s, clock, c := asking()
 	s.deny("delete")

@@ -26,6 +26,7 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 var (
 	jobs  = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods  = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 )
 

@@ -6,7 +6,8 @@
 //  1. Read the ledger and write it with one's own holder: Draft, write, Wrote. This seals it.
 //  2. Only then list the objects, with a quorum read or one that is certainly not older than the seal.
 //  3. Open entries in a draft and write it. Only what the API server has confirmed may be sent: Sending.
-//  4. Send the DELETE with UID and resourceVersion as preconditions, and tell how it went: Answered.
+//  4. Send the DELETE once, with UID and resourceVersion as preconditions, and tell how it went: Answered. A client that tries
+//     again by itself hides an answer.
 //  5. Look at what is doubtful with a quorum read: Saw.
 //  6. The next draft moves what has ended into the counters, in the same update that opens others.
 //

@@ -65,7 +65,7 @@ func (d *Draft) settle(s *state) int64 {
 }
 
 // Room is how many more entries may be opened, by MaxOpen and by what the budget leaves; 0 until the ledger is ours. Without
-// having been asked there is none. It also forgets spendings that do not matter to this budget any more.
+// having been asked there is none. It also drops the spendings that do not matter to this budget any more: all if it is nil.
 func (d *Draft) Room(now time.Time, budget *Budget) int {
 	d.room = 0
 	if !d.live() || !d.keeper.sealed {

@@ -84,10 +84,9 @@ func (e end) counts() bool { return e == gone || e == deleted }
 type state struct {
 	Entry
 	// doubtful: it was inherited, or a DELETE of ours has an answer that nobody saw. It never becomes certain again.
-	doubtful  bool
-	inherited bool // somebody else opened it
-	underWay  bool // a DELETE of ours has been sent and not answered
-	end       end
+	doubtful bool
+	underWay bool // a DELETE of ours has been sent and not answered
+	end      end
 }
 
 // idle reports whether nothing is known to happen to it.

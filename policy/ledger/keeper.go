@@ -119,7 +119,7 @@ func (k *Keeper) known(e Entry) *state {
 	unwanted, ours := k.tried[versionOf(e.Target)]
 	switch {
 	case !ours:
-		return &state{Entry: e, doubtful: true, inherited: true}
+		return &state{Entry: e, doubtful: true}
 	case unwanted:
 		return &state{Entry: e, end: void}
 	default:

@@ -32,6 +32,7 @@ type store struct {
 	*testing.T
 	ledger *v1alpha1.RetentionLedger
 	now    time.Time
+	budget *ledger.Budget
 }
 
 func newStore(t *testing.T) *store {
@@ -72,11 +73,11 @@ func (s *store) land(d *ledger.Draft) bool {
 	return true
 }
 
-// write drafts and writes with these entries opened.
+// write drafts and writes with these entries opened, which there must be room for.
 func (s *store) write(k *ledger.Keeper, entries ...ledger.Entry) {
 	s.Helper()
 	d := k.Draft(s.now)
-	d.Room(s.now, nil)
+	d.Room(s.now, s.budget)
 	for _, e := range entries {
 		if !d.Open(e) {
 			s.Fatalf("%v was not opened", e)

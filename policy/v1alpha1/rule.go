@@ -197,6 +197,7 @@ type TTLBounds struct {
 // Delete says what a rule deletes, and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner is about owners: set what: Owner"
+// +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would leave the object behind when its owner goes: set Background or Foreground"
 type Delete struct {
 	// what goes: Subject, the default, is the object itself. Owner is the object's controller instead, such as the Job of
 	// a Workload; the object then goes with it, as every dependent does. The owner must have finished, must not be held

@@ -30,15 +30,21 @@ type lab struct {
 	kcm    string // path of kube-controller-manager
 	table  table
 	perJob time.Duration // how long creating one of the standing Jobs took
+	queued int           // Jobs created for Kueue
 }
 
 func newLab(ctx context.Context, o options) (*lab, error) {
+	return openLab(ctx, o, cluster.Options{Controllers: []string{}}, "")
+}
+
+// openLab is a lab on a control plane of its own. Without the path of a controller it builds one.
+func openLab(ctx context.Context, o options, plane cluster.Options, sunset string) (*lab, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: o, kcm: paths[cluster.ControllerManager]}
-	if l.plane, err = cluster.Start(ctx, cluster.Options{Controllers: []string{}}); err != nil {
+	l := &lab{options: o, sunset: sunset, kcm: paths[cluster.ControllerManager]}
+	if l.plane, err = cluster.Start(ctx, plane); err != nil {
 		return nil, err
 	}
 	if err := l.prepare(ctx); err != nil {
@@ -73,6 +79,9 @@ func (l *lab) prepare(ctx context.Context) error {
 	}
 	if l.dir, err = os.MkdirTemp("", "sunset-bench-"); err != nil {
 		return err
+	}
+	if l.sunset != "" {
+		return nil
 	}
 	l.sunset, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
 	return err

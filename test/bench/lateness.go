@@ -34,17 +34,30 @@ func (l *lab) lateness(ctx context.Context) error {
 	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
 		return err
 	}
-	due, err := l.createDue(ctx, "lateness", l.firstDue(1))
-	if err != nil {
-		return err
-	}
-	late, err := l.watchDeletions(ctx, "lateness", due)
+	late, err := l.lateBy(ctx, dueJobs{namespace: "lateness", n: l.size.lateness, every: dueEvery, first: l.firstDue(1)})
 	if err != nil {
 		return err
 	}
 	l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched", l.size.standing), howLate(late),
 		"from due to the DELETED event at another client")
 	return l.remove(ctx, "lateness")
+}
+
+// dueJobs are Jobs that fall due one after the other.
+type dueJobs struct {
+	namespace string
+	n         int
+	every     time.Duration
+	first     time.Time // when the first is due
+}
+
+// lateBy has Jobs fall due, and gives how late each goes.
+func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
+	due, err := l.createDue(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return l.watchDeletions(ctx, jobs.namespace, due)
 }
 
 // firstDue is when the first of so many lots of Jobs may be due, in twice the time that creating them took when nobody
@@ -54,17 +67,21 @@ func (l *lab) firstDue(lots int) time.Time {
 }
 
 // createDue creates finished Jobs that fall due one after the other, and gives when.
-func (l *lab) createDue(ctx context.Context, namespace string, first time.Time) (map[string]time.Time, error) {
-	due := make(map[string]time.Time, l.size.lateness)
-	b := batch{namespace: namespace, prefix: "job", count: l.size.lateness, labels: map[string]string{"due": "true"}}
+func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
+	if err := ensureNamespace(ctx, l.client, jobs.namespace); err != nil {
+		return nil, err
+	}
+	first := jobs.first
+	due := make(map[string]time.Time, jobs.n)
+	b := batch{namespace: jobs.namespace, prefix: "job", count: jobs.n, labels: map[string]string{"due": "true"}}
 	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
-		at := first.Add(time.Duration(i) * dueEvery)
+		at := first.Add(time.Duration(i) * jobs.every)
 		return at.Sub(finished)
 	}
-	for i := range l.size.lateness {
-		due[b.name(i)] = first.Add(time.Duration(i) * dueEvery)
+	for i := range jobs.n {
+		due[b.name(i)] = first.Add(time.Duration(i) * jobs.every)
 	}
 	if err := b.create(ctx, l.client); err != nil {
 		return nil, err

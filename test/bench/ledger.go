@@ -128,7 +128,7 @@ func (l *lab) ledgerLateness(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	for i, w := range ways {
 		group.Go(func() error {
-			due, err := l.createDue(gctx, w.namespace, first)
+			due, err := l.createDue(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, first: first})
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // sizes is how much each scenario does.
@@ -20,22 +23,41 @@ type sizes struct {
 	lateness   int           // Jobs that fall due one after the other, 100 a second
 	ahead      time.Duration // before the first of them is due, beside the time it takes to create all
 	policies   int           // and as many namespaces, for the fences
+	kueue      int           // finished Workloads of Kueue
+	kueueDue   int           // Jobs of another rule that fall due meanwhile, 10 a second
 	idle       time.Duration
+	kueueFor   time.Duration // how long Kueue admits Jobs
+
+	completions int // Pods that a Job needs to succeed
+	parallelism int // how many of them at a time
 }
 
 var (
-	full  = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second, policies: 1_000, idle: 30 * time.Second}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second, policies: 20, idle: 2 * time.Second}
+	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
+		policies: 1_000, idle: 30 * time.Second,
+		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000}
+	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
+		policies: 20, idle: 2 * time.Second,
+		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger or standing")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger, kueue, standing or pods")
+	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
+	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	size := full
 	if *brief {
 		size = short
+	}
+	if *completions > 0 {
+		size.completions = *completions
+	}
+	if *backlog > 0 {
+		size.kueue = *backlog
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -74,7 +96,9 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},
 		{"ledger", lab.ledger},
+		{"kueue", lab.kueue},
 		{"standing", lab.standing},
+		{"pods", lab.pods},
 	} {
 		if o.only != "" && o.only != s.name {
 			continue

@@ -20,8 +20,8 @@ type Paths map[Component]string
 const assetsEnv = "KUBEBUILDER_ASSETS"
 
 // Binaries returns the binaries of components (of all, if none is named) and
-// builds what the cache does not have, which on a new machine takes about ten
-// minutes on two cores and writes one line to progress before and after each.
+// builds what the cache does not have, which on a new machine takes about a
+// quarter of an hour on two cores and writes one line to progress before and after each.
 // Any number of processes may call it at once; one builds, the others wait.
 //
 // If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver come from there. The
@@ -30,12 +30,12 @@ func Binaries(ctx context.Context, progress io.Writer, components ...Component) 
 	if len(components) == 0 {
 		components = Components()
 	}
-	b, err := newBuilder(progress)
-	if err != nil {
-		return nil, fmt.Errorf("prepare build: %w", err)
-	}
 	paths := Paths{}
 	for _, c := range components {
+		b, err := newBuilder(recipes[c].home, progress)
+		if err != nil {
+			return nil, fmt.Errorf("prepare build of %s: %w", c, err)
+		}
 		if paths[c], err = b.binary(ctx, c); err != nil {
 			return nil, fmt.Errorf("build %s: %w", c, err)
 		}
@@ -43,7 +43,8 @@ func Binaries(ctx context.Context, progress io.Writer, components ...Component) 
 	return paths, nil
 }
 
-// builder builds from the module in source into the directory cache.
+// builder builds from the module in the directory source into the directory
+// cache.
 type builder struct {
 	source, cache string
 	mod           []byte
@@ -51,8 +52,8 @@ type builder struct {
 	progress      io.Writer
 }
 
-func newBuilder(progress io.Writer) (*builder, error) {
-	source, err := sourceDir()
+func newBuilder(h home, progress io.Writer) (*builder, error) {
+	source, err := h.source()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func newBuilder(progress io.Writer) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags, err := buildFlags(mod)
+	flags, err := h.buildFlags(mod)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func newBuilder(progress io.Writer) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := cacheKey(mod, flags)
+	key, err := h.cacheKey(mod, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -76,25 +77,37 @@ func newBuilder(progress io.Writer) (*builder, error) {
 	return b, os.MkdirAll(b.cache, 0o755)
 }
 
-// buildFlags are the flags of go build. Without a version in the binary the
-// API server reports one that clients cannot parse.
-func buildFlags(mod []byte) ([]string, error) {
+// buildFlags are the flags of go build.
+func (h home) buildFlags(mod []byte) ([]string, error) {
+	ld := "-s -w"
+	if h.stamped {
+		stamp, err := versionStamp(mod)
+		if err != nil {
+			return nil, err
+		}
+		ld += stamp
+	}
+	return []string{"-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=" + ld}, nil
+}
+
+// versionStamp are the linker's flags that write the version into a binary of
+// Kubernetes. Without one the API server reports one that clients cannot parse.
+func versionStamp(mod []byte) (flags string, err error) {
 	version, err := requiredVersion(mod, recipes[APIServer].module)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	number := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(number) < 3 {
-		return nil, fmt.Errorf("version %q is not major.minor.patch", version)
+		return "", fmt.Errorf("version %q is not major.minor.patch", version)
 	}
-	ld := "-s -w"
 	for _, kv := range []string{
 		"gitVersion=" + version, "gitMajor=" + number[0], "gitMinor=" + number[1],
 		"gitTreeState=archive", "buildDate=1970-01-01T00:00:00Z",
 	} {
-		ld += " -X k8s.io/component-base/version." + kv
+		flags += " -X k8s.io/component-base/version." + kv
 	}
-	return []string{"-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=" + ld}, nil
+	return flags, nil
 }
 
 // binary is the path of c, built if need be.

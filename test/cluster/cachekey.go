@@ -28,9 +28,9 @@ func cacheRoot() (string, error) {
 // cacheKey names the set of binaries that this go.mod, these flags and this
 // toolchain produce. The versions are there to be read, the hash is what makes
 // a change of any input, however small, miss the cache.
-func cacheKey(mod []byte, flags []string) (string, error) {
+func (h home) cacheKey(mod []byte, flags []string) (string, error) {
 	var key []string
-	for _, c := range []Component{APIServer, Etcd, Kwok} {
+	for _, c := range h.names {
 		module := recipes[c].module
 		version, err := requiredVersion(mod, module)
 		if err != nil {
@@ -38,7 +38,7 @@ func cacheKey(mod []byte, flags []string) (string, error) {
 		}
 		key = append(key, strings.TrimPrefix(string(c), "kube-")+"-"+version)
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %s/%s %q\n%s", runtime.Version(), runtime.GOOS, runtime.GOARCH, flags, mod)
-	return strings.Join(append(key, hex.EncodeToString(h.Sum(nil))[:16]), "_"), nil
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s %s/%s %q\n%s", runtime.Version(), runtime.GOOS, runtime.GOARCH, flags, mod)
+	return strings.Join(append(key, hex.EncodeToString(hash.Sum(nil))[:16]), "_"), nil
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,29 +18,42 @@ require (
 
 func TestCacheKeyChangesWithEveryInput(t *testing.T) {
 	flags := []string{"-trimpath"}
-	key, err := cacheKey([]byte(someMod), flags)
+	key, err := kubernetesHome.cacheKey([]byte(someMod), flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "apiserver-v1.37.1_etcd-v3.7.3_kwok-v0.8.0_"; !strings.HasPrefix(key, want) {
 		t.Errorf("key %q does not begin with %q", key, want)
 	}
-	if again, _ := cacheKey([]byte(someMod), flags); again != key {
+	if again, _ := kubernetesHome.cacheKey([]byte(someMod), flags); again != key {
 		t.Errorf("keys of equal inputs differ: %q, %q", key, again)
 	}
 	for name, other := range map[string]func() (string, error){
 		"version": func() (string, error) {
-			return cacheKey([]byte(strings.Replace(someMod, "1.37.1", "1.37.2", 1)), flags)
+			return kubernetesHome.cacheKey([]byte(strings.Replace(someMod, "1.37.1", "1.37.2", 1)), flags)
 		},
-		"an indirect require": func() (string, error) { return cacheKey([]byte(someMod+"require y v1.0.0\n"), flags) },
-		"flags":               func() (string, error) { return cacheKey([]byte(someMod), nil) },
+		"an indirect require": func() (string, error) { return kubernetesHome.cacheKey([]byte(someMod+"require y v1.0.0\n"), flags) },
+		"flags":               func() (string, error) { return kubernetesHome.cacheKey([]byte(someMod), nil) },
 	} {
 		if k, err := other(); err != nil || k == key {
 			t.Errorf("other %s: key %q, %v; want another key", name, k, err)
 		}
 	}
-	if _, err := cacheKey([]byte("module x\n"), flags); err == nil {
+	if _, err := kubernetesHome.cacheKey([]byte("module x\n"), flags); err == nil {
 		t.Error("no error although nothing is required")
+	}
+}
+
+func TestEachHomeHasAKeyOfItsOwn(t *testing.T) {
+	t.Setenv(cacheEnv, t.TempDir())
+	for _, c := range Components() {
+		b, err := newBuilder(recipes[c].home, io.Discard)
+		if err != nil {
+			t.Fatalf("%s: %v", c, err)
+		}
+		if isKueue := strings.HasPrefix(filepath.Base(b.cache), "kueue-v"); isKueue != (c == Kueue) {
+			t.Errorf("%s is in %s", c, filepath.Base(b.cache))
+		}
 	}
 }
 

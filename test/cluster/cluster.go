@@ -23,6 +23,8 @@ type Cluster struct {
 	paths   Paths
 	admin   *rest.Config
 
+	kueueKeys map[string][]byte // nil until StartKueue
+
 	life context.Context // ends when Stop begins
 	end  context.CancelFunc
 	stop sync.Once

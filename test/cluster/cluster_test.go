@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -46,6 +50,7 @@ func TestCluster(t *testing.T) {
 	t.Run("jobs end as annotated", func(t *testing.T) { jobsEnd(t, client) })
 	t.Run("pods of a deleted job are collected", func(t *testing.T) { collected(t, client) })
 	t.Run("a user may do what RBAC says", func(t *testing.T) { userDenied(t, c) })
+	t.Run("Kueue admits a job, also after a crash", func(t *testing.T) { kueueAdmits(t, c, client) })
 	t.Run("data and watchers survive the API server", func(t *testing.T) { survives(t, c, client) })
 	t.Run("nothing stays behind", func(t *testing.T) { nothingStays(t, c, logs) })
 }
@@ -93,6 +98,57 @@ func userDenied(t *testing.T, c *cluster.Cluster) {
 	_, err = kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(ns).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("list jobs as nobody: %v, want forbidden", err)
+	}
+}
+
+// kueueAdmits also reads in a version that is not stored: a Workload, which only
+// Kueue's webhook can convert, and a ResourceFlavor, which it cannot.
+func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
+	if err := c.StartKueue(t.Context(), cluster.KueueOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	first := c.PID(cluster.Kueue)
+	if err := c.StartKueue(t.Context(), cluster.KueueOptions{Configuration: "clientConnection: {qps: 100, burst: 100}"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(first, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the first Kueue is still there: %v", err)
+	}
+	dynamic := dynamic.NewForConfigOrDie(c.Config())
+	kinds := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
+	for kind, object := range map[string]string{
+		"resourceflavors": `{"kind": "ResourceFlavor", "metadata": {"name": "any"}}`,
+		"clusterqueues": `{"kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {"namespaceSelector": {}, "resourceGroups": [
+			{"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}}`,
+		"localqueues": `{"kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "default"}, "spec": {"clusterQueue": "all"}}`,
+	} {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(object), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		u.SetAPIVersion(kinds.String())
+		if _, err := dynamic.Resource(kinds.WithResource(kind)).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("create %s: %v", kind, err)
+		}
+	}
+	if err := c.Kill(cluster.Kueue); err != nil {
+		t.Fatal(err)
+	}
+	queued := job("queued", cluster.Succeeded, 0)
+	queued.Spec.Suspend = ptr.To(true)
+	queued.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "lq"}
+	createJob(t, client, queued)
+	if err := c.Restart(t.Context(), cluster.Kueue); err != nil {
+		t.Fatal(err)
+	}
+	waitJob(t, client, "queued", batchv1.JobComplete)
+	older := kinds
+	older.Version = "v1beta1"
+	for _, kind := range []string{"workloads", "resourceflavors"} {
+		list, err := dynamic.Resource(older.WithResource(kind)).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Errorf("%s as v1beta1: %v, want one", kind, err)
+		}
 	}
 }
 

@@ -11,25 +11,42 @@ const (
 	ControllerManager Component = "kube-controller-manager"
 	Scheduler         Component = "kube-scheduler"
 	Kwok              Component = "kwok"
+	Kueue             Component = "kueue" // runs only after StartKueue
+)
+
+// home is a Go module whose go.mod pins components with all they are built of.
+type home struct {
+	dir     string      // below test/controlplane
+	names   []Component // whose versions tell one directory of the cache from another
+	stamped bool        // the binaries are told their version of Kubernetes
+}
+
+var (
+	kubernetesHome = home{dir: ".", names: []Component{APIServer, Etcd, Kwok}, stamped: true}
+	// kueueHome is apart, because Kueue is made for older libraries of
+	// Kubernetes than those the control plane is built of.
+	kueueHome = home{dir: "kueue", names: []Component{Kueue}}
 )
 
 // recipe says where a component comes from.
 type recipe struct {
-	module string // whose version in test/controlplane/go.mod is the component's
+	home   home
+	module string // whose version in the home's go.mod is the component's
 	pkg    string // the package main
 	cold   string // about how long its first build takes on two cores
 }
 
 var recipes = map[Component]recipe{
-	Etcd:              {"go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "1 minute"},
-	APIServer:         {"k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "4 minutes"},
-	ControllerManager: {"k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"},
-	Scheduler:         {"k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"},
-	Kwok:              {"sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", "1 minute"},
+	Etcd:              {kubernetesHome, "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "1 minute"},
+	APIServer:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "4 minutes"},
+	ControllerManager: {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"},
+	Scheduler:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"},
+	Kwok:              {kubernetesHome, "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", "1 minute"},
+	Kueue:             {kueueHome, "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", "5 minutes"},
 }
 
 // Components returns every component, in the order in which they are built and
 // started. The slice is the caller's.
 func Components() []Component {
-	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kueue}
 }

@@ -1,12 +1,12 @@
 // Package cluster builds and runs a real Kubernetes control plane on this
 // machine, for tests, the demo and benchmarks.
 //
-// It promises: etcd, kube-apiserver, kube-controller-manager, kube-scheduler
-// and kwok (fake nodes that run Pods to their end) are the real programs, built
-// once per machine from the Go module proxy and cached; every server listens on
-// 127.0.0.1 on a port of its own, so clusters run side by side; Stop leaves
-// neither a process nor a file behind, and when this process dies in any way
-// the kernel ends its children (on Linux).
+// It promises: etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+// kwok (fake nodes that run Pods to their end) and Kueue, for those who call
+// StartKueue, are the real programs, built once per machine from the Go module
+// proxy and cached; every server listens on 127.0.0.1 on a port of its own, so
+// clusters run side by side; Stop leaves neither a process nor a file behind,
+// and when this process dies in any way the kernel ends its children (on Linux).
 //
 // It refuses: to pull images, to run containers, to download anything outside
 // the Go module proxy, and to signal a process it did not start.

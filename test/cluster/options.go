@@ -81,6 +81,8 @@ func (o Options) components() []Component {
 			return !o.Scheduler
 		case Kwok:
 			return o.Nodes == 0
+		case Kueue:
+			return true
 		default:
 			return false
 		}

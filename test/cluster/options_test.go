@@ -12,7 +12,7 @@ func TestOptionsSayWhatRuns(t *testing.T) {
 	}{
 		"the zero value has controllers": {Options{}, []Component{Etcd, APIServer, ControllerManager}},
 		"an empty list has none":         {Options{Controllers: []string{}}, []Component{Etcd, APIServer}},
-		"everything":                     {Options{Nodes: 1, Scheduler: true}, Components()},
+		"everything but Kueue":           {Options{Nodes: 1, Scheduler: true}, []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}},
 	} {
 		if got := c.opts.components(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -21,7 +21,8 @@ const (
 // server is a component that listens on one port of 127.0.0.1.
 type server struct {
 	component Component
-	command   command // args excluded
+	command   command                                   // args excluded
+	prepare   func(ctx context.Context, port int) error // before each start; nil for nothing
 	args      func(port int) []string
 	ready     func(ctx context.Context, port int) error // must recognise itself, not just any server on port
 	scheme    string
@@ -67,6 +68,11 @@ func (s *server) attempt(ctx context.Context, pickPort func() error) (err error)
 }
 
 func (s *server) startOnce(ctx context.Context) (err error) {
+	if s.prepare != nil {
+		if err := s.prepare(ctx, s.port); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+	}
 	c := s.command
 	c.args = s.args(s.port)
 	if s.proc, err = launch(c); err != nil {

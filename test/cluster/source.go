@@ -12,6 +12,12 @@ import (
 
 const moduleLine = "module github.com/sunset-k8s/sunset\n"
 
+// source is the directory of the module.
+func (h home) source() (string, error) {
+	dir, err := sourceDir()
+	return filepath.Join(dir, h.dir), err
+}
+
 // sourceDir finds test/controlplane: beside this source file or, when the
 // binary was built with -trimpath, in the checkout around the working directory.
 func sourceDir() (string, error) {
@@ -44,5 +50,5 @@ func requiredVersion(mod []byte, module string) (string, error) {
 			return fields[1], nil
 		}
 	}
-	return "", fmt.Errorf("test/controlplane/go.mod does not require %s", module)
+	return "", fmt.Errorf("go.mod does not require %s", module)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,6 +104,23 @@ func (c *Cluster) Changeable() ([]Kind, error) {
 
 func canChange(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch")
+}
+
+// Owner gives the owner of an object in a namespace; nil when it is not there.
+func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (map[string]any, error) {
+	m, err := c.mapper.RESTMapping(o.Kind.GroupKind(), o.Kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	kind := kindOf(m)
+	if !kind.Namespaced {
+		namespace = ""
+	}
+	object, err := c.Get(ctx, kind, namespace, o.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return object, err
 }
 
 // Get gives one object, of a Secret nothing but its metadata.

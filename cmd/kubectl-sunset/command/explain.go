@@ -15,7 +15,6 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // explaining is the command explain.
@@ -137,14 +136,15 @@ func (e *explaining) input(policies []*policy.Policy, namespace string) preview.
 	}
 }
 
-// write gathers everything about one object whose case is known.
-func (e *explaining) write(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, status map[string]v1alpha1.RetentionPolicyStatus) *explain.Page {
+// write gathers everything about one object whose case is known; more has what only files or the cluster can tell.
+func (e *explaining) write(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more explain.Input) *explain.Page {
 	in := explain.Input{
 		At: by.At, Object: object, Namespace: c.Namespace, Subject: c.Subject, Verdict: c.Verdict, Rulings: c.Rulings,
 		Explanations: map[policy.RuleID][]engine.Explanation{},
 		Ranks:        map[policy.RuleID]explain.Rank{},
 		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
-		Status:       status,
+		Status:       more.Status,
+		FindOwner:    more.FindOwner,
 	}
 	if engine.IsMirror(object) {
 		in.Others = append(explain.Mirrored(c.Applying), in.Others...)

@@ -45,7 +45,27 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, c, input, nil), nil
+	return e.write(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
+}
+
+// ownerIn finds an owner among the objects of files.
+func (e *explaining) ownerIn(files *manifest.Files, owner policy.Owner) (found map[string]any, err error) {
+	err = files.Each(func(item manifest.Item) error {
+		if !item.Mentions(owner.Name) {
+			return nil
+		}
+		objects, err := item.Objects()
+		for _, object := range objects {
+			if metadata, _ := object["metadata"].(map[string]any); metadata["uid"] == string(owner.UID) {
+				found = object
+			}
+		}
+		return err
+	})
+	if err == nil && found == nil {
+		err = errors.New("it is not in the files")
+	}
+	return found, err
 }
 
 // find gives the one object that is asked about.

@@ -50,7 +50,9 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, force.statusOf(in)), nil
+	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), FindOwner: func(o policy.Owner) (map[string]any, error) {
+		return c.Owner(ctx, o, namespace)
+	}}), nil
 }
 
 // among judges an object among those of its kind that rules rank it with. Without them nobody can say what becomes of it.

@@ -91,7 +91,7 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	case in.Others > 0 && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
 	case in.Others > 0:
-		input.Policies, input.Namespaces = in.Rules(), in.Namespaces
+		input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
 		return preview.New(input).Run(ctx, preview.FromFiles(files))
 	case files.Len() > 0 && len(in.Policies) == 0:
 		return nil, errors.New("neither a policy nor any other object in the files")

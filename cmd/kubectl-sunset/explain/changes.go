@@ -57,6 +57,8 @@ func (r *Rule) ownChanges() []Change {
 		return []Change{{What: "eligible of " + id + " gives true" + r.nowFalse()}}
 	case policy.NoStartTime:
 		return []Change{{What: "startTime of " + id + " gives a time"}}
+	case policy.NoOwner:
+		return []Change{{What: "a controller among the object's ownerReferences, which " + id + " would let go"}}
 	case policy.NeverDue:
 		return []Change{{What: "ttlExpression of " + id + " gives a time to live"}}
 	case policy.KeptNewest:

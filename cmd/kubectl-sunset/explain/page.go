@@ -27,6 +27,8 @@ type Input struct {
 	Others []Other
 	// Status is what the cluster says of its policies, by name; those of files have none.
 	Status map[string]v1alpha1.RetentionPolicyStatus
+	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
+	FindOwner func(policy.Owner) (map[string]any, error)
 }
 
 // Page is everything there is to say about one object.
@@ -34,6 +36,7 @@ type Page struct {
 	At      time.Time
 	Object  Object
 	Verdict policy.Verdict
+	Owner   *Owner   // what goes instead of it; nil when it goes itself, or nothing does
 	Rules   []Rule   // that select it, in the order of the rulings
 	Others  []Other  // about its kind, that do not select it
 	Blocks  []Block  // what keeps it though a rule may find it due
@@ -70,7 +73,8 @@ func New(in Input) *Page {
 		}
 	}
 	p.Others = append(p.Others, in.Others...)
-	p.Blocks = blocksOf(in)
+	p.Owner = in.owner()
+	p.Blocks = append(blocksOf(in), p.Owner.block()...)
 	p.Changes = changesOf(p)
 	return p
 }

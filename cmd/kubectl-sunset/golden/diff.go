@@ -3,6 +3,7 @@ package golden
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,7 +84,15 @@ func verdictFields(v report.Verdict) []field {
 
 // detailFields can be given too.
 func detailFields(v report.Verdict) []field {
-	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message}}
+	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message},
+		{"owner", v.Owner.String()}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}}
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 func diffErrors(want, got []report.Failure) []string {

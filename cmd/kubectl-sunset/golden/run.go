@@ -41,6 +41,7 @@ func (c Case) Run(ctx context.Context, compiler *engine.Compiler, protection pol
 		Namespaces: in.Namespaces,
 		Protection: protection,
 		At:         c.Want.At,
+		Whole:      true,
 	})
 	result, err := judge.Run(ctx, preview.FromFiles(files))
 	if err != nil {

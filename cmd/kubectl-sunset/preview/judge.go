@@ -25,6 +25,9 @@ type Input struct {
 	Selector  labels.Selector // judge only objects with these labels; nil means all
 
 	Kinds sets.Set[schema.GroupKind] // judge only objects of these kinds; nil means all
+
+	// Whole: the feed gives all objects there are, also those that no rule is about. What is said of owners rests on it.
+	Whole bool
 }
 
 // Judge judges objects. It is immutable and safe for concurrent use.
@@ -81,6 +84,9 @@ type bench struct {
 
 // judge adds what there is to say about an object to the sheet.
 func (b *bench) judge(object map[string]any) {
+	if b.sheet.kin != nil {
+		b.sheet.kin.add(object)
+	}
 	kind := policy.StoredAs(kindOf(object))
 	if !b.about(kind) {
 		return

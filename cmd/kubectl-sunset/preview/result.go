@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -27,6 +28,9 @@ type Row struct {
 	Namespace, Name  string
 	Verdict          policy.Verdict
 	Message          string // more about the reason, where there is more to say
+
+	Propagation metav1.DeletionPropagation // where an owner goes: what becomes of what it owns
+	Dependents  int                        // of the owner that goes, directly or not; 0 where nobody has counted
 
 	unchanged bool // against the rules in force: their row is gone already
 }
@@ -88,6 +92,7 @@ type sheet struct {
 	tallies  map[policy.RuleID]*Tally
 	// candidates have no row yet.
 	candidates []candidate
+	kin        kin // nil where nobody asks about owners
 	texts      map[string]string
 	versions   map[schema.GroupVersion]string
 }
@@ -178,6 +183,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 			all.tally(id).merge(t)
 		}
 	}
+	j.addOwners(result, sheets)
 	for _, t := range all.tallies {
 		result.Tallies = append(result.Tallies, *t)
 	}

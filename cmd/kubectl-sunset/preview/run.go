@@ -88,5 +88,9 @@ func work(batches <-chan Batch, w worker) error {
 }
 
 func (j *Judge) bench(e *engine.Evaluator) *bench {
-	return &bench{Judge: j, evaluator: e, sheet: newSheet(j.At)}
+	b := &bench{Judge: j, evaluator: e, sheet: newSheet(j.At)}
+	if j.Whole && j.lettingOwnersGo() {
+		b.sheet.kin = kin{}
+	}
+	return b
 }

@@ -12,7 +12,7 @@ import (
 // the soonest of them would delete is kept for the reason DryRun, with its due time.
 func Verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Verdict {
 	v, _ := policy.Decide(s, rulings, at)
-	if !saysNothing(v.Reason) {
+	if !v.Reason.SaysNothing() {
 		return v
 	}
 	due, kept := forecasts(s, rulings, at)
@@ -25,10 +25,6 @@ func Verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Ver
 	default:
 		return v
 	}
-}
-
-func saysNothing(r policy.Reason) bool {
-	return r == policy.NotSelected || r == policy.NotEligible || r == policy.NoStartTime || r == policy.WithinCapacity
 }
 
 // forecasts gives, of all that the dry runs say, the soonest due and the first reason to keep.
@@ -76,6 +72,8 @@ func explain(v policy.Verdict, rulings []policy.Ruling) string {
 			return r.Facts.Err.Error()
 		case v.Reason == policy.RuleInvalid && r.Rule.Invalid():
 			return r.Rule.Problems[0].String()
+		case v.Reason == policy.NoOwner:
+			return "its ownerReferences name no controller"
 		}
 	}
 	return ""

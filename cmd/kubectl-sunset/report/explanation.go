@@ -56,6 +56,17 @@ func (e *explanation) head(p *explain.Page) {
 	}
 	e.line(0, "%s %s%s", p.Object.Kind, name, age)
 	e.line(0, "%s", Sentence(p.Verdict, p.At))
+	if p.Owner != nil {
+		e.line(0, "%s", ownerIn(p.Owner))
+	}
+}
+
+// ownerIn is the owner that goes instead, in one sentence.
+func ownerIn(o *explain.Owner) string {
+	if o.State != explain.OwnerReady {
+		return o.Message
+	}
+	return fmt.Sprintf("%s (%s)", o.Message, o.Propagation)
 }
 
 // Sentence is a verdict in one sentence.
@@ -242,6 +253,7 @@ var words = map[policy.Reason]string{
 	policy.IsSuspended:      "the rule is suspended and finds it eligible",
 	policy.IsUnapproved:     "the policy waits for approval",
 	policy.KeptNewest:       "among the newest of its group",
+	policy.NoOwner:          "its owner is to go, and it has none",
 	policy.NeverDue:         "ttlExpression gives none",
 	policy.Unmarked:         "not marked eligible yet",
 	policy.OverCapacity:     "there are more than may stay",

@@ -21,6 +21,7 @@ type page struct {
 	Name       string       `json:"name"`
 	Created    string       `json:"creationTimestamp,omitempty"`
 	Verdict    verdict      `json:"verdict"`
+	Owner      *pageOwner   `json:"owner,omitempty"` // what goes instead
 	Rules      []pageRule   `json:"rules"`
 	Others     []pageOther  `json:"otherRules"`
 	Blocks     []pageBlock  `json:"blocks"`
@@ -37,6 +38,13 @@ type verdict struct {
 	TTL       string `json:"ttl,omitempty"`       // with dueTime only
 	DueTime   string `json:"dueTime,omitempty"`
 	Message   string `json:"message"`
+}
+
+type pageOwner struct {
+	Owner
+	State       string `json:"state"` // Ready, Stays, Leaves or Unknown
+	Message     string `json:"message"`
+	Propagation string `json:"propagationPolicy"`
 }
 
 type pageRule struct {
@@ -151,6 +159,7 @@ func newPage(p *explain.Page) page {
 		Name:       p.Object.Name,
 		Created:    known(p.Object.Created),
 		Verdict:    newVerdict(p.Verdict, p.At),
+		Owner:      newOwner(p.Owner),
 		Rules:      each(p.Rules, newRule),
 		Others: each(p.Others, func(o explain.Other) pageOther {
 			return pageOther{o.ID.Policy, o.ID.Rule, string(o.Mode), string(o.Why), o.Message}
@@ -158,6 +167,13 @@ func newPage(p *explain.Page) page {
 		Blocks:  each(p.Blocks, func(b explain.Block) pageBlock { return pageBlock{string(b.Reason), b.Message, b.Remedy} }),
 		Changes: each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At)} }),
 	}
+}
+
+func newOwner(o *explain.Owner) *pageOwner {
+	if o == nil {
+		return nil
+	}
+	return &pageOwner{*NewOwner(&o.Owner), string(o.State), o.Message, string(o.Propagation)}
 }
 
 func newVerdict(v policy.Verdict, at time.Time) verdict {

@@ -21,6 +21,33 @@ type Verdict struct {
 	TTL        string `json:"ttl,omitempty"`       // with dueTime only
 	DueTime    string `json:"dueTime,omitempty"`
 	Message    string `json:"message,omitempty"`
+
+	Owner       *Owner `json:"owner,omitempty"`             // what goes instead, and takes the object along
+	Propagation string `json:"propagationPolicy,omitempty"` // with owner only
+	Dependents  int    `json:"dependents,omitempty"`        // of the owner; with owner only, and where all objects are in files
+}
+
+// Owner is an owner in JSON and YAML. The format is stable.
+type Owner struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
+// NewOwner is the owner as it is written; nil for none.
+func NewOwner(o *policy.Owner) *Owner {
+	if o == nil {
+		return nil
+	}
+	return &Owner{APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Name}
+}
+
+// String is KIND/NAME; empty for none.
+func (o *Owner) String() string {
+	if o == nil {
+		return ""
+	}
+	return o.Kind + "/" + o.Name
 }
 
 // Failure is one error in JSON and YAML. The format is stable.
@@ -44,6 +71,7 @@ func NewVerdict(row preview.Row) Verdict {
 		Policy:     row.Verdict.Rule.Policy,
 		Rule:       row.Verdict.Rule.Rule,
 		Message:    row.Message,
+		Owner:      NewOwner(row.Verdict.Owner), Propagation: string(row.Propagation), Dependents: row.Dependents,
 	}
 	if !row.Verdict.Due.IsZero() {
 		v.StartTime, v.DueTime = FormatTime(row.Verdict.Start), FormatTime(row.Verdict.Due)

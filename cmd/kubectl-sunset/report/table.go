@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,11 +29,33 @@ func Table(w io.Writer, r *preview.Result) error {
 
 func verdicts(w io.Writer, r *preview.Result) error {
 	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
+	owners := slices.ContainsFunc(r.Rows, func(row preview.Row) bool { return row.Verdict.Owner != nil })
+	if owners {
+		header = append(header, "GOES WITH")
+	}
 	return columns(w, header, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
 		v := &row.Verdict
-		return []string{orDash(row.Namespace), row.Kind, row.Name, v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		cells := []string{orDash(row.Namespace), row.Kind, row.Name, v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		if owners {
+			cells = append(cells, owner(row))
+		}
+		return cells
 	})
+}
+
+// owner is with which owner an object goes, and what goes with that.
+func owner(row *preview.Row) string {
+	switch o := row.Verdict.Owner; {
+	case o == nil:
+		return "-"
+	case row.Message != "":
+		return row.Message
+	case row.Dependents > 0:
+		return fmt.Sprintf("%s and its %s", o, count(row.Dependents, "dependent"))
+	default:
+		return o.String() + " and all it owns"
+	}
 }
 
 // due is a time, and how far away it is.

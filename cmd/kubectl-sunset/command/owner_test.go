@@ -1,0 +1,69 @@
+package command_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+const (
+	withJob = "../../../samples/kueue-with-job"
+	atNoon  = "--at=2026-03-01T12:00:00Z"
+)
+
+func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
+	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitFine,
+		"GOES WITH", "Job/report and its 2 dependents", "Job/fresh and its 1 dependent", "not while its owner Job/audit is held")
+	var all struct {
+		Verdicts []struct {
+			Name              string
+			Owner             map[string]string
+			PropagationPolicy string
+			Dependents        int
+		}
+	}
+	if err := json.Unmarshal([]byte(run(t, "", "preview", "-f", withJob, atNoon, "-o", "json").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all.Verdicts {
+		goes := v.Owner["apiVersion"] == "batch/v1" && v.Owner["kind"] == "Job" && v.Owner["name"] != "" && v.PropagationPolicy == "Background"
+		if want := v.Name != "job-training-41c7d" && v.Name != "pod-group-5d3e1"; goes != want {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
+	explain := func(name string) ran { return run(t, "", "explain", "workload/"+name, "-f", withJob, atNoon) }
+	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report goes instead, and takes along all it owns (Background)")
+	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- nothing keeps its owner Job/audit any more")
+	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- a controller among the object's ownerReferences")
+}
+
+const (
+	lettingOwnersGo = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
+		"spec":{"mode":"Enforce","rules":[{"name":"pods","target":{"apiVersion":"v1","kind":"Pod"},"eligible":"true",
+		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"what":"Owner"}}]}}`
+	ownedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"dev","uid":"u-p","resourceVersion":"5",
+		"creationTimestamp":"2026-02-28T01:00:00Z","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"u-j","controller":true}]}}`
+)
+
+func TestExplainLooksAtALiveOwner(t *testing.T) {
+	for name, test := range map[string]struct{ owner, want string }{
+		"finished":     {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "its owner Job/j goes instead"},
+		"running":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"}}`, "its owner Job/j has not finished; allowUnfinishedOwner: true"},
+		"another":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-2"}}`, "its owner Job/j is gone or going"},
+		"terminating":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j","deletionTimestamp":"2026-02-28T01:00:00Z"}}`, "its owner Job/j is gone or going"},
+		"no such name": {"", "its owner Job/j "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newExplained(t, lettingOwnersGo)
+			s.store("/api/v1/namespaces/dev/pods/p", ownedPod)
+			if test.owner != "" {
+				s.store(devJobsPath+"/j", test.owner)
+			}
+			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitFine, "goes now: due since", test.want)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package preview
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// kin is what objects say of themselves as owners, and whom they name as theirs.
+type kin map[types.UID]relative
+
+type relative struct {
+	owners     []types.UID
+	obstacle   error // what keeps it from going as an owner
+	unfinished error // what else does unless the rule allows what has not finished
+}
+
+func (k kin) add(object map[string]any) {
+	meta, _ := object["metadata"].(map[string]any)
+	uid, _ := meta["uid"].(string)
+	if uid == "" {
+		return
+	}
+	r := relative{obstacle: engine.MayGo(object, true), unfinished: engine.MayGo(object, false)}
+	references, _ := meta["ownerReferences"].([]any)
+	for _, entry := range references {
+		reference, _ := entry.(map[string]any)
+		if owner, _ := reference["uid"].(string); owner != "" {
+			r.owners = append(r.owners, types.UID(owner))
+		}
+	}
+	k[types.UID(uid)] = r
+}
+
+// lettingOwnersGo reports whether some rule lets owners go.
+func (j *Judge) lettingOwnersGo() bool {
+	return slices.ContainsFunc(j.Policies, func(p *policy.Policy) bool {
+		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner })
+	})
+}
+
+// addOwners adds to the rows of what goes with its owner what is known of that.
+func (j *Judge) addOwners(result *Result, sheets []*sheet) {
+	all := kin{}
+	for _, s := range sheets {
+		maps.Copy(all, s.kin)
+	}
+	owned, counts := all.owned(), map[types.UID]int{}
+	for i := range result.Rows {
+		row := &result.Rows[i]
+		owner, rule := row.Verdict.Owner, j.places.book.Rule(row.Verdict.Rule)
+		if owner == nil || rule == nil {
+			continue
+		}
+		row.Propagation = rule.Propagation
+		if !j.Whole {
+			continue
+		}
+		if _, counted := counts[owner.UID]; !counted {
+			counts[owner.UID] = len(below(owner.UID, owned)) - 1
+		}
+		row.Dependents = counts[owner.UID]
+		if row.Verdict.Action == policy.Keep && row.Verdict.Reason != policy.IsDryRun {
+			continue
+		}
+		if why := all.obstacle(owner.UID, rule); why != nil {
+			row.Message = "not while its owner " + owner.String() + " " + why.Error()
+		}
+	}
+}
+
+// owned are the dependents by owner.
+func (k kin) owned() map[types.UID][]types.UID {
+	owned := map[types.UID][]types.UID{}
+	for uid, r := range k {
+		for _, owner := range r.owners {
+			owned[owner] = append(owned[owner], uid)
+		}
+	}
+	return owned
+}
+
+// below are an owner and all that it owns, directly or not.
+func below(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool {
+	found, next := map[types.UID]bool{uid: true}, []types.UID{uid}
+	for len(next) > 0 {
+		uid, next = next[0], next[1:]
+		for _, dependent := range owned[uid] {
+			if !found[dependent] {
+				found[dependent] = true
+				next = append(next, dependent)
+			}
+		}
+	}
+	return found
+}
+
+var errNotGiven = errors.New("is not among the objects")
+
+// obstacle is what keeps an owner from going on the word of a rule.
+func (k kin) obstacle(uid types.UID, rule *policy.Rule) error {
+	r, known := k[uid]
+	switch {
+	case !known:
+		return errNotGiven
+	case rule.AllowUnfinished:
+		return r.obstacle
+	default:
+		return r.unfinished
+	}
+}

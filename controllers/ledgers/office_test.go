@@ -1,0 +1,446 @@
+package ledgers_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 2000, 0)
+		pass(10 * time.Second)
+		w.is(2000, 0)
+		if n := w.count("update", 0); n > 15 {
+			t.Errorf("%d writes for 2000 deletions", n)
+		}
+		for range 300 { // a trickle
+			w.add("team-a", "drop-"+w.now().String(), 1, 0)
+			pass(10 * time.Millisecond)
+		}
+		pass(5 * time.Second)
+		w.is(2300, 0)
+		if n := w.most("update"); n > 10 {
+			t.Errorf("%d writes within a second", n)
+		}
+		idle := w.now()
+		pass(time.Hour)
+		if n := w.count("update", idle) + w.count("get", idle); n > 0 {
+			t.Errorf("%d requests with nothing to do", n)
+		}
+		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {
+			t.Errorf("%d requests are remembered, %d standing", requests, standing)
+		}
+	})
+}
+
+func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 10*time.Second)
+		pass(9500 * time.Millisecond)
+		w.is(0, 0, "job-0", "job-1", "job-2")
+		writes := w.count("update", 0)
+		began := w.now()
+		pass(515 * time.Millisecond)
+		if n := len(w.names()); n != 3 {
+			t.Errorf("%d removed within 10 ms of when they were due", n)
+		}
+		if n := w.count("update", began); n > 0 {
+			t.Errorf("%d writes when they were due, after %d before", n, writes)
+		}
+		pass(1500 * time.Millisecond)
+		w.is(3, 0)
+	})
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(200)))
+		w.add("team-a", "many-", 1000, 0)
+		pass(20 * time.Millisecond)
+		w.add("team-b", "few-", 50, 0)
+		pass(10 * time.Minute)
+		names := w.names()
+		for i := range 50 {
+			if !slices.Contains(names[:min(len(names), 400)], "few-"+itoa(i)) {
+				t.Errorf("few-%d waited for the backlog of another namespace", i)
+			}
+		}
+	})
+}
+
+func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.server.unrecorded = true
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 0)
+		began := w.now()
+		pass(time.Minute)
+		w.is(0, 0)
+		if n := w.count("get", began) + w.count("update", began); n > 3 {
+			t.Errorf("%d requests while the reporter is awaited", n)
+		}
+		w.server.mu.Lock()
+		w.server.unrecorded = false
+		w.server.mu.Unlock()
+		w.report()
+		pass(3 * time.Second)
+		w.is(3, 0)
+	})
+}
+
+func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
+	for name, landed := range map[string]bool{"it was written": true, "it was not": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.use(policyOf("p", nil))
+				n := 0
+				w.setRefuse(func(verb, _ string) (error, bool) {
+					if n++; verb == "update" && n%2 == 0 {
+						return errLost, landed
+					}
+					return nil, false
+				})
+				w.add("team-a", "job-", 20, 0)
+				pass(30 * time.Second)
+				w.setRefuse(nil)
+				pass(10 * time.Second)
+				w.is(20, 0)
+			})
+		})
+	}
+}
+
+// The last write is lost, and nothing else happens: what has ended is written all the same.
+func TestAnEndIsNotForgotten(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 1, 0)
+		pass(500 * time.Millisecond)
+		w.is(0, 0, "job-0")
+		refused := 0
+		w.setRefuse(func(verb, _ string) (error, bool) {
+			if verb == "update" && refused == 0 {
+				refused++
+				return errDown, false
+			}
+			return nil, false
+		})
+		pass(10 * time.Second)
+		if refused == 0 {
+			t.Fatal("no write was refused")
+		}
+		w.is(1, 0)
+	})
+}
+
+func TestAnEditIsGotOverAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
+			l.Labels = map[string]string{"a": "b"}
+			return l
+		})
+		w.add("team-a", "job-", 3, 0)
+		pass(time.Second)
+		if n := len(w.names()); n != 3 {
+			t.Errorf("%d removed within a second of an edit", n)
+		}
+	})
+}
+
+func TestTroubleIsNoStorm(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.setRefuse(func(verb, _ string) (error, bool) { return errDown, false })
+		began := w.now()
+		for range 1000 { // each that comes due is a reason to look
+			w.add("team-a", "job-"+w.now().String(), 1, 0)
+			pass(10 * time.Millisecond)
+		}
+		if n := w.count("get", began) + w.count("update", began); n > 10 {
+			t.Errorf("%d requests to an API server that is down for ten seconds", n)
+		}
+		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, errDown) {
+			t.Errorf("trouble %v", s.Trouble)
+		}
+		w.setRefuse(nil)
+		pass(20 * time.Second)
+		w.is(1000, 0)
+	})
+}
+
+func TestWhatIsRefusedStopsNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(400)))
+		w.answer = func(o *object) *retention.Outcome {
+			if o.namespace == "refused" {
+				return &retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
+			}
+			return nil
+		}
+		w.add("refused", "refused-", 300, 0)
+		pass(2 * time.Second)
+		w.add("team-a", "job-", 300, 0)
+		pass(20 * time.Second)
+		if n := len(w.names()); n != 300 {
+			t.Errorf("%d of 300 removed beside what is refused", n)
+		}
+	})
+}
+
+// What was written down, and then its namespace lost the right to be cleaned, gives way to others.
+func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
+	for name, limits := range map[string]*policy.Limits{"without limits": nil, "within limits": limited(400)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.use(policyOf("p", limits))
+				w.add("denied", "stuck-", 900, 10*time.Second)
+				pass(9500 * time.Millisecond)
+				w.mu.Lock()
+				w.denied["denied"] = true
+				w.mu.Unlock()
+				pass(time.Second)
+				w.add("team-a", "job-", 300, 0)
+				pass(2 * time.Minute)
+				if n := len(w.names()); n != 300 {
+					t.Errorf("%d of 300 removed beside what cannot go any more", n)
+				}
+				w.mu.Lock()
+				w.denied["denied"] = false
+				w.mu.Unlock()
+				pass(10 * time.Minute)
+				w.is(1200, 0)
+			})
+		})
+	}
+}
+
+func TestLimitsWaitAndGoOn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(5)))
+		w.add("team-a", "job-", 12, 0)
+		pass(10 * time.Second)
+		w.is(5, 0)
+		s, _ := w.State("uid-p")
+		if s.Charged != 5 || s.Waiting != 7 || s.FreeAt.Before(time.Now().Add(50*time.Second)) {
+			t.Errorf("charged %d, waiting %d, free at %s", s.Charged, s.Waiting, s.FreeAt)
+		}
+		waiting := w.now()
+		pass(30 * time.Second)
+		if n := w.count("update", waiting); n > 0 {
+			t.Errorf("%d writes while limits let nothing go", n)
+		}
+		pass(time.Until(s.FreeAt) + 5*time.Second)
+		w.is(10, 0)
+		w.use(policyOf("p", limited(6))) // an edit
+		pass(5 * time.Second)
+		w.is(11, 0)
+		w.use(policyOf("p", limited(0)))
+		pass(10 * time.Minute)
+		w.is(11, 0)
+		w.use(policyOf("p", nil))
+		pass(5 * time.Second)
+		w.is(12, 0)
+	})
+}
+
+func TestWhoWaitsForNothingIsPruned(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(0)))
+		w.add("team-a", "job-", 100, 0)
+		pass(5 * time.Second)
+		for i := range 99 {
+			w.forget("job-" + itoa(i))
+		}
+		pass(2 * time.Minute)
+		if s, _ := w.State("uid-p"); s.Waiting != 1 {
+			t.Errorf("%d wait", s.Waiting)
+		}
+		w.add("team-a", "more-", 5000, 0) // a line that is long is asked sooner
+		pass(time.Second)
+		w.mu.Lock()
+		clear(w.objects)
+		w.mu.Unlock()
+		w.add("team-a", "last-", 5000, 0)
+		pass(time.Second)
+		if s, _ := w.State("uid-p"); s.Waiting > 6000 {
+			t.Errorf("%d wait, of whom 5000 are gone", s.Waiting)
+		}
+	})
+}
+
+func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(2)))
+		w.add("team-a", "job-", 2, 10*time.Second)
+		pass(9500 * time.Millisecond)
+		w.is(0, 0, "job-0", "job-1")
+		w.change("job-0", func(o *object) { o.held = true })
+		w.change("job-1", func(o *object) { o.due = time.Now().Add(time.Hour) })
+		pass(5 * time.Second)
+		w.is(0, 0)
+		w.add("team-a", "next-", 2, 0)
+		pass(3 * time.Second)
+		w.is(2, 0)
+	})
+}
+
+// The lost write has opened an entry of a version that is no more when it shows.
+func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.setRefuse(func(verb, _ string) (error, bool) {
+			if verb == "update" {
+				return errLost, true
+			}
+			return nil, false
+		})
+		w.add("team-a", "job-", 1, 0)
+		pass(500 * time.Millisecond)
+		w.setRefuse(nil)
+		w.is(0, 0, "job-0")
+		w.change("job-0", func(*object) {})
+		pass(10 * time.Second)
+		w.is(1, 0)
+	})
+}
+
+func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.answer = func(o *object) *retention.Outcome {
+			if o.name == "job-0" { // it has landed
+				delete(w.objects, o.uid())
+			}
+			return &retention.Outcome{Unsure: true, Err: errLost}
+		}
+		w.add("team-a", "job-", 2, 0)
+		pass(3500 * time.Millisecond)
+		w.is(0, 1, "job-1")
+		w.mu.Lock()
+		w.answer = nil
+		w.mu.Unlock()
+		pass(5 * time.Second)
+		w.is(1, 1)
+		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {
+			t.Errorf("%d requests are remembered, %d standing", requests, standing)
+		}
+	})
+}
+
+func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "now-", 5, 0)
+		w.add("team-a", "later-", 5, time.Second)
+		pass(600 * time.Millisecond)
+		w.end()
+		w.is(5, 0)
+		w.begin("second")
+	})
+}
+
+func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.is(0, 0, "gone", "job-0", "older")
+		w.use(policyOf("p", nil))
+		w.objects["uid-job-0"].Ready()
+		pass(5 * time.Second)
+		w.is(1, 1)
+		if l := w.stored("uid-p"); l.Holder == "former" {
+			t.Error("it was not taken over")
+		}
+	}, func(w *world) {
+		w.objects["uid-older"] = &object{world: w, namespace: "team-a", name: "older", version: 2, held: true}
+		w.objects["uid-job-0"] = &object{world: w, namespace: "team-a", name: "job-0", version: 1}
+		w.ledgerOf("p", "gone uid-gone 1", "job-0 uid-job-0 1", "older uid-older 1")
+	})
+}
+
+func TestWhoIsDeposedEnds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })
+		w.add("team-a", "job-", 3, 0)
+		pass(5 * time.Second)
+		w.endedWith(ledger.ErrDeposed)
+		if n := len(w.names()); n > 0 {
+			t.Errorf("%d removed", n)
+		}
+	})
+}
+
+func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.ledgerOf("p") // after the list
+		w.use(policyOf("p", nil))
+		pass(5 * time.Second)
+		w.endedWith(ledger.ErrDeposed)
+		if l := w.stored("uid-p"); l.Holder != "former" {
+			t.Errorf("held by %s", l.Holder)
+		}
+	})
+}
+
+// A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
+func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		pass(20 * time.Second)
+		<-w.opened
+		w.use(policyOf("p", nil), policyOf("q", nil))
+		w.add("team-a", "job-", 3, 0)
+		w.add("team-a", "other-", 3, 0)
+		pass(10 * time.Second)
+		w.is(3, 0)
+		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
+			t.Errorf("%d of q, %q in all", n, w.names())
+		}
+		if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, errDown) {
+			t.Errorf("trouble %v", s.Trouble)
+		}
+		w.setRefuse(nil)
+		pass(5 * time.Second)
+		w.endedWith(ledgers.ErrLate)
+	}, func(w *world) {
+		w.ledgerOf("p")
+		w.ledgerOf("q")
+		w.server.refuse = func(verb, name string) (error, bool) {
+			if verb == "update" && name == "uid-q" {
+				return errDown, false
+			}
+			return nil, false
+		}
+	})
+}
+
+func TestLedgersThatCannotBeListed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 0)
+		pass(20 * time.Second)
+		<-w.opened // policies without a ledger go on
+		if _, known := w.State("uid-p"); known || len(w.names()) > 0 {
+			t.Error("something is known of a ledger")
+		}
+		w.setRefuse(nil)
+		pass(5 * time.Second)
+		w.endedWith(ledgers.ErrLate)
+	}, func(w *world) {
+		w.server.refuse = func(verb, _ string) (error, bool) {
+			if verb == "list" {
+				return errDown, false
+			}
+			return nil, false
+		}
+	})
+}

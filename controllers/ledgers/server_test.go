@@ -1,0 +1,217 @@
+package ledgers_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// server is an API server for ledgers and the statuses of policies. A request takes five milliseconds.
+type server struct {
+	client.Client // what nobody asks for
+	began         time.Time
+
+	mu         sync.Mutex
+	version    int
+	ledgers    map[string]*v1alpha1.RetentionLedger
+	policies   map[types.UID]*v1alpha1.RetentionPolicyStatus
+	unrecorded bool // statuses name no ledgers yet
+	requests   []request
+	// refuse is asked before each request that it matches. An answer that is lost was carried out.
+	refuse func(verb, name string) (err error, lost bool)
+}
+
+type request struct {
+	verb, name string
+	at         time.Duration
+}
+
+var (
+	resource = v1alpha1.GroupVersion.WithResource("retentionledgers").GroupResource()
+	errLost  = errors.New("no answer")
+	errDown  = errors.New("down")
+)
+
+// ask notes a request. done tells whether to carry it out.
+func (s *server) ask(verb, name string) (err error, do bool) {
+	time.Sleep(5 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, request{verb, name, time.Since(s.began)})
+	if s.refuse == nil {
+		return nil, true
+	}
+	err, lost := s.refuse(verb, name)
+	return err, err == nil || lost
+}
+
+func (s *server) setRefuse(refuse func(verb, name string) (error, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = refuse
+}
+
+// count is how many requests there were of a sort since a time.
+func (s *server) count(verb string, since time.Duration) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		if r.verb == verb && r.at >= since {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *server) now() time.Duration { return time.Since(s.began) }
+
+// most is how many requests of a sort there were within a second, at most.
+func (s *server) most(verb string) (most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, first := range s.requests {
+		n := 0
+		for _, r := range s.requests {
+			if r.verb == verb && r.at >= first.at && r.at < first.at+time.Second {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+func (s *server) stored(name string) *v1alpha1.RetentionLedger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledgers[name].DeepCopy()
+}
+
+// edit changes a ledger as a user does; nil removes it.
+func (s *server) edit(name string, change func(*v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := change(s.ledgers[name].DeepCopy()); l != nil {
+		s.put(l)
+	} else {
+		delete(s.ledgers, name)
+	}
+}
+
+func (s *server) put(l *v1alpha1.RetentionLedger) {
+	s.version++
+	l.ResourceVersion = strconv.Itoa(s.version)
+	s.ledgers[l.Name] = l.DeepCopy()
+}
+
+func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	err, do := s.ask("update", o.GetName())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := o.(*v1alpha1.RetentionLedger)
+	known := s.ledgers[l.Name]
+	switch {
+	case !do:
+		return err
+	case known == nil:
+		return apierrors.NewNotFound(resource, l.Name)
+	case known.ResourceVersion != l.ResourceVersion:
+		return apierrors.NewConflict(resource, l.Name, errors.New("changed"))
+	}
+	s.put(l)
+	return err
+}
+
+func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	err, do := s.ask("create", o.GetName())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := o.(*v1alpha1.RetentionLedger)
+	switch {
+	case !do:
+		return err
+	case s.ledgers[l.Name] != nil:
+		return apierrors.NewAlreadyExists(resource, l.Name)
+	}
+	l.UID = types.UID("ledger-" + l.Name)
+	s.put(l)
+	return err
+}
+
+func (s *server) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
+	err, do := s.ask("delete", o.GetName())
+	if do {
+		s.edit(o.GetName(), func(*v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return nil })
+	}
+	return err
+}
+
+func (s *server) List(_ context.Context, all client.ObjectList, _ ...client.ListOption) error {
+	err, do := s.ask("list", "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !do {
+		return err
+	}
+	list := all.(*v1alpha1.RetentionLedgerList)
+	list.Items = nil
+	for _, l := range s.ledgers {
+		list.Items = append(list.Items, *l.DeepCopy())
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.RetentionLedger) int { return strings.Compare(a.Name, b.Name) })
+	return err
+}
+
+func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	err, do := s.ask("get", key.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !do {
+		return err
+	}
+	switch o := o.(type) {
+	case *v1alpha1.RetentionLedger:
+		l := s.ledgers[key.Name]
+		if l == nil {
+			return apierrors.NewNotFound(resource, key.Name)
+		}
+		l.DeepCopyInto(o)
+	case *v1alpha1.ClusterRetentionPolicy:
+		status := s.policies[types.UID("uid-"+key.Name)]
+		if status == nil {
+			return apierrors.NewNotFound(resource, key.Name)
+		}
+		o.Name, o.UID, o.Status = key.Name, types.UID("uid-"+key.Name), *status.DeepCopy()
+	}
+	return err
+}
+
+// ledgerOf is what somebody else has left behind for a policy: these versions are open.
+func (s *server) ledgerOf(name string, open ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &v1alpha1.RetentionLedger{Holder: "former", Policy: v1alpha1.LedgerPolicy{Kind: "ClusterRetentionPolicy", Name: name, UID: types.UID("uid-" + name)}}
+	l.Name = "uid-" + name
+	if len(open) > 0 {
+		apiVersion, kind := jobs.ToAPIVersionAndKind()
+		l.Open = []v1alpha1.LedgerIntents{{Rule: "old", APIVersion: apiVersion, Kind: kind, Namespace: "team-a", Objects: open}}
+	}
+	s.put(l)
+	if s.policies[types.UID("uid-"+name)] == nil {
+		s.policies[types.UID("uid-"+name)] = &v1alpha1.RetentionPolicyStatus{}
+	}
+}
+
+// limited lets so much go within a minute.
+func limited(n int64) *policy.Limits { return &policy.Limits{Max: n, Window: time.Minute} }

@@ -1,0 +1,337 @@
+package ledgers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// world is an Office in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
+// soon as the Office lets it.
+type world struct {
+	*ledgers.Office
+	*testing.T
+	server
+	cancel  context.CancelFunc
+	stopped chan struct{} // closed when nothing is removed any more
+	opened  chan struct{} // closed when Open has returned
+	ended   chan error    // what Start gave
+
+	mu      sync.Mutex
+	objects map[types.UID]*object
+	denied  map[string]bool // namespaces where nothing may be removed
+	removed []string        // "TIME NAME" in order
+	answer  func(*object) *retention.Outcome
+	sights  int
+	blind   bool // objects cannot be looked at
+}
+
+// object is a subject. A UID is "uid-" + name.
+type object struct {
+	world     *world
+	namespace string
+	name      string
+	version   int
+	due       time.Time
+	held      bool
+}
+
+// inBubble runs a test with an Office that has begun, about policy p that keeps a ledger which its status names at once.
+func inBubble(t *testing.T, test func(w *world), before ...func(*world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, objects: map[types.UID]*object{}, denied: map[string]bool{}}
+		w.server.began = time.Now()
+		w.server.ledgers = map[string]*v1alpha1.RetentionLedger{}
+		w.server.policies = map[types.UID]*v1alpha1.RetentionPolicyStatus{"uid-p": {}}
+		for _, b := range before {
+			b(w)
+		}
+		w.begin("first")
+		test(w)
+		w.end()
+	})
+}
+
+// begin starts an Office, and end stops it. Another may begin then.
+func (w *world) begin(identity string) {
+	w.Office = ledgers.New(ledgers.Options{
+		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
+	})
+	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped}
+	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
+	w.cancel = cancel
+	office, opened := w.Office, w.opened
+	go func() { w.ended <- office.Start(ctx) }()
+	go func() {
+		defer close(opened)
+		_ = office.Open(ctx)
+	}()
+	pass(50 * time.Millisecond)
+}
+
+// endedWith wants the Office to have ended by itself.
+func (w *world) endedWith(want error) {
+	w.Helper()
+	select {
+	case err := <-w.ended:
+		if !errors.Is(err, want) {
+			w.Errorf("it ended with %v, not %v", err, want)
+		}
+	default:
+		w.Error("it has not ended")
+	}
+}
+
+func (w *world) end() {
+	w.cancel()
+	synctest.Wait()
+	time.Sleep(100 * time.Millisecond) // what is under way
+	close(w.stopped)
+	<-w.Done()
+	synctest.Wait()
+}
+
+// use puts policies in force. Without any it is p, with limits if there are some.
+func (w *world) use(policies ...*policy.Policy) {
+	w.Use(policy.NewBook(policies, nil, policy.DefaultProtection()))
+	w.report()
+	time.Sleep(50 * time.Millisecond)
+	w.report()
+	synctest.Wait()
+}
+
+// policyOf is a policy that keeps a ledger.
+func policyOf(name string, limits *policy.Limits) *policy.Policy {
+	return &policy.Policy{Name: name, UID: types.UID("uid-" + name), Mode: v1alpha1.Enforce, Namespaces: labels.Everything(), Ledger: true, Limits: limits}
+}
+
+// report is told of changes: it plays the reporter, who names ledgers in statuses.
+func (w *world) report() {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	for uid, status := range w.server.policies {
+		if l := w.server.ledgers[string(uid)]; l != nil && !w.server.unrecorded {
+			status.Ledger = &v1alpha1.LedgerStatus{Name: l.Name}
+			go w.Recorded(uid)
+		}
+	}
+}
+
+// add makes subjects that are due after a while, and hands them over as the clock does.
+func (w *world) add(namespace, prefix string, n int, in time.Duration) {
+	for i := range n {
+		o := &object{world: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
+		w.mu.Lock()
+		w.objects[o.uid()] = o
+		w.mu.Unlock()
+		o.again(in - time.Second)
+		if in > 0 {
+			o.again(in)
+		}
+	}
+}
+
+func (o *object) uid() types.UID { return types.UID("uid-" + o.name) }
+
+// change makes a new version of an object, and lets it be judged; forget deletes it.
+func (w *world) change(name string, how func(*object)) {
+	w.mu.Lock()
+	o := w.objects[types.UID("uid-"+name)]
+	o.version++
+	how(o)
+	w.mu.Unlock()
+	o.Ready()
+}
+
+func (w *world) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.objects, types.UID("uid-"+name))
+}
+
+func (w *world) knows(uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects[uid] != nil
+}
+
+// Intent implements retention.Candidate.
+func (o *object) Intent() (policy.Intent, bool) {
+	o.world.mu.Lock()
+	defer o.world.mu.Unlock()
+	if o.world.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
+		return policy.Intent{}, false
+	}
+	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: jobs, Mode: v1alpha1.Enforce, Ledger: true}
+	if strings.HasPrefix(o.name, "other") {
+		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
+	}
+	return policy.Intent{Rule: rule, Due: o.due, Subject: policy.Subject{
+		Namespace: o.namespace, Name: o.name, UID: o.uid(), ResourceVersion: strconv.Itoa(o.version)}}, true
+}
+
+// Ready implements retention.Candidate: it has the object judged.
+func (o *object) Ready() { o.again(0) }
+
+// again has it judged after a while.
+func (o *object) again(after time.Duration) {
+	stopped := o.world.stopped
+	go func() {
+		select {
+		case <-time.After(after):
+			o.judge()
+		case <-stopped:
+		}
+	}()
+}
+
+// judge does what the reconciler does with a subject.
+func (o *object) judge() {
+	w := o.world
+	intent, ok := o.Intent()
+	if !ok {
+		return
+	}
+	if w.isDenied(o.namespace) {
+		o.again(5 * time.Second)
+		return
+	}
+	target, stands := w.Written(intent)
+	switch {
+	case !stands:
+		w.Write(intent, policy.TargetOf(jobs, intent.Subject), o)
+		return
+	case time.Now().Before(o.due):
+		return
+	case !w.Sending(intent, target):
+		o.again(200 * time.Millisecond)
+		return
+	}
+	outcome := w.remove(o, target)
+	w.Ended(intent, target, outcome)
+	if outcome.Result != retention.Removed && outcome.Result != retention.Gone {
+		o.again(time.Second)
+	}
+}
+
+func (w *world) isDenied(namespace string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.denied[namespace]
+}
+
+// remove is a DELETE that takes a while.
+func (w *world) remove(o *object, t policy.Target) retention.Outcome {
+	w.isWrittenDown(t)
+	time.Sleep(10 * time.Millisecond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.answer != nil {
+		if outcome := w.answer(o); outcome != nil {
+			return *outcome
+		}
+	}
+	switch {
+	case w.objects[t.UID] == nil:
+		return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
+	case strconv.Itoa(o.version) != t.ResourceVersion:
+		return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
+	}
+	delete(w.objects, t.UID)
+	w.removed = append(w.removed, time.Since(w.began).String()+" "+o.name)
+	return retention.Outcome{Result: retention.Removed}
+}
+
+// names are what was removed, in order.
+func (w *world) names() (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.removed {
+		_, name, _ := strings.Cut(r, " ")
+		names = append(names, name)
+	}
+	return names
+}
+
+// Sight implements ledgers.Objects.
+func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Sight, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sights++
+	o := w.objects[t.UID]
+	switch {
+	case w.blind:
+		return ledger.Sight{}, errors.New("blind")
+	case o == nil:
+		return ledger.Sight{Absent: true}, nil
+	default:
+		return ledger.Sight{UID: t.UID, ResourceVersion: strconv.Itoa(o.version)}, nil
+	}
+}
+
+// Check implements ledgers.Leadership.
+func (w *world) Check() error { return nil }
+
+// is compares the ledger of p: what is counted, and what is open.
+func (w *world) is(deleted, gone int64, open ...string) {
+	w.Helper()
+	l := w.stored("uid-p")
+	if l == nil {
+		w.Fatal("there is no ledger")
+	}
+	var lines []string
+	for _, group := range l.Open {
+		for _, line := range group.Objects {
+			name, _, _ := strings.Cut(line, " ")
+			lines = append(lines, name)
+		}
+	}
+	if l.Total != (v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}) || !slices.Equal(lines, open) {
+		w.Errorf("%v with %q open; want %d deleted, %d gone, %q open", l.Total, lines, deleted, gone, open)
+	}
+}
+
+// pass lets time pass and everything happen that it brings.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// isWrittenDown fails the test if something is removed that the API server has no entry of.
+func (w *world) isWrittenDown(t policy.Target) {
+	for _, name := range []string{"uid-p", "uid-q"} {
+		l := w.stored(name)
+		if l == nil {
+			continue
+		}
+		for _, group := range l.Open {
+			if slices.Contains(group.Objects, t.Name+" "+string(t.UID)+" "+t.ResourceVersion) {
+				return
+			}
+		}
+	}
+	w.Errorf("%s is removed, and not written down", t.Name)
+}

@@ -1,0 +1,106 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+var (
+	errNotListed = errors.New("rules are in force about its kind, which is not listed completely")
+	errUnseen    = errors.New("it is not the version that the rules about its own kind have judged")
+)
+
+// mayTakeOwner reports whether the owner that is to go may, as far as can be told without reading it: by the
+// rights of the rule, and by what is known of the owner if its kind is watched. If not, the subject is tried again later.
+func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) bool {
+	owner := i.Owner
+	if owner == nil {
+		return true
+	}
+	permit, cancel := context.WithTimeout(ctx, permitTimeout)
+	defer cancel()
+	if err := p.owner.Fence.PermitOwner(permit, i.Rule, owner); err != nil {
+		p.spare(ctx, it, i, err)
+		return false
+	}
+	return p.heed(ctx, it, i, p.owner.likelySaid(owner))
+}
+
+// agreed reports whether the rules about an owner's own kind agree that exactly this version of it may go: an object
+// stays until all do. If not, the subject is tried again later.
+func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
+	if i.Owner == nil {
+		return true
+	}
+	switch v, err := p.owner.said(t); {
+	case errors.Is(err, errUnseen):
+		p.settle(ctx, it, i, Outcome{Result: Changed, Err: err})
+		return false
+	case err != nil:
+		p.spare(ctx, it, i, err)
+		return false
+	default:
+		return p.heed(ctx, it, i, v)
+	}
+}
+
+// heed draws the consequences of what the rules about an owner's own kind say of it, and reports whether it may go.
+func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
+	switch {
+	case v.Action == policy.Delete, v.Reason.SaysNothing():
+		return true
+	case v.Action == policy.Wait:
+		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
+		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
+	default:
+		p.spare(ctx, it, i, fmt.Errorf("the rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
+	}
+	return false
+}
+
+// spare tells why an owner stays, and has the subject tried again, ever more seldom.
+func (p *pipeline) spare(ctx context.Context, it item, i policy.Intent, why error) {
+	log.FromContext(ctx).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
+		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
+	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, Refused))
+}
+
+// likelySaid is what the rules about an owner's own kind say of the version of it that is known; they say nothing of one
+// that is not.
+func (r *Reconciler) likelySaid(owner *policy.Owner) policy.Verdict {
+	r.mu.Lock()
+	w := r.kinds[policy.StoredAs(owner.Kind)]
+	r.mu.Unlock()
+	if w != nil {
+		if j, ok := w.index.Look(owner.UID, r.Clock.Now()); ok {
+			return j.Verdict
+		}
+	}
+	return policy.Verdict{Reason: policy.NotSelected}
+}
+
+// said is what the rules about the kind of a target say of it. The error says that this is not known.
+func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
+	kind := policy.StoredAs(t.Kind)
+	r.mu.Lock()
+	w, concerned := r.kinds[kind], r.book.Page(kind, t.Namespace).HasSay()
+	r.mu.Unlock()
+	switch {
+	case !concerned:
+		return policy.Verdict{Reason: policy.NotSelected}, nil
+	case w == nil:
+		return policy.Verdict{}, errNotListed
+	}
+	if v, ok := w.index.LookAt(t, r.Clock.Now()); ok {
+		return v, nil
+	}
+	if _, synced := w.index.Len(); !synced {
+		return policy.Verdict{}, errNotListed
+	}
+	return policy.Verdict{}, errUnseen
+}

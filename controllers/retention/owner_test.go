@@ -1,0 +1,260 @@
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// owners lets the owners of Pods go. ownedBy gives a Pod its Job.
+func owners(r *policy.Rule) { r.Kind, r.Owner, r.TTL = pods, true, 0 }
+
+func ownedBy(job string) func(*draft) {
+	return func(r *draft) {
+		r.Facts.Owner = &policy.Owner{Kind: jobs, Name: job, UID: types.UID("uid-" + job)}
+	}
+}
+
+// targetOf is the owner that a warrant lets go, at a version.
+func targetOf(i policy.Intent, version string) policy.Target {
+	o := i.Owner
+	return policy.Target{Kind: o.Kind, Namespace: i.Subject.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: version}
+}
+
+// sourceOf is the source of a kind.
+func (w *world) sourceOf(kind schema.GroupVersionKind) *source {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sources {
+		if s.asks.Kind == kind {
+			return s
+		}
+	}
+	w.t.Fatalf("no source of %s", kind.Kind)
+	return nil
+}
+
+// aims is at what was aimed so far.
+func (w *world) aims() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.aimed
+}
+
+func TestTheOwnerGoesInstead(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("pods", owners))
+		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
+		w.after(time.Hour)
+		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
+		if diff := cmp.Diff(want, w.happened()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if w.removed(); len(w.aims()) != 1 {
+			t.Errorf("aimed at %v", w.aims())
+		}
+	})
+}
+
+// TestTheRulesAboutAnOwnersKindHaveTheirSay: what they say of a Job at the start, and when it goes.
+func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
+	const never, soon = -1 * time.Second, 0 * time.Second
+	facts := func(f policy.Facts) func(*draft) { return func(r *draft) { r.Facts = f } }
+	held := func(r *draft) { r.Flags |= policy.IsHeld }
+	tests := map[string]struct {
+		rules []*policy.Rule
+		job   func(*draft)
+		goes  time.Duration
+	}{
+		"no rule":                           {nil, nil, soon},
+		"not selected":                      {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{}), soon},
+		"not eligible":                      {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true}), soon},
+		"without a start":                   {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true, Eligible: true}), soon},
+		"due":                               {[]*policy.Rule{rule("jobs", ttl(0))}, nil, soon},
+		"due in a minute":                   {[]*policy.Rule{rule("jobs", ttl(time.Minute))}, nil, time.Minute},
+		"due in an hour":                    {[]*policy.Rule{rule("jobs")}, nil, time.Hour},
+		"held":                              {[]*policy.Rule{rule("jobs", ttl(0))}, held, never},
+		"suspended":                         {[]*policy.Rule{rule("jobs", ttl(0), mode(v1alpha1.Suspended))}, nil, never},
+		"suspended and not eligible":        {[]*policy.Rule{rule("jobs", ttl(0), mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
+		"an error":                          {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
+		"kept by one of two":                {[]*policy.Rule{rule("jobs", ttl(0)), rule("more", mode(v1alpha1.Suspended))}, nil, never},
+		"an invalid rule":                   {[]*policy.Rule{rule("jobs", invalid)}, nil, never},
+		"a dry run":                         {[]*policy.Rule{rule("jobs", mode(v1alpha1.DryRun))}, nil, soon},
+		"a dry run that finds it not due":   {[]*policy.Rule{rule("jobs", mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+		"an invalid dry run":                {[]*policy.Rule{rule("jobs", invalid, mode(v1alpha1.DryRun))}, nil, soon},
+		"a rule that lacks rights":          {[]*policy.Rule{rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
+		"a rule of another namespace's own": {[]*policy.Rule{rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(append(test.rules, rule("pods", owners))...)
+				if w.watches(jobs) {
+					options := []func(*draft){}
+					if test.job != nil {
+						options = append(options, test.job)
+					}
+					w.sourceOf(jobs).list(row("job", time.Now(), options...))
+				}
+				w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
+				w.after(3 * time.Hour)
+				witnessed := []string{}
+				for _, event := range w.happened() {
+					if strings.Contains(event, "removed job") { // by the one rule or the other
+						witnessed = append(witnessed, strings.SplitN(event, " ", 2)[0])
+					}
+				}
+				switch {
+				case test.goes == never && len(witnessed) > 0, test.goes != never && len(witnessed) == 0:
+					t.Errorf("happened: %v", w.happened())
+				case test.goes != never && witnessed[0] != test.goes.String():
+					t.Errorf("went after %s, want %s", witnessed[0], test.goes)
+				}
+				if n := len(w.aims()); test.goes == never && n > 40 {
+					t.Errorf("aimed %d times at what stays", n)
+				}
+			})
+		})
+	}
+}
+
+// watches reports whether a kind is watched.
+func (w *world) watches(kind schema.GroupVersionKind) bool {
+	for _, state := range w.Kinds() {
+		if state.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules are in force about its kind.
+func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
+		w.use(rule("jobs", ttl(0), mode(v1alpha1.Suspended)), rule("pods", owners))
+		notEligible := func(r *draft) { r.Facts = policy.Facts{Selected: true} }
+		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
+		w.after(time.Second)
+		if len(w.removed()) > 0 {
+			t.Fatal("an owner went whose kind is not listed")
+		}
+		w.sourceOf(jobs).list(row("job", time.Now(), notEligible))
+		w.after(time.Minute)
+		if len(w.removed()) > 0 {
+			t.Fatal("an owner went at a version that nobody judged")
+		}
+		w.sourceOf(jobs).apply(row("job", time.Now(), notEligible, version(2)))
+		w.after(10 * time.Minute)
+		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after the fence.
+func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.check = func(string) error {
+			w.Use(bookOf(rule("jobs", mode(v1alpha1.Suspended)), rule("pods", owners)))
+			return nil
+		}
+		w.use(rule("pods", owners))
+		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
+		w.after(time.Hour)
+		if len(w.attempted()) > 0 || len(w.aims()) == 0 {
+			t.Errorf("attempted %v, aimed at %v", w.attempted(), w.aims())
+		}
+	})
+}
+
+func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
+	refused := retention.Outcome{Result: retention.Refused, Err: errors.New("has not finished")}
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		unfinished := true
+		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) {
+			if unfinished && i.Owner.Name == "running" {
+				return policy.Target{}, &refused
+			}
+			return targetOf(i, "1"), nil
+		}
+		w.use(rule("pods", owners))
+		w.source(0).list(row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
+		w.after(24 * time.Hour)
+		if n := len(w.aims()); n > 200 {
+			t.Errorf("aimed %d times in a day", n)
+		}
+		if diff := cmp.Diff([]string{"done"}, w.removed()); diff != "" {
+			t.Errorf("another owner: -want +got\n%s", diff)
+		}
+		w.mu.Lock()
+		unfinished = false
+		w.mu.Unlock()
+		w.after(10 * time.Minute)
+		if diff := cmp.Diff([]string{"done", "running"}, w.removed()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		missing := errors.New("missing right")
+		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
+			if r.ID.Rule != "pods" || owner.String() != "Job/job" {
+				t.Errorf("asked about %s, %s", r.ID, owner)
+			}
+			return missing
+		}
+		w.use(rule("pods", owners))
+		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
+		w.after(time.Hour)
+		if len(w.aims())+len(w.attempted()) > 0 {
+			t.Errorf("aimed at %v, attempted %v", w.aims(), w.attempted())
+		}
+		w.mu.Lock()
+		w.permitOwner = nil
+		w.mu.Unlock()
+		w.after(10 * time.Minute)
+		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestOneOwnerCountsOnce: of many subjects of one owner, one lets it go, and the others find it gone.
+func TestOneOwnerCountsOnce(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		gone := false
+		w.outcome = func(policy.Warrant) retention.Outcome {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if gone {
+				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
+			}
+			gone = true
+			return retention.Outcome{Result: retention.Removed}
+		}
+		w.use(rule("pods", owners))
+		var pods []*draft
+		for i := range 20 {
+			pods = append(pods, row(fmt.Sprint("pod-", i), time.Now(), ownedBy("job")))
+		}
+		w.source(0).list(pods...)
+		w.after(time.Hour)
+		if n := len(w.happened()); n != 2 || len(w.attempted()) != 20 {
+			t.Errorf("happened: %v; attempted %v", w.happened(), w.attempted())
+		}
+	})
+}

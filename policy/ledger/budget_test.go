@@ -1,0 +1,241 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func at(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(start.Add(d)) }
+
+// remove deletes objects, from the opening of their entries to their end.
+func (s *store) remove(k *ledger.Keeper, entries ...ledger.Entry) {
+	s.Helper()
+	s.write(k, entries...)
+	for _, e := range entries {
+		s.send(k, e, ledger.Deleted)
+	}
+	s.write(k)
+}
+
+func TestCharged(t *testing.T) {
+	budget := &ledger.Budget{Max: 3, Window: time.Hour}
+	s := newStore(t)
+	s.budget = &ledger.Budget{Max: 100, Window: budget.Window}
+	k := s.keeper("first")
+	is := func(charged int64, room int, free time.Duration) {
+		t.Helper()
+		if got := k.Charged(s.now, budget); got != charged {
+			t.Errorf("%d are charged, not %d", got, charged)
+		}
+		if got := k.Draft(s.now).Room(s.now, budget); got != room {
+			t.Errorf("there is room for %d, not %d", got, room)
+		}
+		want := start.Add(free)
+		if free == 0 {
+			want = time.Time{}
+		}
+		if got := k.FreeAt(s.now, budget); !got.Equal(want) {
+			t.Errorf("free at %v, not %v", got, want)
+		}
+	}
+	is(0, 3, 0)
+	s.remove(k, entry("a", "1"), entry("b", "1"))
+	is(2, 1, 0)
+	s.now = s.now.Add(10 * time.Minute)
+	s.write(k, entry("c", "1"))
+	is(3, 0, time.Hour+ledger.Skew)
+	s.send(k, entry("c", "1"), ledger.Refused)
+	is(3, 1, time.Hour+ledger.Skew) // it did nothing: what says so may open another
+	s.write(k)
+	s.remove(k, entry("d", "1"))
+	is(3, 0, time.Hour+ledger.Skew)
+	s.now = start.Add(time.Hour + ledger.Skew)
+	is(1, 2, 0)
+	s.write(k, entry("e", "1"), entry("f", "1"), entry("g", "1"))
+	is(4, 0, 2*time.Hour+2*ledger.Skew) // a smaller budget than what is open
+}
+
+func TestInheritedEntriesAreCharged(t *testing.T) {
+	s := newStore(t)
+	s.write(s.keeper("first"), entry("a", "1"), entry("b", "1"))
+	k := s.keeper("second")
+	if got := k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}); got != 0 {
+		t.Errorf("there is room for %d", got)
+	}
+}
+
+func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
+	s := newStore(t)
+	open := func(k *ledger.Keeper, leader, want int) {
+		t.Helper()
+		d := k.Draft(s.now)
+		room := d.Room(s.now, nil)
+		if room != want {
+			t.Fatalf("there is room for %d, not %d", room, want)
+		}
+		for i := range room {
+			d.Open(entry(fmt.Sprint(leader, "-", i), "1"))
+		}
+		if d.Room(s.now, nil) != 0 || d.Open(entry("more", "1")) {
+			t.Error("there is room for more")
+		}
+		s.land(d)
+		k.Wrote(d, s.ledger.DeepCopy())
+	}
+	for leader := range 4 {
+		open(s.keeper(fmt.Sprint(leader)), leader, ledger.MaxOpen)
+	}
+	if room := s.keeper("last").Draft(s.now).Room(s.now, nil); room != 0 {
+		t.Errorf("there is room for %d beside %d", room, ledger.MaxOpen+ledger.MaxDoubtful)
+	}
+}
+
+func TestSpent(t *testing.T) {
+	for name, c := range map[string]struct {
+		spent, want []v1alpha1.LedgerSpending
+		now         time.Duration
+	}{
+		"what ends within the same minute of an hour is one": {
+			spent: []v1alpha1.LedgerSpending{{Until: at(time.Second), Count: 1}, {Until: at(59 * time.Second), Count: 2}, {Until: at(60 * time.Second), Count: 4}},
+			now:   61 * time.Second,
+			want:  []v1alpha1.LedgerSpending{{Until: at(59 * time.Second), Count: 3}, {Until: at(61 * time.Second), Count: 5}},
+		},
+		"what is out of the window is dropped": {
+			spent: []v1alpha1.LedgerSpending{{Until: at(0), Count: 1}, {Until: at(time.Minute), Count: 2}},
+			now:   time.Hour + ledger.Skew,
+			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}, {Until: at(time.Hour + ledger.Skew), Count: 1}},
+		},
+		"time does not go back": {
+			spent: []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 1}},
+			now:   0,
+			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}},
+		},
+		"a time is rounded up to what can be written down": {
+			now:  time.Nanosecond,
+			want: []v1alpha1.LedgerSpending{{Until: at(time.Microsecond), Count: 1}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			s.ledger.Spent, s.budget = c.spent, &ledger.Budget{Max: 10, Window: time.Hour}
+			k := s.keeper("first")
+			s.write(k, entry("a", "1"))
+			s.send(k, entry("a", "1"), ledger.Deleted)
+			now := start.Add(c.now)
+			d := k.Draft(now)
+			d.Room(now, s.budget)
+			if got := d.Object().Spent; fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("%v, not %v", got, c.want)
+			}
+		})
+	}
+	t.Run("without limits nothing is kept", func(t *testing.T) {
+		s := newStore(t)
+		s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
+		s.remove(s.keeper("first"), entry("a", "1"))
+		if len(s.ledger.Spent) != 1 {
+			t.Fatal(s.ledger.Spent)
+		}
+		d := s.keeper("second").Draft(s.now)
+		if len(d.Object().Spent) != 1 {
+			t.Error("it was forgotten before anybody said what the limits are")
+		}
+		d.Room(s.now, nil)
+		if len(d.Object().Spent) != 0 {
+			t.Error(d.Object().Spent)
+		}
+	})
+}
+
+// TestBudgetOverTime has leaders whose clocks differ delete as much as they may: never does more end in any window, and there
+// are never many spendings.
+func TestBudgetOverTime(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := newStore(t)
+		s.budget = &ledger.Budget{Max: 1 + random.Int64N(20), Window: time.Duration(30+random.IntN(300)) * time.Second}
+		ended := s.deleteAtRandom(random)
+		for i := range ended {
+			if last := i + int(s.budget.Max); last < len(ended) && ended[last].Sub(ended[i]) < s.budget.Window {
+				t.Fatalf("seed %d: more than %d within %v at %v", seed, s.budget.Max, s.budget.Window, ended[i].Sub(start))
+			}
+		}
+		if len(ended) < int(s.budget.Max)*3 {
+			t.Errorf("seed %d: only %d were deleted, by %v", seed, len(ended), s.budget)
+		}
+	}
+}
+
+// deleteAtRandom gives when what was deleted, by a clock that is right.
+func (s *store) deleteAtRandom(random *rand.Rand) []time.Time {
+	var ended []time.Time
+	isGone := map[types.UID]bool{}
+	real, wrong, k := start, time.Duration(0), s.keeper("first")
+	for i := range 400 {
+		real = real.Add(time.Duration(random.Int64N(int64(s.budget.Window) / 20)))
+		s.now = real.Add(wrong)
+		if random.IntN(20) == 0 {
+			wrong = time.Duration(random.Int64N(int64(ledger.Skew)))
+			k = s.keeper(fmt.Sprint(i))
+		}
+		d := k.Draft(s.now)
+		for n := range random.IntN(d.Room(s.now, s.budget) + 1) {
+			d.Open(entry(fmt.Sprint(i, "-", n), "1"))
+		}
+		s.land(d)
+		k.Wrote(d, s.ledger.DeepCopy())
+		for _, e := range slices.Concat(k.Unsent(), k.Doubtful()) {
+			switch {
+			case random.IntN(3) == 0:
+			case isGone[e.UID]: // the leader before did not get to write it
+				s.send(k, e, ledger.NotThere)
+			default:
+				s.send(k, e, ledger.Deleted)
+				isGone[e.UID], ended = true, append(ended, real)
+			}
+		}
+		if len(s.ledger.Spent) > 60+2+int(60*ledger.Skew/s.budget.Window) {
+			s.Fatalf("%d spendings in a window of %v", len(s.ledger.Spent), s.budget.Window)
+		}
+	}
+	return ended
+}
+
+func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
+	s := newStore(t)
+	s.budget = &ledger.Budget{Max: 10_000, Window: time.Hour}
+	k := s.keeper("first")
+	for i := range 1000 {
+		s.now = s.now.Add(time.Second)
+		s.write(k, entry(fmt.Sprint(i), "1"))
+		s.send(k, entry(fmt.Sprint(i), "1"), ledger.Deleted)
+		d := k.Draft(s.now)
+		s.land(d) // nobody has said what the window is
+		k.Wrote(d, s.ledger.DeepCopy())
+	}
+	if charged := k.Charged(s.now, s.budget); charged != 1000 {
+		t.Errorf("%d are charged", charged)
+	}
+	if len(s.ledger.Spent) > 62 {
+		t.Errorf("%d spendings", len(s.ledger.Spent))
+	}
+	for i := range 400 {
+		s.ledger.Spent = append(s.ledger.Spent, v1alpha1.LedgerSpending{Until: metav1.NewMicroTime(s.now.Add(time.Duration(i))), Count: 1})
+	}
+	s.read(k)
+	s.write(k, entry("last", "1"))
+	s.send(k, entry("last", "1"), ledger.Deleted)
+	d := k.Draft(s.now)
+	if n := len(d.Object().Spent); n > 240 {
+		t.Errorf("%d spendings", n)
+	}
+}

@@ -1,0 +1,135 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// one is a budget of one deletion within two ticks.
+var one = &ledger.Budget{Max: 1, Window: 2 * tick}
+
+// explored are the bounds of what is explored by every run of the tests.
+var explored = map[string]bounds{
+	"one leader, others at work":          {things: 1, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, births: 1, opens: 2},
+	"one leader, refused and unwanted":    {things: 1, leaders: 1, losses: 2, refusals: 1, edits: 1, whims: 1, opens: 3},
+	"one leader, two objects":             {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3},
+	"two leaders, a lost answer":          {things: 1, finalizers: 1, leaders: 2, losses: 1, opens: 2},
+	"two leaders, somebody else deletes":  {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2},
+	"one leader, a budget":                {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
+	"two leaders, a budget, a slow clock": {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
+	"two leaders, a budget, a fast clock": {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
+}
+
+// exploredLong are those of what is explored beside with SUNSET_LONG=1: some hundred times as much.
+var exploredLong = map[string]bounds{
+	"one leader, more of it":                {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
+	"one leader, two objects, more of it":   {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},
+	"one leader, three objects":             {things: 3, leaders: 1, losses: 1, edits: 1, opens: 3},
+	"two leaders, two lost answers":         {things: 1, leaders: 2, losses: 2, opens: 2},
+	"two leaders, somebody changes it":      {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, opens: 2},
+	"two leaders, another under its name":   {things: 1, leaders: 2, removals: 1, births: 1, opens: 2},
+	"two leaders, two objects":              {things: 2, leaders: 2, opens: 2},
+	"two leaders, a budget, a lost answer":  {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
+	"three leaders":                         {things: 1, leaders: 3, opens: 2},
+	"three leaders, a budget, a slow clock": {things: 2, leaders: 3, ticks: 2, opens: 2, budget: one, skew: ledger.Skew},
+}
+
+// TestInterleavings goes through every order in which everything can happen that bounds allow: requests are carried out
+// late or never, answers are lost, leaders go on without knowing that they lead no more, or never again, and others change,
+// delete and make objects all the while.
+func TestInterleavings(t *testing.T) {
+	all := maps.Clone(explored)
+	if os.Getenv("SUNSET_LONG") != "" {
+		maps.Copy(all, exploredLong)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			x, n, err := explore(all[name], 0)
+			if err != nil {
+				t.Fatalf("%v, after\n%v", err, x)
+			}
+			t.Logf("%d states, %d steps between them, %.1g schedules, in %v", len(x.schedules), x.steps, n,
+				time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+// exploration goes through all that can happen, each state once.
+type exploration struct {
+	schedules map[key]float64 // by state: in how many orders things can go on to an end
+	steps     int
+	path      []move
+	most      int // states to see; 0 for all
+}
+
+var errMost = errors.New("there is more than was to be seen")
+
+func explore(b bounds, most int) (*exploration, float64, error) {
+	x := &exploration{schedules: map[key]float64{}, most: most}
+	n, err := x.from(newWorld(b))
+	return x, n, err
+}
+
+// from explores what can happen from a world on. It fails with the first promise that is broken; path is then how.
+func (x *exploration) from(w *world) (float64, error) {
+	k := w.key()
+	if n, ok := x.schedules[k]; ok {
+		return n, nil
+	}
+	if x.most > 0 && len(x.schedules) >= x.most {
+		return 0, errMost
+	}
+	x.schedules[k] = 0
+	if w.isSettled() {
+		if err := w.settled(); err != nil {
+			return 0, err
+		}
+	}
+	all, goesOn, err := x.on(w)
+	if err == nil && !goesOn {
+		err = w.ended()
+	}
+	x.schedules[k] = all
+	return all, err
+}
+
+// on makes each move that is possible. goesOn says whether one of them must happen some time.
+func (x *exploration) on(w *world) (all float64, goesOn bool, err error) {
+	for _, m := range w.moves() {
+		next, err := w.make(m)
+		if errors.Is(err, errNothing) {
+			continue
+		}
+		goesOn = goesOn || w.mustHappen(m)
+		x.steps++
+		x.path = append(x.path, m)
+		var n float64
+		if err == nil {
+			n, err = x.from(next)
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		x.path = x.path[:len(x.path)-1]
+		all += n
+	}
+	return max(all, 1), goesOn, nil
+}
+
+func (x *exploration) String() string {
+	var b strings.Builder
+	for i, m := range x.path {
+		fmt.Fprintf(&b, "%3d. %v\n", i+1, m)
+	}
+	return b.String()
+}

@@ -1,0 +1,139 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// counted is what the ledger has counted for each object.
+func (w *world) counted() [maxUIDs]v1alpha1.LedgerCount {
+	var all [maxUIDs]v1alpha1.LedgerCount
+	for _, rule := range w.ledger.Rules {
+		for _, o := range rule.Outcomes {
+			all[o.Name[0]-'A'] = o.LedgerCount
+		}
+	}
+	return all
+}
+
+// countedOnce must hold whenever the ledger is written: nothing is counted twice, nothing as deleted that we did not
+// delete, and nothing as gone but what may have gone by our DELETE.
+func (w *world) countedOnce() error {
+	for i, n := range w.counted() {
+		f, uid := w.fates[i], uidOf('A'+byte(i))
+		switch {
+		case n.Deleted+n.Gone > 1:
+			return fmt.Errorf("object %s is counted twice: %v", uid, n)
+		case n.Deleted > 0 && !f.ours:
+			return fmt.Errorf("object %s is counted as deleted, and we did not", uid)
+		case n.Gone > 0 && !f.ours && !f.others:
+			return fmt.Errorf("object %s is counted as gone, and nobody has deleted it", uid)
+		case n.Gone > 0 && !f.doubted:
+			return fmt.Errorf("object %s is counted as gone, and no answer about it was lost", uid)
+		}
+	}
+	return nil
+}
+
+// wasCovered must hold whenever a DELETE removes something: its entry is open in the ledger, and the budget allows it.
+func (w *world) wasCovered(r *request) error {
+	covered := false
+	for _, t := range w.openTargets() {
+		covered = covered || t.Is(r.target)
+	}
+	if !covered {
+		return fmt.Errorf("object %s was deleted without an entry", r.target.UID)
+	}
+	if w.budget == nil {
+		return nil
+	}
+	var within int64
+	for _, f := range w.fates {
+		if f.ours && time.Duration(w.clock-f.at)*tick < w.budget.Window {
+			within++
+		}
+	}
+	if within > w.budget.Max {
+		return fmt.Errorf("%d objects were deleted within %v", within, w.budget.Window)
+	}
+	return nil
+}
+
+// settled must hold whenever the last leader has nothing left to find out: each object that a DELETE of ours removed is
+// counted, and nothing is open about one that is gone or has changed.
+func (w *world) settled() error {
+	for i, n := range w.counted() {
+		if w.fates[i].ours && n.Deleted+n.Gone != 1 {
+			return fmt.Errorf("object %s was deleted by us and is not counted", uidOf('A'+byte(i)))
+		}
+	}
+	for _, t := range w.openTargets() {
+		now := w.things[t.Name[0]-'0']
+		if now.uid == 0 || types.UID(rune(now.uid)) != t.UID || versionOf(now) != t.ResourceVersion || now.terminating {
+			return fmt.Errorf("an entry about object %s stays open, and there is %v", t.UID, now)
+		}
+	}
+	return nil
+}
+
+// isSettled reports whether the last leader has nothing left to find out or to write.
+func (w *world) isSettled() bool {
+	if w.left.leaders > 0 {
+		return false
+	}
+	of := len(w.leaders) - 1
+	l := w.leaders[of]
+	if l.blind || !l.sealed || !w.isCurrent(&l) || len(l.looks) > 0 || len(l.keeper.Unsent()) > 0 {
+		return false
+	}
+	for _, r := range w.requests {
+		if r.from == of && !r.orphan {
+			return false
+		}
+	}
+	for _, e := range l.keeper.Doubtful() {
+		if w.hasNews(e) {
+			return false
+		}
+	}
+	return !l.keeper.Clone().Draft(w.now(of)).Changed()
+}
+
+// mustHappen reports whether a move is one that happens some time if nothing else does: nothing bad, and nothing that a
+// former leader does, which may have died.
+func (w *world) mustHappen(m move) bool {
+	last := len(w.leaders) - 1
+	switch {
+	case m.leader >= 0:
+		return m.leader == last && m.step != whim
+	case m.step == execute || m.step == answer:
+		return w.requests[m.about].from == last && !w.requests[m.about].orphan
+	case m.step == election:
+		return true
+	default:
+		return m.step == finalize || w.touched > 0
+	}
+}
+
+// ended must hold where nothing must happen any more: the last leader has found everything out, and deleted what it wants
+// to.
+func (w *world) ended() error {
+	if w.touched > 0 || w.budget != nil && w.left.ticks > 0 {
+		return nil
+	}
+	if !w.isSettled() {
+		return errors.New("the last leader cannot go on")
+	}
+	l := &w.leaders[len(w.leaders)-1]
+	for i := range w.things[:w.bounds.things] {
+		if l.wants(i) && w.left.opens > 0 && w.budget == nil {
+			return fmt.Errorf("object %d stays", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// elect has another lead, and read the ledger.
+func (w *world) elect() error {
+	w.left.leaders--
+	w.leaders = append(w.leaders, w.lead())
+	of := len(w.leaders) - 1
+	return w.read(of, &w.leaders[of])
+}
+
+// lead has somebody begin to lead, under a name of its own.
+func (w *world) lead() leader {
+	holder := string(rune('a' + w.holders))
+	w.holders++
+	if w.flaw == sharesItsName {
+		holder = "everybody"
+	}
+	l := leader{holder: holder, keeper: ledger.New(holder), alive: true, blind: true}
+	if w.flaw == listsFirst {
+		l.known, l.listed = w.things, true
+	}
+	return l
+}
+
+// errNothing says that a move changes nothing.
+var errNothing = errors.New("nothing happens")
+
+// act makes a move of a leader.
+func (w *world) act(m move, l *leader) error {
+	switch m.step {
+	case read:
+		return w.read(m.leader, l)
+	case write, writeOnly:
+		return w.write(m, l)
+	case list:
+		l.known, l.listed = w.things, true
+	case watch:
+		l.known[m.about] = w.things[m.about]
+	case whim:
+		w.left.whims--
+		l.whims[m.about] = true
+	case withdraw:
+		l.keeper.Withdrawn(l.keeper.Unsent()[m.about].Target)
+	case drop:
+		l.keeper.EndVoid(l.keeper.Doubtful()[m.about].Target)
+	case send:
+		return w.send(m, l)
+	case glance:
+		e := l.keeper.Doubtful()[m.about]
+		l.looks = append(l.looks, look{e, w.things[nameOf(e)].sight()})
+	case take:
+		k := l.looks[m.about]
+		l.looks = slices.Delete(l.looks, m.about, m.about+1)
+		w.saw(l, k)
+	}
+	return nil
+}
+
+// bury ends a leader; what it has sent goes on.
+func (w *world) bury(of int) {
+	w.leaders[of] = leader{}
+	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return r.from == of && r.done })
+	for i := range w.requests {
+		if w.requests[i].from == of {
+			w.requests[i].orphan = true
+		}
+	}
+}
+
+func (w *world) read(of int, l *leader) error {
+	err := l.keeper.Read(w.ledger)
+	if errors.Is(err, ledger.ErrDeposed) {
+		w.bury(of)
+		if of == len(w.leaders)-1 {
+			*l = w.lead() // a former leader took it over: it has noticed late that it leads no more
+		}
+		return nil
+	}
+	l.blind = false
+	l.sealed = w.ledger.Holder == l.holder
+	w.flaw.afterRead(l)
+	return err
+}
+
+// write drafts and sends, if there is anything to write.
+func (w *world) write(m move, l *leader) error {
+	d := l.keeper.Draft(w.now(m.leader))
+	w.flaw.drafted(l, d)
+	d.Room(w.flaw.now(w.now(m.leader)), w.flaw.budget(l, w.budget))
+	opened := 0
+	for i := range w.things[:w.bounds.things] {
+		if m.step == write && l.wants(i) && w.left.opens > 0 && w.flaw.open(d, l.known[i].entry(i)) {
+			w.left.opens--
+			opened++
+		}
+	}
+	if !d.Changed() || m.step == write && opened == 0 && l.listed {
+		return errNothing // writing without opening is a move of its own
+	}
+	o := d.Object()
+	if w.flaw == ignoresLock {
+		o.ResourceVersion = ""
+	}
+	w.requests = append(w.requests, request{from: m.leader, draft: d, object: o})
+	return nil
+}
+
+func (w *world) send(m move, l *leader) error {
+	e := l.known[m.about].entry(m.about)
+	if !l.keeper.Sending(e.Target) && !w.flaw.sends(w, m.leader, e) {
+		return errNothing
+	}
+	w.requests = append(w.requests, request{from: m.leader, name: m.about, target: e.Target})
+	return nil
+}
+
+// saw gives a keeper what a look showed.
+func (w *world) saw(l *leader, k look) {
+	l.keeper.Saw(k.entry, w.flaw.sight(k))
+}
+
+// like is an object of the version that an entry is about.
+func like(e ledger.Entry) metav1.Object {
+	return &metav1.ObjectMeta{UID: e.UID, ResourceVersion: e.ResourceVersion}
+}
+
+// handle makes a move of a request.
+func (w *world) handle(m move) error {
+	r := &w.requests[m.about]
+	switch m.step {
+	case execute, vague:
+		return w.execute(m, r)
+	case refuse:
+		w.left.refusals--
+		r.done, r.answer = true, ledger.Refused
+	case answer:
+		return w.answer(m.about)
+	case lose:
+		w.left.losses--
+		w.lose(m.about)
+	}
+	return nil
+}
+
+// execute carries a request out.
+func (w *world) execute(m move, r *request) error {
+	r.done = true
+	var err error
+	if r.isWrite() {
+		err = w.store(r)
+	} else {
+		err = w.delete(m, r)
+	}
+	if r.orphan {
+		w.requests = slices.Delete(w.requests, m.about, m.about+1)
+	}
+	return err
+}
+
+// store writes the ledger if it is what it was.
+func (w *world) store(r *request) error {
+	if r.object.ResourceVersion != w.ledger.ResourceVersion && r.object.ResourceVersion != "" {
+		return nil
+	}
+	version, _ := strconv.Atoi(w.ledger.ResourceVersion)
+	if r.object.Holder != w.ledger.Holder {
+		w.doubtAll()
+	}
+	stored := *r.object
+	stored.ResourceVersion = strconv.Itoa(version + 1)
+	w.ledger, r.stored = &stored, &stored
+	return w.countedOnce()
+}
+
+// doubtAll notes that what is open has another holder now.
+func (w *world) doubtAll() {
+	for _, t := range w.openTargets() {
+		w.fate(t.UID).doubted = true
+	}
+}
+
+// delete removes an object if it is of that UID and version.
+func (w *world) delete(m move, r *request) error {
+	t := w.things[r.name]
+	switch {
+	case !t.exists():
+		r.answer = ledger.NotThere
+	case uidOf(t.uid) != r.target.UID && m.step == execute:
+		r.answer = ledger.NotThere
+	case uidOf(t.uid) != r.target.UID || versionOf(t) != r.target.ResourceVersion:
+		r.answer = ledger.Changed
+	default:
+		r.answer = ledger.Deleted
+		f := w.fate(r.target.UID)
+		f.ours, f.at = true, w.clock
+		w.remove(r.name)
+		return w.wasCovered(r)
+	}
+	return nil
+}
+
+// answer has an answer arrive.
+func (w *world) answer(i int) error {
+	r := w.requests[i]
+	w.requests = slices.Delete(w.requests, i, i+1)
+	l := w.own(r.from)
+	switch {
+	case !r.isWrite():
+		w.flaw.answered(l, r)
+	case r.stored == nil:
+		l.keeper.Lost()
+		l.blind = true
+	default:
+		l.keeper.Wrote(r.draft, r.stored)
+		l.sealed = r.stored.Holder == l.holder
+	}
+	return nil
+}
+
+// lose has an answer be lost: the request may have been carried out, may be later, or never.
+func (w *world) lose(i int) {
+	r := w.requests[i]
+	l := w.own(r.from)
+	if r.isWrite() {
+		w.flaw.lost(l)
+		l.keeper.Lost()
+		l.blind = true
+	} else {
+		w.fate(r.target.UID).doubted = true
+		r.answer = ledger.Unknown
+		w.flaw.answered(l, r)
+	}
+	w.requests[i].orphan = true
+	if r.done {
+		w.requests = slices.Delete(w.requests, i, i+1)
+	}
+}
+
+// own has a leader with a keeper of this world's own.
+func (w *world) own(of int) *leader {
+	l := &w.leaders[of]
+	l.own()
+	return l
+}

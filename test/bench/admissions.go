@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
+)
+
+// waits is how long each of several things took.
+type waits []time.Duration
+
+func (w waits) text() string {
+	return fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(w, .5)), milliseconds(percentile(w, .99)))
+}
+
+// beside compares with others.
+func (w waits) beside(other waits) string {
+	times := func(share float64) float64 {
+		return percentile(w, share).Seconds() / percentile(other, share).Seconds()
+	}
+	return fmt.Sprintf("p50 %.2f times, p99 %.2f times", times(.5), times(.99))
+}
+
+// admitted is the Jobs that wait for Kueue, and how long others have waited.
+type admitted struct {
+	mu    sync.Mutex
+	began map[string]time.Time // of Jobs that wait, by name
+	waits waits
+}
+
+// see notes a Workload that Kueue has admitted.
+func (a *admitted) see(workload *unstructured.Unstructured, at time.Time) {
+	if !isTrue(workload, "Admitted") {
+		return
+	}
+	owner := metav1.GetControllerOf(workload)
+	if owner == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if began, ok := a.began[owner.Name]; ok {
+		a.waits = append(a.waits, at.Sub(began))
+		delete(a.began, owner.Name)
+	}
+}
+
+func (a *admitted) begin(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.began[name] = time.Now()
+}
+
+func (a *admitted) waiting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.began)
+}
+
+func isTrue(u *unstructured.Unstructured, kind string) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, entry := range conditions {
+		if c, ok := entry.(map[string]any); ok && c["type"] == kind {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}
+
+// admissionsFor creates Jobs for a time and gives how long each waited.
+func (l *lab) admissionsFor(ctx context.Context, d time.Duration) (waits, error) {
+	done := make(chan struct{})
+	timer := time.AfterFunc(d, func() { close(done) })
+	defer timer.Stop()
+	return l.admissions(ctx, done)
+}
+
+// admissions creates Jobs at a steady pace until done is closed and gives, once Kueue has admitted all of them, how long
+// each waited: from the request that created it to the event, at this client, by which its Workload is admitted.
+func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, error) {
+	dynamic, err := dynamic.NewForConfig(l.plane.Config())
+	if err != nil {
+		return nil, err
+	}
+	w, err := dynamic.Resource(workloads).Namespace(kueueNew).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop()
+	a := &admitted{began: map[string]time.Time{}}
+	tick := time.NewTicker(admitEvery)
+	defer tick.Stop()
+	for creating := true; creating || a.waiting() > 0; {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-done:
+			creating, done = false, nil
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return nil, fmt.Errorf("the watch ended while %d Jobs wait", a.waiting())
+			}
+			if u, isWorkload := event.Object.(*unstructured.Unstructured); isWorkload {
+				a.see(u, time.Now())
+			}
+		case <-tick.C:
+			if creating {
+				l.queued++
+				go l.createQueued(ctx, a, fmt.Sprintf("job-%06d", l.queued))
+			}
+		}
+	}
+	return a.waits, nil
+}
+
+// createQueued creates a Job for Kueue, suspended as Kueue's webhook would have it. One that cannot be created waits for
+// ever, and with it the benchmark: there is nothing to measure then.
+func (l *lab) createQueued(ctx context.Context, a *admitted, name string) {
+	job := batch{namespace: kueueNew, prefix: "job"}.job(0)
+	job.Name, job.Labels["kueue.x-k8s.io/queue-name"], job.Spec.Suspend = name, kueueNew, ptr.To(true)
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	a.begin(name)
+	_, _ = l.client.BatchV1().Jobs(kueueNew).Create(ctx, job, metav1.CreateOptions{})
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+const podsNamespace = "pods"
+
+const podsPolicy = `
+  mode: Enforce
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: pods}}
+  rules:
+  - name: succeeded
+    target: {apiVersion: v1, kind: Pod}
+    eligible: succeeded(object) && controllerOf(object).?kind.orValue('') == 'Job'
+    startTime: finishedAt(object)
+    ttl: 0s
+`
+
+// podsOn runs something in a lab with fake nodes, a Job controller and a collector of finished Pods.
+func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsRun, error)) (podsRun, error) {
+	own, err := openLab(ctx, l.options, cluster.Options{
+		Nodes:       1,
+		Controllers: append(cluster.DefaultControllers(), "pod-garbage-collector-controller"),
+		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
+	}, l.sunset)
+	if err != nil {
+		return podsRun{}, err
+	}
+	defer own.close()
+	config := own.plane.Config()
+	config.ContentType = "application/vnd.kubernetes.protobuf" // as kube-controller-manager does: encoded once for both
+	if own.client, err = kubernetes.NewForConfig(config); err != nil {
+		return podsRun{}, err
+	}
+	if err := ensureNamespace(ctx, own.client, podsNamespace); err != nil {
+		return podsRun{}, err
+	}
+	return run(own, ctx)
+}
+
+// runJobWithSunset is runJob beside Sunset.
+func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
+	if _, err := l.apply(ctx, "pods", podsPolicy); err != nil {
+		return podsRun{}, err
+	}
+	sunset, err := l.startSunset()
+	if err != nil {
+		return podsRun{}, err
+	}
+	defer sunset.stop()
+	if err := l.enforcing(ctx, "pods"); err != nil {
+		return podsRun{}, err
+	}
+	run, err := l.measureJob(ctx, func(c podCounts) bool { return c.now == 0 })
+	if err != nil {
+		return podsRun{}, err
+	}
+	run.sunset, err = footprintOf(sunset.pid())
+	return run, err
+}
+
+// runJob runs one Job to its end. Its Pods stay, but for what the collector of finished Pods takes.
+func (l *lab) runJob(ctx context.Context) (podsRun, error) {
+	return l.measureJob(ctx, func(podCounts) bool { return true })
+}
+
+// measureJob runs one Job to its end, and waits until its Pods are as they should be then.
+func (l *lab) measureJob(ctx context.Context, settled func(podCounts) bool) (run podsRun, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	counter, err := l.countPods(ctx)
+	if err != nil {
+		return run, err
+	}
+	job, err := l.client.BatchV1().Jobs(podsNamespace).Create(ctx, l.bigJob(), metav1.CreateOptions{})
+	if err != nil {
+		return run, err
+	}
+	began := time.Now()
+	if run.status, err = l.jobEnd(ctx, job.Name); err != nil {
+		return run, err
+	}
+	run.took = time.Since(began)
+	if run.pods, err = counter.until(ctx, func(c podCounts) bool { return c.tracked == 0 && settled(c) }); err != nil {
+		return run, err
+	}
+	run.more = time.Since(began) - run.took
+	return run, l.addFootprints(&run)
+}
+
+func (l *lab) addFootprints(run *podsRun) (err error) {
+	if run.api, err = footprintOf(l.plane.PID(cluster.APIServer)); err != nil {
+		return err
+	}
+	if run.kcm, err = footprintOf(l.plane.PID(cluster.ControllerManager)); err != nil {
+		return err
+	}
+	for _, c := range []cluster.Component{cluster.Etcd, cluster.Kwok} {
+		used, err := cpu(l.plane.PID(c))
+		if err != nil {
+			return err
+		}
+		run.others += used
+	}
+	return nil
+}
+
+func (l *lab) bigJob() *batchv1.Job {
+	job := (batch{namespace: podsNamespace, prefix: "big"}).job(0)
+	job.Spec = batchv1.JobSpec{
+		CompletionMode: ptr.To(batchv1.IndexedCompletion),
+		Completions:    ptr.To(int32(l.size.completions)),
+		Parallelism:    ptr.To(int32(l.size.parallelism)),
+		Template:       job.Spec.Template,
+	}
+	job.Spec.Template.Spec.NodeName = cluster.NodeName(0)
+	return job
+}
+
+// jobEnd waits until a Job is complete. It looks twice a second, as the status of a big Job is long.
+func (l *lab) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error) {
+	for {
+		job, err := l.client.BatchV1().Jobs(podsNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return batchv1.JobStatus{}, err
+		}
+		for _, c := range job.Status.Conditions {
+			switch {
+			case c.Status != corev1.ConditionTrue:
+			case c.Type == batchv1.JobFailed:
+				return job.Status, fmt.Errorf("the Job failed: %s", c.Message)
+			case c.Type == batchv1.JobComplete:
+				if u := job.Status.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
+					return job.Status, errors.New("the Job is complete, and has Pods that are not counted")
+				}
+				return job.Status, nil
+			}
+		}
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			return batchv1.JobStatus{}, fmt.Errorf("%d of %d have succeeded: %w", job.Status.Succeeded, l.size.completions, err)
+		}
+	}
+}
+
+// enforcing waits until a policy is in force.
+func (l *lab) enforcing(ctx context.Context, name string) error {
+	for {
+		p, err := l.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
+				return nil
+			}
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("policy %s is not ready: %w", name, err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// kueuePolicy deletes finished Workloads at once. Its approval lets a backlog of any size go.
+const kueuePolicy = `
+  mode: Enforce
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kueue-backlog}}
+  approval: {backlogCount: 1000000, backlogPercent: 100}
+  rules:
+  - name: workloads
+    target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttl: 0s
+`
+
+const (
+	// admitEvery is the pause between two Jobs for Kueue: what it writes for them is well below the 50 requests a
+	// second that its manifest allows.
+	admitEvery = 300 * time.Millisecond
+	// kueueDueEvery and kueueDueAfter are when Jobs of another rule fall due while Workloads are deleted.
+	kueueDueEvery, kueueDueAfter = 100 * time.Millisecond, 15 * time.Second
+)
+
+// kueue measures how long Jobs wait until a real Kueue, as its manifest has it, admits them beside a backlog of finished
+// Workloads: while nobody deletes those, while Kueue does by itself, and while Sunset does.
+func (l *lab) kueue(ctx context.Context) error {
+	if err := l.kueueBacklog(ctx); err != nil {
+		return err
+	}
+	quiet, err := l.admissionsFor(ctx, l.size.kueueFor)
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("Kueue admits a Job, %d finished Workloads beside it", l.size.kueue), quiet.text(), fmt.Sprintf("the measure of what follows; %d Jobs", len(quiet)))
+	if err := l.kueueDeletes(ctx, quiet); err != nil {
+		return err
+	}
+	return l.sunsetDeletes(ctx, quiet)
+}
+
+// kueueDeletes has Kueue delete as it can by itself, for a while: the whole backlog would take it very long.
+func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
+	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{Configuration: "objectRetentionPolicies: {workloads: {afterFinished: 0s}}"}); err != nil {
+		return err
+	}
+	before, err := l.workloadsGone(ctx, l.size.kueue)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	busy, err := l.admissionsFor(ctx, l.size.kueueFor)
+	if err != nil {
+		return err
+	}
+	left, err := l.workloadsLeft(ctx)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if before == left {
+		return fmt.Errorf("%d Workloads are left, as many as before", left)
+	}
+	l.table.add("the same while Kueue deletes them (afterFinished: 0s)", busy.text(), fmt.Sprintf("%s; %s while measured", busy.beside(quiet), perSecond(before-left, took)))
+	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{}); err != nil {
+		return err
+	}
+	return l.settle(ctx)
+}
+
+// sunsetDeletes starts Sunset beside the backlog and has it delete all, while Jobs of another rule fall due.
+func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
+	for name, policy := range map[string]string{"kueue": kueuePolicy, "lateness": fmt.Sprintf(latenessPolicy, "lateness")} {
+		if _, err := l.apply(ctx, name, policy); err != nil {
+			return err
+		}
+		defer func() { _ = l.remove(context.WithoutCancel(ctx), name) }()
+	}
+	n, err := l.workloadsLeft(ctx)
+	if err != nil {
+		return err
+	}
+	sunset, err := l.startSunset()
+	if err != nil {
+		return err
+	}
+	defer sunset.stop()
+	run, err := l.kueueDrain(ctx, n)
+	if err != nil {
+		return err
+	}
+	after, err := l.lateBy(ctx, l.kueueDue())
+	if err != nil {
+		return err
+	}
+	l.table.add("the same while Sunset deletes them", run.admitted.text(),
+		fmt.Sprintf("%s; %d Jobs; %d Workloads in %s from Sunset's start, %s once it deletes", run.admitted.beside(quiet), len(run.admitted), n, run.took.Round(100*time.Millisecond), perSecond(n, run.drained)))
+	l.table.add("Sunset, lateness of another rule meanwhile", waits(run.late).text(), "after the drain "+waits(after).text())
+	return nil
+}
+
+// kueueRun is how a backlog of Workloads went.
+type kueueRun struct {
+	took, drained time.Duration // since the start of Sunset, and since the first was gone
+	admitted      waits
+	late          []time.Duration
+}
+
+// kueueDue are the Jobs of the other rule.
+func (l *lab) kueueDue() dueJobs {
+	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(kueueDueAfter)}
+}
+
+// kueueDrain waits until the backlog is gone. Jobs are admitted from beginning to end; those of another rule fall due once
+// deletion goes on.
+func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
+	began := time.Now()
+	done := make(chan struct{})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		run.admitted, err = l.admissions(ctx, done)
+		return err
+	})
+	group.Go(func() (err error) {
+		defer close(done)
+		if _, err := l.workloadsGone(ctx, n); err != nil {
+			return err
+		}
+		first := time.Now()
+		group.Go(func() (err error) {
+			run.late, err = l.lateBy(ctx, l.kueueDue())
+			return err
+		})
+		err = l.workloadsDrained(ctx)
+		run.took, run.drained = time.Since(began), time.Since(first)
+		return err
+	})
+	return run, group.Wait()
+}
+
+// settle waits until a Kueue that has just been started admits Jobs, and until the API server has done what the change of
+// its CRDs, which have the webhook's port in them, makes it do.
+func (l *lab) settle(ctx context.Context) error {
+	if _, err := l.admissionsFor(ctx, l.size.kueueFor/2); err != nil {
+		return err
+	}
+	return pause(ctx, l.size.idle/3)
+}

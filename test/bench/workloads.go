@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// The namespaces of finished Workloads and of Jobs that wait to be admitted. The LocalQueue of the latter, its
+// ClusterQueue and their flavor have its name.
+const kueueOld, kueueNew = "kueue-backlog", "kueue-new"
+
+var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
+
+// kueueBacklog starts Kueue, as its manifest has it, beside finished Workloads. While they are created it does not run,
+// or it would take them for new ones before they are finished.
+func (l *lab) kueueBacklog(ctx context.Context) error {
+	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{}); err != nil {
+		return err
+	}
+	if err := l.queues(ctx); err != nil {
+		return err
+	}
+	if err := l.plane.Kill(cluster.Kueue); err != nil {
+		return err
+	}
+	if err := l.finishedWorkloads(ctx); err != nil {
+		return err
+	}
+	if err := l.plane.Restart(ctx, cluster.Kueue); err != nil {
+		return err
+	}
+	return l.settle(ctx)
+}
+
+func (l *lab) queues(ctx context.Context) error {
+	for _, name := range []string{kueueOld, kueueNew} {
+		if err := ensureNamespace(ctx, l.client, name); err != nil {
+			return err
+		}
+	}
+	for _, text := range []string{
+		`{kind: ResourceFlavor, metadata: {name: %[1]s}}`,
+		`{kind: ClusterQueue, metadata: {name: %[1]s}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu],
+		  flavors: [{name: %[1]s, resources: [{name: cpu, nominalQuota: 1000000}]}]}]}}`,
+		`{kind: LocalQueue, metadata: {namespace: %[1]s, name: %[1]s}, spec: {clusterQueue: %[1]s}}`,
+	} {
+		u, err := kueueObject(fmt.Sprintf(text, kueueNew))
+		if err != nil {
+			return err
+		}
+		if err := l.policy.Create(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kueueObject(text string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := yaml.Unmarshal([]byte(text), &u.Object)
+	u.SetAPIVersion(workloads.GroupVersion().String())
+	return u, err
+}
+
+// finishedWorkload is what Kueue leaves of a Job, but for the owner: nothing here would be there to be asked for.
+const finishedWorkload = `
+kind: Workload
+metadata: {namespace: ` + kueueOld + `, name: %s, labels: {kueue.x-k8s.io/job-uid: 1d4a3915-e3f6-4abd-a85d-2d3c9cba1250}}
+spec:
+  active: true
+  priority: 0
+  queueName: etl
+  podSets:
+  - name: main
+    count: 1
+    topologyRequest: {podIndexLabel: batch.kubernetes.io/job-completion-index}
+    template:
+      metadata: {labels: {app: etl}}
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: main
+          image: registry.example.com/data/etl:1.14.2
+          args: [--date, "2026-01-01", --full]
+          env: [{name: REGION, value: eu-central-1}]
+          resources: {requests: {cpu: "1"}}
+status:
+  admission: {clusterQueue: etl, podSetAssignments: [{name: main, count: 1, flavors: {cpu: any}, resourceUsage: {cpu: "1"}}]}
+  conditions:
+  - {type: QuotaReserved, status: "True", reason: QuotaReserved, message: Quota reserved in ClusterQueue etl, lastTransitionTime: "%[2]s"}
+  - {type: Admitted, status: "True", reason: Admitted, message: The workload is admitted, lastTransitionTime: "%[2]s"}
+  - {type: Finished, status: "True", reason: Succeeded, message: Reached expected number of succeeded pods, lastTransitionTime: "%[2]s"}
+`
+
+func (l *lab) finishedWorkloads(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(l.plane.Config())
+	if err != nil {
+		return err
+	}
+	at := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for i := range l.size.kueue {
+		group.Go(func() error {
+			u, err := kueueObject(fmt.Sprintf(finishedWorkload, fmt.Sprintf("job-etl-%06d", i), at))
+			if err != nil {
+				return err
+			}
+			created, err := client.Resource(workloads).Namespace(kueueOld).Create(ctx, u, metav1.CreateOptions{})
+			if err != nil {
+				return err
+			}
+			created.Object["status"] = u.Object["status"]
+			_, err = client.Resource(workloads).Namespace(kueueOld).UpdateStatus(ctx, created, metav1.UpdateOptions{})
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// workloadsLeft counts the backlog, without reading it.
+func (l *lab) workloadsLeft(ctx context.Context) (int, error) {
+	client, err := metadata.NewForConfig(l.plane.Config())
+	if err != nil {
+		return 0, err
+	}
+	list, err := client.Resource(workloads).Namespace(kueueOld).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
+}
+
+// workloadsGone waits until fewer than n are left, and gives how many.
+func (l *lab) workloadsGone(ctx context.Context, n int) (int, error) {
+	for {
+		left, err := l.workloadsLeft(ctx)
+		if err != nil || left < n {
+			return left, err
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return left, fmt.Errorf("none of %d Workloads is gone: %w", n, err)
+		}
+	}
+}
+
+// workloadsDrained waits until none is left. It asks the more rarely the more there are.
+func (l *lab) workloadsDrained(ctx context.Context) error {
+	for {
+		left, err := l.workloadsLeft(ctx)
+		if err != nil || left == 0 {
+			return err
+		}
+		if err := pause(ctx, max(20*time.Millisecond, time.Duration(left)*200*time.Microsecond)); err != nil {
+			return fmt.Errorf("%d Workloads are left: %w", left, err)
+		}
+	}
+}

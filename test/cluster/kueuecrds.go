@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// kueueConverts are the CRDs whose versions differ: those of the patches in
+// Kueue's config/components/crd. It can convert no others, which say the same in
+// all their versions.
+var kueueConverts = []string{
+	"clusterqueues.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io",
+	"multikueueclusters.kueue.x-k8s.io", "workloads.kueue.x-k8s.io",
+}
+
+// installKueueCRDs creates Kueue's CRDs, or updates them, so that the API server
+// asks the webhook on a port of this machine for other versions than the stored.
+func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) error {
+	dir, err := moduleDir(ctx, Kueue)
+	if err != nil {
+		return err
+	}
+	crds, err := readCRDs(filepath.Join(dir, "config", "components", "crd", "bases"))
+	if err != nil {
+		return fmt.Errorf("CRDs of Kueue: %w", err)
+	}
+	for _, crd := range crds {
+		if slices.Contains(kueueConverts, crd.Name) {
+			crd.Spec.Conversion = conversion(fmt.Sprintf("https://127.0.0.1:%d/convert", port), ca)
+		}
+	}
+	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
+	return err
+}
+
+func readCRDs(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("none in %s: %w", dir, err)
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(data, crd); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		crds = append(crds, crd)
+	}
+	return crds, nil
+}
+
+func conversion(url string, ca []byte) *apiextensionsv1.CustomResourceConversion {
+	return &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To(url), CABundle: ca},
+			ConversionReviewVersions: []string{"v1"},
+		},
+	}
+}
+
+// moduleDir is where the sources of a component are, brought from the Go module
+// proxy if they are not there: the binary may have come from the cache.
+func moduleDir(ctx context.Context, c Component) (string, error) {
+	source, err := recipes[c].home.source()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", recipes[c].module)
+	cmd.Dir, cmd.Env = source, buildEnv(os.Environ())
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("sources of %s: %w\n%s%s", c, err, out, problems.Bytes())
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return "", fmt.Errorf("sources of %s: %w", c, err)
+	}
+	return module.Dir, nil
+}

@@ -1,0 +1,254 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// TestKueue proves what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
+func TestKueue(t *testing.T) {
+	startKueue(t)
+	t.Run("finished Workloads go on time, and their Jobs stay", finishedWorkloadsGo)
+	t.Run("those that Kueue deactivated go by reason, those of users stay", deactivatedWorkloadsGo)
+	t.Run("priority and namespace decide how long", priorityAndNamespaceDecide)
+	t.Run("one that is active again stays", reactivatedWorkloadStays)
+}
+
+// finishedWorkloads says of each queue how long finished Workloads stay. Of the queue "kept" it says nothing.
+const finishedWorkloads = `
+mode: Enforce
+rules:
+- name: later
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: finished(object) && object.spec.queueName == 'later'
+  startTime: finishedAt(object)
+  ttl: 1h
+- name: at-once
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: finished(object) && object.spec.queueName == 'at-once'
+  startTime: finishedAt(object)
+  ttl: 0s
+`
+
+func finishedWorkloadsGo(t *testing.T) {
+	w := newWorld(t)
+	g := newGateFor(t, w.byTheKueuePage())
+	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	writes := g.record(w.ofWorkloads)
+	w.queues("", "later", "at-once", "kept")
+	p := w.policy("finished", finishedWorkloads)
+	later := w.queued("later", "later", cluster.Succeeded)
+	failed := w.queued("later", "failed", cluster.Failed)
+	atOnce := w.queued("at-once", "at-once", cluster.Succeeded)
+	kept := w.queued("kept", "kept", cluster.Succeeded)
+	runs := w.queued("at-once", "runs", cluster.Endless)
+
+	running := w.workload(runs, is("Admitted"))
+	stays := w.workload(kept, is("Finished", "Succeeded"))
+	ended := map[*unstructured.Unstructured]time.Time{}
+	for job, reason := range map[*batchv1.Job]string{later: "Succeeded", failed: "Failed"} {
+		workload := w.workload(job, is("Finished", reason))
+		ended[workload] = since(t, workload, "Finished")
+	}
+	w.finished(atOnce)
+	cluster.Eventually(t, patience, func() error { return w.none(atOnce) })
+	ttl := inSeconds(slices.MinFunc(slices.Collect(maps.Values(ended)), time.Time.Compare))
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = ttl.String() })
+	for workload, at := range ended {
+		w.gone(workload)
+		if early := time.Until(at.Add(ttl)); early > 0 {
+			t.Errorf("%s went %s before it was due", workload.GetName(), early)
+		}
+	}
+
+	w.stays(2*time.Second, running, stays, later, failed, atOnce, kept, runs)
+	for _, job := range []*batchv1.Job{later, failed, atOnce} {
+		if err := w.none(job); err != nil {
+			t.Errorf("Kueue has made another: %v", err)
+		}
+		if len(job.Finalizers) > 0 {
+			t.Errorf("Job %s was changed: finalizers %v", job.Name, job.Finalizers)
+		}
+	}
+	onlyFencedDeletes(t, writes(), 3+g.refused()) // Kueue takes its finalizer away at the same time
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 3 || s.Errors != 0 {
+			return errors.New("wrong counts")
+		}
+		return nil
+	})
+}
+
+// inSeconds is a time to live that ends in a few seconds, for what began at a time. However long a busy machine took to get
+// here, nothing is due yet.
+func inSeconds(from time.Time) time.Duration {
+	return time.Since(from).Truncate(time.Second) + 4*time.Second
+}
+
+// ofWorkloads matches what changes Workloads of the test.
+func (w *world) ofWorkloads(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/workloads")
+}
+
+// none is an error while Kueue has a Workload of a Job.
+func (w *world) none(job *batchv1.Job) error {
+	all, err := w.workloads(job)
+	if err == nil && len(all) > 0 {
+		err = fmt.Errorf("Job %s has Workload %s", job.Name, all[0].GetName())
+	}
+	return err
+}
+
+// onlyFencedDeletes checks all that Sunset has written to Workloads: it has no business with their finalizers, their
+// status or their spec.
+func onlyFencedDeletes(t *testing.T, writes []string, want int) {
+	t.Helper()
+	for _, request := range writes {
+		if err := contains(request, http.MethodDelete+" ", `"preconditions":{"uid":"`, `"resourceVersion":"`, `"propagationPolicy":"Background"`); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(writes) != want {
+		t.Errorf("%d writes, want %d: %v", len(writes), want, writes)
+	}
+}
+
+// deactivatedWorkloads is what Kueue's afterDeactivatedByKueue is about (0.16.2, shouldHandleDeletionOfDeactivatedWorkload):
+// spec.active is false, and the condition Evicted is True with a reason that begins with DeactivatedDueTo. What follows
+// is the cause:
+//
+//   - RequeuingLimitExceeded: its Pods did not become ready in time, as often as the configuration allows;
+//   - MaximumExecutionTimeExceeded: it ran for longer than spec.maximumExecutionTimeSeconds;
+//   - AdmissionCheck: a check said Rejected;
+//   - EvictedOnManagerCluster: in a worker cluster of MultiKueue.
+//
+// A user who sets spec.active to false leaves the reason Deactivated, without a cause. The condition DeactivationTarget
+// does not count: Kueue removes it when it has done what it says, but not always. Kueue counts from the same moment, the last
+// transition of Evicted, but has one duration for all causes.
+const deactivatedWorkloads = `
+mode: Enforce
+variables:
+- name: evicted
+  expression: "object.?status.?conditions.orValue([]).filter(c, c.type == 'Evicted' && c.status == 'True')"
+- name: cause
+  expression: "variables.evicted.size() == 1 ? variables.evicted[0].reason : ''"
+rules:
+- name: deactivated
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: "!object.spec.?active.orValue(true) && !finished(object) && variables.cause.startsWith('DeactivatedDueTo')"
+  startTime: conditionTime(object, 'Evicted')
+  ttlExpression: "variables.cause.endsWith('MaximumExecutionTimeExceeded') ? days(1) : variables.cause.endsWith('AdmissionCheck') ? duration('%s') : duration('0s')"
+`
+
+func deactivatedWorkloadsGo(t *testing.T) {
+	w, g := behindGate(t)
+	writes := g.record(w.ofWorkloads)
+	w.queues(w.admissionCheck(), "checked")
+	w.queues("", "plain")
+	p := w.policy("deactivated", fmt.Sprintf(deactivatedWorkloads, "1h"))
+	unready := w.queued("plain", "unready", cluster.Endless, func(j *batchv1.Job) { j.Spec.Template.Spec.NodeName = "not-there" })
+	slow := w.queued("plain", "slow", cluster.Endless, labelled("kueue.x-k8s.io/max-exec-time-seconds", "1"))
+	ofUser := w.queued("plain", "of-user", cluster.Endless)
+	refused := w.queued("checked", "refused", cluster.Endless)
+	first := w.workload(unready, is("Admitted"))
+
+	rejected := w.workload(refused, is("QuotaReserved"))
+	w.reject(rejected)
+	rejected = w.workload(refused, is("Evicted", "DeactivatedDueToAdmissionCheck"))
+	evicted := since(t, rejected, "Evicted")
+	users := w.workload(ofUser, is("Admitted"))
+	w.activate(users, false)
+	users = w.workload(ofUser, is("Evicted", "Deactivated"))
+	tooLong := w.workload(slow, is("Evicted", "DeactivatedDueToMaximumExecutionTimeExceeded"))
+
+	ttl := inSeconds(evicted)
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) {
+		s.Rules[0].TTLExpression = strings.Replace(s.Rules[0].TTLExpression, "1h", ttl.String(), 1)
+	})
+	w.replaced(rejected)
+	if early := time.Until(evicted.Add(ttl)); early > 0 {
+		t.Errorf("went %s before it was due", early)
+	}
+	w.replaced(first)
+
+	// The Jobs are still there and still want to run, so Kueue queues them anew. Their Workloads have the names of the
+	// former: only the UID tells them apart.
+	again := w.workload(unready, is("Admitted"), first)
+	w.activate(again, false)
+	waits := w.workload(refused, is("QuotaReserved"), rejected)
+
+	w.stays(time.Second, users, tooLong, again, waits, unready, slow, ofUser, refused)
+	onlyFencedDeletes(t, writes(), 2+g.refused())
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 2 || s.Errors != 0 || s.Due.Day != 1 {
+			return errors.New("wrong counts")
+		}
+		return nil
+	})
+}
+
+// byPriority keeps what was important for longer.
+const byPriority = `
+mode: Enforce
+namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [%s, %s]}]}
+rules:
+- name: finished
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: finished(object)
+  startTime: finishedAt(object)
+  ttlExpression: "object.spec.?priority.orValue(0) >= 1000 ? days(30) : duration('1s')"
+`
+
+func priorityAndNamespaceDecide(t *testing.T) {
+	here, there, elsewhere := newWorld(t), newWorld(t), newWorld(t)
+	here.sunset()
+	here.kueueObject(`{kind: WorkloadPriorityClass, metadata: {name: %[1]s}, value: 1000}`)
+	there.team("longer", "overrides: [{policy: "+here.namespace+"-by-priority, ttl: 1h}]")
+	here.policy("by-priority", fmt.Sprintf(byPriority, here.namespace, there.namespace))
+	important := labelled("kueue.x-k8s.io/priority-class", here.namespace)
+	var plain []*batchv1.Job
+	for _, w := range []*world{here, there, elsewhere} {
+		w.queues("", "lq")
+		plain = append(plain, w.queued("lq", "plain", cluster.Succeeded))
+	}
+	dear := here.workload(here.queued("lq", "important", cluster.Succeeded, important), is("Finished"))
+	longer := there.workload(plain[1], is("Finished"))
+	alone := elsewhere.workload(plain[2], is("Finished"))
+	here.finished(plain[0])
+	cluster.Eventually(t, patience, func() error { return here.none(plain[0]) })
+	here.stays(2*time.Second, dear, longer, alone) // a second after they would be due
+}
+
+// reactivatedWorkloadStays has a user activate a Workload again after Sunset has decided to delete it: the DELETE is for
+// what it was before.
+func reactivatedWorkloadStays(t *testing.T) {
+	w, g := behindGate(t)
+	held := g.catchOne(func(r *http.Request) bool { return r.Method == http.MethodDelete && w.ofWorkloads(r) })
+	w.queues(w.admissionCheck(), "checked")
+	w.policy("deactivated", fmt.Sprintf(deactivatedWorkloads, "0s"))
+	job := w.queued("checked", "refused", cluster.Endless)
+	w.reject(w.workload(job, is("QuotaReserved")))
+	workload := w.workload(job, is("Evicted", "DeactivatedDueToAdmissionCheck"))
+	select {
+	case <-held.arrived:
+	case <-time.After(patience):
+		t.Fatal("no DELETE came")
+	}
+	w.activate(workload, true)
+	close(held.release)
+	w.stays(2*time.Second, workload, job)
+	expectRefused(t, g)
+}

@@ -1,0 +1,322 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// withOwner lets the owners of preview ConfigMaps go.
+const withOwner = `
+mode: %s
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+  delete: {what: Owner%s}
+`
+
+const andUnfinished = ", allowUnfinishedOwner: true"
+
+// ownedBy creates a preview ConfigMap that a Job controls.
+func (w *world) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
+	w.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: name, Labels: preview,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+	}}
+	w.create(cm)
+	return cm
+}
+
+// finishedJob creates a Job and waits for its end.
+func (w *world) finishedJob(name string) *batchv1.Job {
+	w.Helper()
+	job := w.job(name, cluster.Succeeded, 0)
+	w.finished(job)
+	return job
+}
+
+// TestTheOwnerGoesAndTakesAlongWhatItOwns: a Job goes instead of two ConfigMaps, once, and its Pods and they go with it.
+func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
+	w, g := behindGate(t)
+	requests := g.record(func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") && (r.Method == http.MethodDelete || r.Method == http.MethodGet)
+	})
+	job := w.finishedJob("job")
+	one, two := w.ownedBy("one", job), w.ownedBy("two", job)
+	without := w.configMap("without", preview)
+	p := w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
+	for _, object := range []client.Object{job, one, two} {
+		w.gone(object)
+	}
+	cluster.Eventually(w, patience, func() error {
+		pods := &corev1.PodList{}
+		if err := w.List(t.Context(), pods, client.InNamespace(w.namespace)); err != nil || len(pods.Items) > 0 {
+			return fmt.Errorf("%d Pods: %w", len(pods.Items), err)
+		}
+		return nil
+	})
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 1 || s.Matched != 1 || s.Due.Now != 0 {
+			return errors.New("wrong counts")
+		}
+		return nil
+	})
+	w.stays(0, without)
+	jobPath := "/apis/batch/v1/namespaces/" + w.namespace + "/jobs/job"
+	for _, request := range requests() {
+		if strings.HasPrefix(request, "DELETE") {
+			if err := contains(request, jobPath, `"propagationPolicy":"Background"`, string(job.UID), `"resourceVersion":"`); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestADryRunShowsTheOwner(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	job := w.finishedJob("job")
+	cm := w.ownedBy("one", job)
+	p := w.policy("previews", fmt.Sprintf(withOwner, "DryRun", ""))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Due.Now != 1 || len(s.Rules[0].Soonest) != 1 || s.Rules[0].Soonest[0].Owner != "Job/job" {
+			return errors.New("the owner is not shown")
+		}
+		return contains(fmt.Sprint(s.Rules[0].Reads), "metadata.ownerReferences")
+	})
+	w.stays(time.Second, job, cm)
+}
+
+// TestWhatKeepsAnOwner: and lets it go once it is mended.
+func TestWhatKeepsAnOwner(t *testing.T) {
+	for name, test := range map[string]struct {
+		job   func(*world) *batchv1.Job
+		spec  string
+		mend  func(*world, *batchv1.Job)
+		other string // another policy, that mend deletes
+	}{
+		"a hold": {
+			job: func(w *world) *batchv1.Job {
+				job := w.finishedJob("job")
+				w.annotate(job, `"true"`)
+				return job
+			},
+			mend: func(w *world, job *batchv1.Job) { w.annotate(job, "null") },
+		},
+		"it runs": {
+			job: func(w *world) *batchv1.Job { return w.job("job", cluster.Endless, 0) },
+			mend: func(w *world, job *batchv1.Job) {
+				w.patch(job, func() { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) })
+			},
+		},
+		"a rule about its kind": {
+			job: func(w *world) *batchv1.Job { return w.finishedJob("job") },
+			other: `
+mode: Suspended
+rules:
+- {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 0s}
+`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.sunset()
+			var other *v1alpha1.ClusterRetentionPolicy
+			if test.other != "" {
+				other = w.policy("other", test.other)
+				w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
+					if w.condition(s, v1alpha1.ConditionReady).Status != metav1.ConditionTrue {
+						return errors.New("not ready")
+					}
+					return nil
+				})
+			}
+			job := test.job(w)
+			cm := w.ownedBy("one", job)
+			w.policy("previews", fmt.Sprintf(withOwner, "Enforce", test.spec))
+			w.stays(3*time.Second, job, cm)
+			if other != nil {
+				if err := w.Client.Delete(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				test.mend(w, job)
+			}
+			w.gone(job)
+			w.gone(cm)
+		})
+	}
+}
+
+// patch changes an object as it is.
+func (w *world) patch(object client.Object, change func()) {
+	w.Helper()
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.Fatal(err)
+	}
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if err := w.Patch(w.Context(), object, client.MergeFrom(before)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	job := w.job("job", cluster.Endless, 0)
+	cm := w.ownedBy("one", job)
+	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished))
+	w.gone(job)
+	w.gone(cm)
+}
+
+// heldOwnerDelete gives a Job and what it owns, the DELETE of the Job held back on its way.
+func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate, *batchv1.Job, *corev1.ConfigMap, *caught) {
+	w, g := behindGate(t)
+	held := g.catchOne(func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) })
+	job := w.finishedJob("job")
+	cm := w.ownedBy("one", job)
+	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
+	select {
+	case <-held.arrived:
+	case <-time.After(patience):
+		t.Fatalf("no %s of %s came", method, path)
+	}
+	return w, g, job, cm, held
+}
+
+func TestAHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
+	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
+	w.annotate(job, `"true"`)
+	close(held.release)
+	w.stays(2*time.Second, job, cm)
+	expectRefused(t, g)
+}
+
+func TestAnOwnerThatChangesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
+	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
+	w.setAnnotation(job, "example.org/changed", `"yes"`)
+	close(held.release)
+	w.gone(job) // still finished, in its new version
+	w.gone(cm)
+	expectRefused(t, g)
+}
+
+// TestTheOwnerOfASubjectThatChangesStays: the subject is read right before its owner goes.
+func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
+	w, _, job, cm, held := heldOwnerDelete(t, http.MethodGet, "/configmaps/one")
+	w.annotate(cm, `"true"`)
+	close(held.release)
+	w.stays(2*time.Second, job, cm)
+}
+
+// TestTheOwnerOfANamesakeStays: what a reference names is the UID.
+func TestTheOwnerOfANamesakeStays(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	job := w.finishedJob("job")
+	forged := job.DeepCopy()
+	forged.UID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
+	cm := w.ownedBy("one", forged)
+	w.gone(cm) // by the garbage collector, as its owner never was
+	w.stays(2*time.Second, job)
+}
+
+// TestATenantGainsNothingByNamingAnOwner: whatever owner somebody writes on what is theirs.
+func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
+	reference := func(object client.Object, apiVersion, kind string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID(), Controller: ptr.To(true)}
+	}
+	onJobs := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: verbs}
+	}
+	finishedJob := func(w *world) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
+	team := func(w *world, more string) {
+		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {what: Owner"+more+"}\n")
+	}
+	everything := onConfigMaps("*")
+	for name, test := range map[string]struct {
+		owner  func(*world) (client.Object, string, string)
+		rights []rbacv1.PolicyRule
+		policy func(*world)
+		goes   bool
+	}{
+		"with every right": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *world) { team(w, "") }, true},
+		"an owner that the account may not delete": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get")},
+			func(w *world) { team(w, "") }, false},
+		"an owner that the account may not get": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("delete")},
+			func(w *world) { team(w, "") }, false},
+		"an owner that never finishes": {func(w *world) (client.Object, string, string) {
+			return w.configMap("victim", nil), "v1", "ConfigMap"
+		}, []rbacv1.PolicyRule{everything}, func(w *world) { team(w, "") }, false},
+		"a workload that serves, on the word of the cluster": {func(w *world) (client.Object, string, string) {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+			labels := map[string]string{"app": "web"}
+			d.Spec.Replicas, d.Spec.Selector = ptr.To[int32](0), &metav1.LabelSelector{MatchLabels: labels}
+			d.Spec.Template.Labels, d.Spec.Template.Spec.Containers = labels, []corev1.Container{{Name: "main", Image: "busybox"}}
+			w.create(d)
+			return d, "apps/v1", "Deployment"
+		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", "")) }, false},
+		"a right, which is protected": {func(w *world) (client.Object, string, string) {
+			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "victim"}}
+			w.create(role)
+			return role, "rbac.authorization.k8s.io/v1", "Role"
+		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		"a cluster-scoped one, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
+			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
+		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		"a cluster-scoped one, by a rule of the team": {func(w *world) (client.Object, string, string) {
+			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
+		}, []rbacv1.PolicyRule{everything, {APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+			func(w *world) { team(w, andUnfinished) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.sunset()
+			w.account("cleaner", test.rights...)
+			owner, apiVersion, kind := test.owner(w)
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: "forged", Labels: preview, OwnerReferences: []metav1.OwnerReference{reference(owner, apiVersion, kind)},
+			}}
+			w.create(cm)
+			test.policy(w)
+			if test.goes {
+				w.gone(owner)
+				w.gone(cm)
+				return
+			}
+			w.stays(4*time.Second, owner, cm)
+		})
+	}
+}
+
+// clusterScoped creates an object that lives in no namespace.
+func clusterScoped(w *world) client.Object {
+	w.Helper()
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Value: 1}
+	w.create(class)
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), class) })
+	return class
+}

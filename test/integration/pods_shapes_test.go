@@ -1,0 +1,322 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// shape is a sort of Job with what happens to it.
+type shape struct {
+	spec func(*batchv1.JobSpec)
+	// fate says how a Pod of the Job ends, the first being 0; nil: all succeed.
+	fate func(pod *corev1.Pod, nth int) cluster.Outcome
+	// before happens before there is a Job, meanwhile while it runs; nil: nothing.
+	before, meanwhile func(*run)
+	// ends is how the Job ends without Sunset; what is not said is zero.
+	ends ending
+}
+
+// ending is what is left of a Job.
+type ending struct {
+	Succeeded, Failed, Active, Ready, Terminating int32
+	CompletedIndexes, FailedIndexes               string
+	Uncounted                                     int
+	Conditions                                    string // those that are True, with their reasons
+	Gone                                          bool
+	Tracked                                       int // Pods with the finalizer
+}
+
+// run is a shape in one namespace.
+type run struct {
+	*world
+	shape
+	job *batchv1.Job
+}
+
+var (
+	complete = "SuccessCriteriaMet CompletionsReached, Complete CompletionsReached"
+	failedBy = func(reason string) string { return "FailureTarget " + reason + ", Failed " + reason }
+)
+
+func succeedFrom(first int) func(*corev1.Pod, int) cluster.Outcome {
+	return func(_ *corev1.Pod, nth int) cluster.Outcome {
+		if nth < first {
+			return cluster.Failed
+		}
+		return cluster.Succeeded
+	}
+}
+
+// indexOf is the completion index of a Pod, retryOf how often that index has failed before.
+func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
+func retryOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobIndexFailureCountAnnotation] }
+
+func indexed(completions, parallelism int32) func(*batchv1.JobSpec) {
+	return func(s *batchv1.JobSpec) {
+		sized(completions, parallelism)(s)
+		s.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	}
+}
+
+func sized(completions, parallelism int32) func(*batchv1.JobSpec) {
+	return func(s *batchv1.JobSpec) {
+		s.Completions, s.Parallelism, s.BackoffLimit = &completions, &parallelism, ptr.To[int32](6)
+	}
+}
+
+// both makes one change of two.
+func both(a, b func(*batchv1.JobSpec)) func(*batchv1.JobSpec) {
+	return func(s *batchv1.JobSpec) { a(s); b(s) }
+}
+
+var shapes = map[string]shape{
+	"non-indexed": {spec: sized(40, 8), ends: ending{Succeeded: 40, Conditions: complete}},
+	"indexed":     {spec: indexed(40, 8), ends: ending{Succeeded: 40, CompletedIndexes: "0-39", Conditions: complete}},
+	"work queue": {
+		spec: func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](5) },
+		ends: ending{Succeeded: 5, Conditions: complete},
+	},
+	"failures, and retries that succeed": {
+		spec: sized(6, 3), fate: succeedFrom(2),
+		ends: ending{Succeeded: 6, Failed: 2, Conditions: complete},
+	},
+	"too many failures": {
+		spec: both(sized(3, 3), func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](2) }), fate: succeedFrom(100),
+		ends: ending{Failed: 3, Conditions: failedBy(batchv1.JobReasonBackoffLimitExceeded)},
+	},
+	"backoffLimitPerIndex": { // index 1 fails for good, index 3 once
+		spec: both(indexed(6, 6), func(s *batchv1.JobSpec) { s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](1) }),
+		fate: func(pod *corev1.Pod, _ int) cluster.Outcome {
+			if indexOf(pod) == "1" || indexOf(pod) == "3" && retryOf(pod) == "0" {
+				return cluster.Failed
+			}
+			return cluster.Succeeded
+		},
+		ends: ending{Succeeded: 5, Failed: 3, CompletedIndexes: "0,2-5", FailedIndexes: "1", Conditions: failedBy(batchv1.JobReasonFailedIndexes)},
+	},
+	"podFailurePolicy gives indexes up": {
+		spec: both(indexed(8, 4), func(s *batchv1.JobSpec) {
+			s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](5)
+			s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action:      batchv1.PodFailurePolicyActionFailIndex,
+				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}},
+			}}}
+		}),
+		fate: func(pod *corev1.Pod, _ int) cluster.Outcome {
+			if i, _ := strconv.Atoi(indexOf(pod)); i%4 == 2 {
+				return cluster.Failed
+			}
+			return cluster.Succeeded
+		},
+		ends: ending{Succeeded: 6, Failed: 2, CompletedIndexes: "0,1,3-5,7", FailedIndexes: "2,6", Conditions: failedBy(batchv1.JobReasonFailedIndexes)},
+	},
+	"successPolicy": {
+		spec: both(indexed(4, 4), func(s *batchv1.JobSpec) {
+			s.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("0-1")}}}
+		}),
+		fate: func(pod *corev1.Pod, _ int) cluster.Outcome {
+			if indexOf(pod) > "1" {
+				return cluster.Endless
+			}
+			return cluster.Succeeded
+		},
+		ends: ending{Succeeded: 2, CompletedIndexes: "0,1", Conditions: "SuccessCriteriaMet SuccessPolicy, Complete SuccessPolicy"},
+	},
+	"suspended and resumed": { // when two have succeeded and three run
+		spec: sized(8, 3), fate: endlessFrom(2, 5),
+		meanwhile: func(r *run) {
+			r.until("two have succeeded, three run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 2 && s.Active == 3 })
+			r.suspend(true)
+			r.until("nothing runs", func(s *batchv1.JobStatus) bool { return s.Active == 0 && ptr.Deref(s.Terminating, 0) == 0 })
+			r.suspend(false)
+		},
+		ends: ending{Succeeded: 8, Conditions: complete},
+	},
+	"deleted in the middle":                    deletedInTheMiddle(metav1.DeletePropagationBackground),
+	"deleted in the middle, in the foreground": deletedInTheMiddle(metav1.DeletePropagationForeground),
+	"deleted in the middle, without its Pods":  deletedInTheMiddle(metav1.DeletePropagationOrphan),
+	"Pods adopted": {
+		spec: both(sized(3, 1), func(s *batchv1.JobSpec) {
+			s.ManualSelector, s.Selector = ptr.To(true), &metav1.LabelSelector{MatchLabels: found}
+			s.Template.Labels = found
+		}),
+		before: func(r *run) {
+			r.orphan("runs", cluster.Endless)
+			done := r.orphan("done", cluster.Succeeded)
+			cluster.Eventually(r, patience, func() error {
+				if err := r.Get(r.Context(), client.ObjectKeyFromObject(done), done); err != nil || isFinished(done) {
+					return err
+				}
+				return errors.New("it has not finished")
+			})
+		},
+		meanwhile: func(r *run) {
+			r.until("the one that had finished is counted, the other runs", func(s *batchv1.JobStatus) bool { return s.Succeeded == 1 && s.Active == 1 })
+			r.decide("runs", cluster.Succeeded)
+		},
+		ends: ending{Succeeded: 3, Conditions: complete},
+	},
+}
+
+var found = map[string]string{"found": "true"}
+
+// endlessFrom lets all succeed but those from one to before another.
+func endlessFrom(from, to int) func(*corev1.Pod, int) cluster.Outcome {
+	return func(_ *corev1.Pod, nth int) cluster.Outcome {
+		if nth >= from && nth < to {
+			return cluster.Endless
+		}
+		return cluster.Succeeded
+	}
+}
+
+func deletedInTheMiddle(how metav1.DeletionPropagation) shape {
+	return shape{
+		spec: sized(12, 4), fate: endlessFrom(4, 100),
+		meanwhile: func(r *run) {
+			r.until("four have succeeded, four run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 4 && s.Active == 4 })
+			if err := r.Delete(r.Context(), r.job, client.PropagationPolicy(how)); err != nil {
+				r.Fatal(err)
+			}
+		},
+		ends: ending{Gone: true},
+	}
+}
+
+// start creates the Job.
+func (r *run) start(name string) {
+	r.Helper()
+	if r.before != nil {
+		r.before(r)
+	}
+	outcome := cluster.Succeeded
+	if r.fate != nil {
+		outcome = cluster.Endless // until it is decided
+	}
+	r.job = r.world.job(name, outcome, 50*time.Millisecond, func(job *batchv1.Job) { r.spec(&job.Spec) })
+}
+
+// end waits until nothing happens any more.
+func (r *run) end() (e ending) {
+	r.Helper()
+	if r.meanwhile != nil {
+		r.meanwhile(r)
+	}
+	cluster.Eventually(r, patience, func() error {
+		var finished bool
+		var err error
+		if e, finished, err = r.look(); err != nil {
+			return err
+		}
+		if !finished || e.Active+e.Terminating > 0 || e.Uncounted+e.Tracked > 0 {
+			return fmt.Errorf("%+v", e)
+		}
+		return nil
+	})
+	return e
+}
+
+// look says what is left by now, and whether the Job is over.
+func (r *run) look() (e ending, finished bool, err error) {
+	pods, err := r.pods(r.job.Name)
+	if err != nil {
+		return e, false, err
+	}
+	for _, pod := range pods {
+		if isTracked(&pod) {
+			e.Tracked++
+		}
+	}
+	job := &batchv1.Job{}
+	if err := r.Get(r.Context(), client.ObjectKeyFromObject(r.job), job); err != nil {
+		e.Gone = apierrors.IsNotFound(err)
+		return e, e.Gone, client.IgnoreNotFound(err)
+	}
+	s := job.Status
+	e.Succeeded, e.Failed, e.Active, e.Ready, e.Terminating = s.Succeeded, s.Failed, s.Active, ptr.Deref(s.Ready, 0), ptr.Deref(s.Terminating, 0)
+	e.CompletedIndexes, e.FailedIndexes = s.CompletedIndexes, ptr.Deref(s.FailedIndexes, "")
+	if u := s.UncountedTerminatedPods; u != nil {
+		e.Uncounted = len(u.Succeeded) + len(u.Failed)
+	}
+	for _, c := range s.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if e.Conditions != "" {
+			e.Conditions += ", "
+		}
+		e.Conditions += string(c.Type) + " " + c.Reason
+		finished = finished || c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed
+	}
+	return e, finished, nil
+}
+
+// until waits for a status of the Job.
+func (r *run) until(what string, ok func(*batchv1.JobStatus) bool) {
+	r.Helper()
+	cluster.Eventually(r, patience, func() error {
+		job := &batchv1.Job{}
+		if err := r.Get(r.Context(), client.ObjectKeyFromObject(r.job), job); err != nil {
+			return err
+		}
+		if !ok(&job.Status) {
+			return fmt.Errorf("waiting until %s: %+v", what, job.Status)
+		}
+		return nil
+	})
+}
+
+func (r *run) suspend(suspend bool) {
+	r.Helper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend))
+	if err := r.Patch(r.Context(), r.job.DeepCopy(), patch); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// orphan creates a Pod without a Job that one will find.
+func (r *run) orphan(name string, outcome cluster.Outcome) *corev1.Pod {
+	r.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name, Labels: found},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, NodeName: cluster.NodeName(0),
+			Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+		},
+	}
+	cluster.SetFate(pod, outcome, 0)
+	r.create(pod)
+	return pod
+}
+
+// decide says how a Pod ends that runs without an end so far.
+func (w *world) decide(name string, outcome cluster.Outcome) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, outcome)
+	err := w.Patch(w.Context(), pod, client.RawPatch("application/merge-patch+json", patch))
+	if client.IgnoreNotFound(err) != nil && w.Context().Err() == nil {
+		w.Errorf("decide the fate of Pod %s: %v", name, err)
+	}
+}
+
+// pods are those of a Job, or all of the namespace when the name is empty.
+func (w *world) pods(job string) ([]corev1.Pod, error) {
+	options := []client.ListOption{client.InNamespace(w.namespace)}
+	if job != "" {
+		options = append(options, client.MatchingLabels{batchv1.JobNameLabel: job})
+	}
+	pods := &corev1.PodList{}
+	err := w.List(w.Context(), pods, options...)
+	return pods.Items, err
+}

@@ -1,0 +1,219 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// podsOfJobs deletes Pods as soon as their Jobs have counted them. A Pod that no Job controls yet may still be adopted by one.
+const podsOfJobs = `
+mode: Enforce
+variables:
+- name: ofJob
+  expression: controllerOf(object).?kind.orValue('') == 'Job'
+rules:
+- name: succeeded
+  target: {apiVersion: v1, kind: Pod}
+  eligible: succeeded(object) && variables.ofJob
+  startTime: finishedAt(object)
+  ttl: 0s
+- name: failed
+  target: {apiVersion: v1, kind: Pod}
+  eligible: failed(object) && variables.ofJob
+  startTime: finishedAt(object)
+  ttl: 0s
+`
+
+// director says how Pods end, by the shape of their Jobs.
+type director struct {
+	*world
+	mu     sync.Mutex
+	shapes map[string]shape // by name of the Job
+	nth    map[string]int
+}
+
+// came is told of each new Pod, in order.
+func (d *director) came(pod *corev1.Pod) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	job := pod.Labels[batchv1.JobNameLabel]
+	if fate := d.shapes[job].fate; fate != nil {
+		go d.decide(pod.Name, fate(pod, d.nth[job]))
+		d.nth[job]++
+	}
+}
+
+// direct watches the Pods of the namespace and has them end by the shapes of their Jobs.
+func (w *world) direct(shapes map[string]shape) *witness {
+	w.Helper()
+	d := &director{world: w, shapes: map[string]shape{}, nth: map[string]int{}}
+	for name, s := range shapes {
+		d.shapes[jobName(name)] = s
+	}
+	return w.watchPods(d.came)
+}
+
+func jobName(shape string) string {
+	return strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(shape))
+}
+
+// on is the same namespace for another test.
+func (w *world) on(t *testing.T) *world {
+	other := *w
+	other.T = t
+	return &other
+}
+
+// TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod goes before it is
+// counted.
+func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
+	without, with := newWorld(t), newWorld(t)
+	without.direct(shapes)
+	witness := with.direct(shapes)
+	g := newGate(t, plane)
+	deletes := g.record(with.deletesPods)
+	with.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	with.policy("pods", podsOfJobs)
+	t.Run("shapes", func(t *testing.T) {
+		for name, shape := range shapes {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				a, b := &run{world: without.on(t), shape: shape}, &run{world: with.on(t), shape: shape}
+				a.start(jobName(name))
+				b.start(jobName(name))
+				ended := make(chan ending, 1)
+				go func() { ended <- a.end() }()
+				swept := b.end()
+				bare := <-ended
+				if diff := cmp.Diff(bare, swept); diff != "" {
+					t.Errorf("-without Sunset +with it\n%s", diff)
+				}
+				if diff := cmp.Diff(shape.ends, bare); diff != "" {
+					t.Errorf("without Sunset: -want +got\n%s", diff)
+				}
+			})
+		}
+	})
+	with.nothingLeaks()
+	with.nothingFinishedStays()
+	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+	with.tell(witness, len(deletes()))
+}
+
+// nothingFinishedStays waits until no Pod of a Job is there that has finished.
+func (w *world) nothingFinishedStays() {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		pods, err := w.pods("")
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if isFinished(&pod) && len(pod.OwnerReferences) > 0 {
+				return fmt.Errorf("Pod %s is still there", pod.Name)
+			}
+		}
+		return nil
+	})
+}
+
+func (w *world) tell(s *witness, deletes int) {
+	lags := s.lags()
+	if len(lags) == 0 {
+		w.Fatal("no Pod was counted and removed")
+	}
+	w.Logf("%d DELETEs; from counted to removed: median %s, worst %s of %d", deletes, lags[len(lags)/2], lags[len(lags)-1], len(lags))
+}
+
+// TestPodsOfABigJob: finished Pods go while the Job runs, and Sunset may be switched off and on meanwhile.
+func TestPodsOfABigJob(t *testing.T) {
+	const completions, parallelism = 500, 100
+	w := newWorld(t)
+	witness := w.watchPods(nil)
+	g := newGate(t, plane)
+	deletes := g.record(w.deletesPods)
+	behind := func(c *controllers.Config) { c.Rest = g.config() }
+	stop := w.sunset(behind)
+	w.policy("pods", podsOfJobs)
+	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}
+	big.start("big")
+	big.until("a fifth is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
+	cluster.Eventually(t, patience, func() error {
+		if len(deletes()) == 0 {
+			return errors.New("nothing is deleted while the Job runs")
+		}
+		return nil
+	})
+	stop()
+	early := len(deletes())
+	big.until("half of it is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/2 })
+	if n := len(deletes()); n != early {
+		t.Errorf("%d DELETEs without Sunset", n-early)
+	}
+	w.sunset(behind)
+	want := ending{Succeeded: completions, CompletedIndexes: "0-499", Conditions: complete}
+	if diff := cmp.Diff(want, big.end()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.nothingLeaks()
+	w.nothingFinishedStays()
+	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+}
+
+// TestPodsStayWhileNobodyCounts: while the Job controller is down finished Pods stay, which shows, and nothing is lost.
+func TestPodsStayWhileNobodyCounts(t *testing.T) {
+	w, g := behindGate(t)
+	paused := &run{world: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
+	witness := w.direct(map[string]shape{"paused": paused.shape})
+	deletes := g.record(w.deletesPods)
+	w.policy("pods", podsOfJobs)
+	paused.start("paused")
+	paused.until("six are done, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
+	w.nothingFinishedStays()
+	if err := plane.Kill(cluster.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	back := sync.OnceFunc(func() {
+		if err := plane.Restart(t.Context(), cluster.ControllerManager); err != nil {
+			t.Error(err)
+		}
+	})
+	defer back()
+	pods, err := w.pods("paused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uncounted []client.Object
+	for i := range pods {
+		w.decide(pods[i].Name, cluster.Succeeded)
+		uncounted = append(uncounted, &pods[i])
+	}
+	cluster.Eventually(t, patience, func() error {
+		states, err := w.lingering()
+		if err == nil && (states["due"]+states["overdue"] != len(uncounted) || states["terminating"] != 0) {
+			err = fmt.Errorf("%d Pods are uncounted, the gauges have %v", len(uncounted), states)
+		}
+		return err
+	})
+	w.stays(time.Second, uncounted...)
+	back()
+	if diff := cmp.Diff(ending{Succeeded: 30, Conditions: complete}, paused.end()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.nothingLeaks()
+	w.nothingFinishedStays()
+	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
+	w.tell(witness, len(deletes()))
+}

@@ -1,0 +1,188 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// witness sees every version of every Pod of a namespace, and what becomes of them.
+type witness struct {
+	mu       sync.Mutex
+	versions map[version]*corev1.Pod
+	counted  map[types.UID]time.Time // when the first version came without the finalizer
+	removed  map[types.UID]time.Time
+	came     func(*corev1.Pod) // is told of each new Pod; may be nil
+	err      error
+}
+
+type version struct {
+	uid types.UID
+	rv  string
+}
+
+// watchPods starts a witness of the namespace, from now until the test ends.
+func (w *world) watchPods(came func(*corev1.Pod)) *witness {
+	w.Helper()
+	clients, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		w.Fatal(err)
+	}
+	pods := clients.CoreV1().Pods(w.namespace)
+	none, err := pods.List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	// It goes on where it was when the API server cuts it off for being slow.
+	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
+	if err != nil {
+		w.Fatal(err)
+	}
+	seen := &witness{versions: map[version]*corev1.Pod{}, counted: map[types.UID]time.Time{}, removed: map[types.UID]time.Time{}, came: came}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range stream.ResultChan() {
+			seen.see(event)
+		}
+	}()
+	w.Cleanup(func() { stream.Stop(); <-ended })
+	return seen
+}
+
+func (s *witness) see(event watch.Event) {
+	pod, ok := event.Object.(*corev1.Pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !ok:
+		s.err = fmt.Errorf("watch of Pods: %v", event.Object)
+		return
+	case event.Type == watch.Deleted:
+		s.removed[pod.UID] = time.Now()
+		return
+	case event.Type == watch.Added && s.came != nil:
+		s.came(pod)
+	}
+	s.versions[version{pod.UID, pod.ResourceVersion}] = pod
+	if _, known := s.counted[pod.UID]; !known && isFinished(pod) && !isTracked(pod) {
+		s.counted[pod.UID] = time.Now()
+	}
+}
+
+func isTracked(pod *corev1.Pod) bool {
+	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+}
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// judge says what is wrong with DELETE requests, as a gate has recorded them: each must be for a version of a Pod that
+// had finished and that its Job had counted.
+func (s *witness) judge(requests []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	for _, request := range requests {
+		var options metav1.DeleteOptions
+		if err := json.Unmarshal([]byte(request[strings.Index(request, "{"):]), &options); err != nil {
+			return fmt.Errorf("%s: %w", request, err)
+		}
+		if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
+			return fmt.Errorf("%s is not fenced", request)
+		}
+		pod := s.versions[version{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]
+		switch {
+		case pod == nil:
+			return fmt.Errorf("%s is for a version that nobody saw", request)
+		case isTracked(pod):
+			return fmt.Errorf("%s is for a Pod that its Job had not counted", request)
+		case !isFinished(pod):
+			return fmt.Errorf("%s is for a Pod that had not finished", request)
+		}
+	}
+	return nil
+}
+
+// lags are the times from a Pod's being counted to its end, of those that were both, in order.
+func (s *witness) lags() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lags []time.Duration
+	for uid, counted := range s.counted {
+		if removed, ok := s.removed[uid]; ok {
+			lags = append(lags, removed.Sub(counted))
+		}
+	}
+	slices.Sort(lags)
+	return lags
+}
+
+// deletesPods matches the requests that delete Pods of the namespace.
+func (w *world) deletesPods(r *http.Request) bool {
+	return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/pods/")
+}
+
+// lingering gives the exported gauges of Pods that stay uncounted, by state.
+func (w *world) lingering() (map[string]int, error) {
+	families, err := registry.Registry.Gather()
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]int{}
+	for _, f := range families {
+		if f.GetName() != "sunset_uncounted_pods" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			states[m.GetLabel()[0].GetValue()] = int(m.GetGauge().GetValue())
+		}
+	}
+	if len(states) != 3 {
+		return nil, fmt.Errorf("sunset_uncounted_pods has %v", states)
+	}
+	return states, nil
+}
+
+// nothingLeaks waits until no Pod of the namespace is tracked that has finished or that somebody deleted, and until the
+// gauges say so.
+func (w *world) nothingLeaks() {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		pods, err := w.pods("")
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if isTracked(&pod) && (isFinished(&pod) || pod.DeletionTimestamp != nil) {
+				return fmt.Errorf("Pod %s keeps its finalizer", pod.Name)
+			}
+		}
+		states, err := w.lingering()
+		if err == nil && states["due"]+states["overdue"]+states["terminating"] > 0 {
+			err = errors.New("the gauges are not at zero")
+		}
+		return err
+	})
+}

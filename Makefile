@@ -54,6 +54,10 @@ test: control-plane ## Run all tests; those of the cluster against a real contro
 test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
+.PHONY: test-long
+test-long: control-plane ## Kill the controller before and after every single write (about 5 minutes)
+	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite' ./test/integration
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

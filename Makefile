@@ -55,7 +55,8 @@ test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
 .PHONY: test-long
-test-long: ## Explore more of what can happen to a ledger (about an hour)
+test-long: control-plane ## Explore more of what can happen to a ledger, and kill the controller at every write (about an hour)
+	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite' ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 6h ./policy/ledger
 
 .PHONY: fuzz

@@ -114,7 +114,8 @@ func (a *account) targetOf(i policy.Intent) (policy.Target, bool) {
 	return r.entry.Target, true
 }
 
-// write puts a subject into the line, unless it is there. What stands for an older version of it is withdrawn.
+// write puts a subject into the line, unless it is there, or its target stands already: that takes no room. What stands for
+// an older version of it is withdrawn.
 func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,16 +130,23 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 		a.drop(r)
 		r = nil
 	}
+	inherited := r == nil && a.keeper.Stands(t)
 	if r == nil {
 		r = &request{subject: subjectOf(i.Subject)}
 		a.requests[i.Subject.UID] = r
-		a.line.push(r)
+		if !inherited {
+			a.line.push(r)
+		}
 	}
 	r.candidate, r.subject, r.owner, r.ahead = c, subjectOf(i.Subject), nil, i.Due.After(now)
 	if t.UID != i.Subject.UID {
 		r.owner = &t
 	}
 	switch {
+	case inherited:
+		r.entry = ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
+		a.stand(r, now)
+		c.Ready()
 	case !r.ahead:
 		a.urgent = true
 		a.nudge()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -102,7 +104,7 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	for name, landed := range map[string]bool{"it was written": true, "it was not": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
-				w.use(policyOf("p", nil))
+				w.use(policyOf("p", limited(20))) // just enough
 				n := 0
 				w.setRefuse(func(verb, _ string) (error, bool) {
 					if n++; verb == "update" && n%2 == 0 {
@@ -364,6 +366,26 @@ func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
 		w.objects["uid-older"] = &object{world: w, namespace: "team-a", name: "older", version: 2, held: true}
 		w.objects["uid-job-0"] = &object{world: w, namespace: "team-a", name: "job-0", version: 1}
 		w.ledgerOf("p", "gone uid-gone 1", "job-0 uid-job-0 1", "older uid-older 1")
+	})
+}
+
+// Limits are used up by what was open already; it needs no more of them.
+func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(2)))
+		w.add("team-a", "next-", 3, 0)
+		w.objects["uid-job-0"].Ready()
+		w.objects["uid-job-1"].Ready()
+		pass(5 * time.Second)
+		w.is(2, 0)
+		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
+			t.Errorf("removed %q", names)
+		}
+	}, func(w *world) {
+		for i := range 2 {
+			w.objects[types.UID("uid-job-"+itoa(i))] = &object{world: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
+		}
+		w.ledgerOf("p", "job-0 uid-job-0 1", "job-1 uid-job-1 1")
 	})
 }
 

@@ -66,18 +66,28 @@ func (a *account) readLedger(ctx context.Context, p *policy.Policy) error {
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
 	}
+	if err := a.adopt(stored); err != nil {
+		return fmt.Errorf("RetentionLedger %s: %w", a.uid, err)
+	}
+	return nil
+}
+
+// adopt takes a ledger as it was just read.
+func (a *account) adopt(stored *v1alpha1.RetentionLedger) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.readAt = a.office.Clock.Now()
-	err = a.keeper.Read(stored)
+	err := a.keeper.Read(stored)
 	if err == nil && !a.sealed() && !a.late { // somebody else has made it since the ledgers were taken over
 		err = ledger.ErrDeposed
 	}
 	a.read = err == nil
-	if err != nil {
-		return fmt.Errorf("RetentionLedger %s: %w", a.uid, err)
+	var standing []*request
+	if a.read {
+		standing = a.takeUp(a.readAt)
 	}
-	return nil
+	a.mu.Unlock()
+	ready(standing)
+	return err
 }
 
 // miss is told that there is no ledger. If there has been one, that is trouble, unless the policy's status does not name it:

@@ -199,6 +199,21 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 	return opened
 }
 
+// takeUp finds those in line whose target stands already, as a reading has shown: they take no room. It gives them.
+func (a *account) takeUp(now time.Time) (found []*request) {
+	a.line.retain(func(r *request) bool {
+		e, s, ok := r.entryOf(a.uid)
+		if !ok || !a.keeper.Stands(e.Target) {
+			return true
+		}
+		r.entry, r.subject = e, s
+		a.stand(r, now)
+		found = append(found, r)
+		return false
+	})
+	return found
+}
+
 // sweep asks about what is written down and not removed. What is not going to be any more is withdrawn, and so is what makes
 // others wait that could go at once. What a lost write has left behind is taken up by who waits for it.
 func (a *account) sweep(now time.Time) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, err
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", acceptMetadata).Do(ctx).Raw()
-	if apierrors.IsNotFound(err) && isAboutObject(err) {
+	if apierrors.IsNotFound(err) && isAbout(t, data) {
 		return ledger.Sight{Absent: true}, nil
 	}
 	if err != nil {
@@ -35,8 +36,9 @@ func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, err
 	return ledger.SightOf(object), nil
 }
 
-// isAboutObject tells that an object is not found from that its kind is not: only the former names it.
-func isAboutObject(err error) bool {
-	status, ok := err.(apierrors.APIStatus)
-	return ok && status.Status().Details != nil && status.Status().Details.Name != ""
+// isAbout tells that an object is not found from that its kind is not: only the former answer names it. The error that
+// comes with an answer does not have its particulars.
+func isAbout(t policy.Target, answer []byte) bool {
+	status := statusOf(http.StatusNotFound, answer)
+	return status.Reason == metav1.StatusReasonNotFound && status.Details != nil && status.Details.Name == t.Name
 }

@@ -28,5 +28,6 @@ func (i installed) Run() int {
 		os.Stderr.WriteString("install CRDs: " + err.Error() + "\n")
 		return 1
 	}
+	defer func() { _ = os.RemoveAll(builtIn) }()
 	return i.m.Run()
 }

@@ -27,7 +27,9 @@ type gate struct {
 	catch func(*http.Request) *caught // nil lets everything through
 	watch func(*http.Request)         // nil sees nothing
 
+	see    func(*http.Request)         // changes requests before anything else; nil changes none; set before use
 	answer func(*http.Request) *answer // answers in the API server's place; nil for no request
+	done   func(*http.Request) error   // is told of each request that was carried out; its answer gets lost with an error
 	shift  time.Duration               // added to the Date of every answer
 	frozen chan struct{}               // while open, watches stand still; nil when they flow
 
@@ -81,6 +83,9 @@ func newGateFor(t *testing.T, config *rest.Config) *gate {
 
 // pass lets a request through, at once or when it is released; what it gives is to be answered instead.
 func (g *gate) pass(r *http.Request) *answer {
+	if g.see != nil {
+		g.see(r)
+	}
 	g.mu.Lock()
 	if g.watch != nil {
 		g.watch(r)
@@ -124,6 +129,11 @@ func (g *gate) answers(answer func(*http.Request) *answer) {
 func (g *gate) alter(response *http.Response) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.done != nil {
+		if err := g.done(response.Request); err != nil {
+			return err
+		}
+	}
 	if response.StatusCode == http.StatusConflict && response.Request.Method == http.MethodDelete {
 		g.conflicts++
 	}

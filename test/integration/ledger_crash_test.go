@@ -1,0 +1,232 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// crashing deletes what goes at once and what goes soon, counts both apart, and leaves one of all for want of room.
+const crashing = `
+mode: Enforce
+limits: {maxDeletions: 6, window: 1h}
+rules:
+- name: previews
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttlExpression: "object.metadata.name.startsWith('soon') ? duration('4s') : duration('0s')"
+  outcome: "object.metadata.name.startsWith('soon') ? 'Soon' : 'AtOnce'"
+`
+
+// crashScene is what the controller finds: five that are due, two that are due soon, one that is held, one that is not meant.
+func crashScene(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
+	w = newWorld(t)
+	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "changes", "soon-0", "soon-1"} {
+		w.configMap(name, preview)
+	}
+	held := &corev1.ConfigMap{}
+	held.Namespace, held.Name, held.Labels = w.namespace, "held", preview
+	held.Annotations = map[string]string{"sunset.x-k8s.io/hold": "true"}
+	w.create(held)
+	w.configMap("bystander", nil)
+	p = w.policy("crash", crashing)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		t.Fatal(err)
+	}
+	return w, p
+}
+
+// atTheEnd waits until the scene is as it is without any crash.
+func (w *world) atTheEnd(p *v1alpha1.ClusterRetentionPolicy) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error { return w.isAtTheEnd(p) })
+}
+
+func (w *world) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
+	l, now := &v1alpha1.RetentionLedger{}, &v1alpha1.ClusterRetentionPolicy{}
+	if err := w.Get(w.Context(), types.NamespacedName{Name: string(p.UID)}, l); err != nil {
+		return err
+	}
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), now); err != nil {
+		return err
+	}
+	left := &corev1.ConfigMapList{}
+	if err := w.List(w.Context(), left, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
+		return err
+	}
+	var spent, outcomes int64
+	for _, s := range l.Spent {
+		spent += s.Count
+	}
+	for _, r := range l.Rules {
+		for _, o := range r.Outcomes {
+			outcomes += o.Deleted + o.Gone
+		}
+	}
+	told := now.Status.Ledger
+	switch {
+	case len(left.Items) != 2 || !slices.ContainsFunc(left.Items, func(cm corev1.ConfigMap) bool { return cm.Name == "held" }):
+		return fmt.Errorf("%d are left", len(left.Items))
+	case l.Total.Deleted+l.Total.Gone != 6, spent != 6, outcomes != 6, len(l.Open) > 0:
+		return fmt.Errorf("counted %v, spent %d, by outcome %d, open %v", l.Total, spent, outcomes, l.Open)
+	case told == nil || told.LedgerCount != l.Total || told.Open != 0 || now.Status.Deleted != l.Total.Deleted:
+		return fmt.Errorf("the status says %+v, %d deleted; the ledger %v", told, now.Status.Deleted, l.Total)
+	}
+	return nil
+}
+
+// sortOf is what sort of a write of the controller a request is; empty for none.
+func sortOf(r *http.Request) string {
+	switch {
+	case r.Method == http.MethodGet:
+		return ""
+	case strings.Contains(r.URL.Path, "/retentionledgers"):
+		return map[string]string{http.MethodPost: "making the ledger", http.MethodPut: "writing the ledger"}[r.Method]
+	case strings.HasSuffix(r.URL.Path, "/status"):
+		return "writing the status"
+	case r.Method == http.MethodDelete:
+		return "deleting"
+	default:
+		return ""
+	}
+}
+
+// moment is the n-th write of a sort, before or after it is carried out.
+type moment struct {
+	sort  string
+	n     int
+	after bool
+}
+
+func (m moment) String() string {
+	when := "before"
+	if m.after {
+		when = "after"
+	}
+	return fmt.Sprintf("%s %s for the %d. time", when, m.sort, m.n)
+}
+
+// trap calls spring at a moment, once. That write's answer, and that of all others from then on, gets lost.
+func (g *gate) trap(m moment, spring func()) {
+	var mu sync.Mutex
+	seen, sprung := 0, false
+	step := func(r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if sortOf(r) == m.sort && !sprung {
+			if seen++; seen == m.n {
+				sprung = true
+				spring()
+			}
+		}
+		return sprung && sortOf(r) != ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m.after {
+		g.done = func(r *http.Request) error {
+			if step(r) {
+				return errors.New("trapped")
+			}
+			return nil
+		}
+		return
+	}
+	g.answer = func(r *http.Request) *answer {
+		if step(r) {
+			return &answer{code: http.StatusServiceUnavailable}
+		}
+		return nil
+	}
+}
+
+// TestKilledAtEveryWrite kills the controller before and after its writes and starts it again: what is left and what is
+// counted is the same each time. SUNSET_LONG=1 does so at every write that an undisturbed run makes.
+func TestKilledAtEveryWrite(t *testing.T) {
+	moments := []moment{
+		{"making the ledger", 1, false}, {"making the ledger", 1, true},
+		{"writing the status", 1, false}, {"writing the status", 1, true}, {"writing the status", 2, true},
+		{"writing the ledger", 1, false}, {"writing the ledger", 1, true},
+		{"writing the ledger", 2, false}, {"writing the ledger", 2, true},
+		{"deleting", 1, false}, {"deleting", 1, true}, {"deleting", 4, true},
+	}
+	if os.Getenv("SUNSET_LONG") != "" {
+		moments = everyMoment(t)
+	}
+	for _, m := range moments {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			w, p := crashScene(t)
+			g := w.view(p)
+			first := make(chan *process, 1)
+			killed := make(chan struct{})
+			g.trap(m, func() {
+				_ = (<-first).Process.Kill()
+				close(killed)
+			})
+			first <- controller(t, g, "--leader-elect=false")
+			w.touch("changes")
+			select {
+			case <-killed:
+			case <-time.After(patience):
+				t.Fatal("it was not killed")
+			}
+			second := controller(t, w.view(p), "--leader-elect=false")
+			w.atTheEnd(p)
+			second.stop(t)
+			if err := w.isAtTheEnd(p); err != nil {
+				t.Errorf("after it was stopped: %v", err)
+			}
+		})
+	}
+}
+
+// everyMoment is before and after each write of an undisturbed run.
+func everyMoment(t *testing.T) (all []moment) {
+	w, p := crashScene(t)
+	g := w.view(p)
+	var mu sync.Mutex
+	counts := map[string]int{}
+	g.done = func(r *http.Request) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if sort := sortOf(r); sort != "" {
+			counts[sort]++
+			all = append(all, moment{sort, counts[sort], false}, moment{sort, counts[sort], true})
+		}
+		return nil
+	}
+	undisturbed := controller(t, g, "--leader-elect=false")
+	w.touch("changes")
+	w.atTheEnd(p)
+	mu.Lock()
+	defer mu.Unlock()
+	g.done, all = nil, slices.Clone(all)
+	undisturbed.stop(t)
+	return all
+}
+
+// touch makes another version of a ConfigMap, if it is still there.
+func (w *world) touch(name string) {
+	w.Helper()
+	cm := &corev1.ConfigMap{}
+	cm.Namespace, cm.Name = w.namespace, name
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"touched":"true"}}`))
+	if err := w.Patch(w.Context(), cm, patch); client.IgnoreNotFound(err) != nil {
+		w.Fatal(err)
+	}
+}

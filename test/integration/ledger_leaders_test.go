@@ -1,0 +1,131 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// Of a backlog limits let most go, counted by their outcome.
+const (
+	leadersBacklog = 300
+	leadersLimit   = 250
+)
+
+var leaders = fmt.Sprintf(previews, "Enforce", "0s") + fmt.Sprintf("  outcome: \"'Done'\"\nlimits: {maxDeletions: %d, window: 1h}\n", leadersLimit)
+
+// backlogOf is a policy with a backlog.
+func backlogOf(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
+	w = newWorld(t)
+	for i := range leadersBacklog {
+		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+	}
+	p = w.policy("leaders", leaders)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		t.Fatal(err)
+	}
+	return w, p
+}
+
+func (w *world) countLeft() (int, error) {
+	left := &corev1.ConfigMapList{}
+	err := w.List(w.Context(), left, client.InNamespace(w.namespace), client.MatchingLabels(preview))
+	return len(left.Items), err
+}
+
+// inTheMiddle waits until some of the backlog is gone.
+func (w *world) inTheMiddle() {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		left, err := w.countLeft()
+		if err == nil && left > leadersBacklog-30 {
+			err = fmt.Errorf("%d are left", left)
+		}
+		return err
+	})
+}
+
+// drained waits until all has gone that limits allow, and is counted.
+func (w *world) drained(p *v1alpha1.ClusterRetentionPolicy) {
+	w.Helper()
+	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
+		left, err := w.countLeft()
+		if n := l.Total.Deleted + l.Total.Gone; err == nil && (n != leadersLimit || left != leadersBacklog-leadersLimit || len(l.Open) > 0) {
+			err = fmt.Errorf("%d are left", left)
+		}
+		return err
+	})
+}
+
+// A leader is stopped in the middle, and comes back when another leads: no more than the requests under way reach the API
+// server, fenced and written down, and it ends by itself.
+func TestALeaderThatComesBackFromTheDead(t *testing.T) {
+	w, p := backlogOf(t)
+	elect := []string{"--namespace", newWorld(t).namespace, "--leader-elect-lease-duration=6s",
+		"--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	g := w.view(p)
+	var back atomic.Bool
+	var late, unfenced atomic.Int64
+	deletes := w.ofConfigMap(http.MethodDelete, "")
+	sent := g.record(func(r *http.Request) bool {
+		if !deletes(r) {
+			return false
+		}
+		if back.Load() {
+			late.Add(1)
+		}
+		return true
+	})
+	first := controller(t, g, append(elect, "--max-deletions-per-second=30")...)
+	w.inTheMiddle()
+	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	l := w.counted(p, func(l *v1alpha1.RetentionLedger) error { return nil })
+	controller(t, w.view(p), append(elect, "--max-deletions-per-second=30")...)
+	w.counted(p, func(now *v1alpha1.RetentionLedger) error {
+		if now.Holder == l.Holder {
+			return fmt.Errorf("%s still holds it", now.Holder)
+		}
+		return nil
+	})
+	back.Store(true)
+	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	first.endsByItself(t)
+	w.drained(p)
+	for _, request := range sent() {
+		if contains(request, `"resourceVersion"`, `"uid"`) != nil {
+			unfenced.Add(1)
+		}
+	}
+	if n := late.Load(); n > 16 || unfenced.Load() > 0 {
+		t.Errorf("%d DELETEs from the dead, %d unfenced in all", n, unfenced.Load())
+	}
+	t.Logf("%d DELETEs from the dead", late.Load())
+}
+
+// Without an election two may lead at a time. The newer has the ledgers, and the older ends and says why.
+func TestTwoLeadersAtATime(t *testing.T) {
+	w, p := backlogOf(t)
+	alone := []string{"--leader-elect=false", "--max-deletions-per-second=40"}
+	first := controller(t, w.view(p), alone...)
+	w.inTheMiddle()
+	second := controller(t, w.view(p), alone...)
+	if log := first.endsByItself(t); !strings.Contains(log, "another controller holds the ledger") {
+		t.Error("it does not say why it has ended")
+	}
+	w.drained(p)
+	second.stop(t)
+	w.drained(p)
+}

@@ -1,0 +1,119 @@
+package integration_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// builtIn is the directory of what was built, to be removed at the end.
+var builtIn string
+
+// built is where the controller was built to, once for all tests.
+var built = sync.OnceValues(func() (path string, err error) {
+	if builtIn, err = os.MkdirTemp("", "sunset-controller-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(builtIn, "sunset-controller")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-controller").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// process is a controller that is a process of its own.
+type process struct {
+	*exec.Cmd
+	ended chan struct{} // closed when it has
+	err   error         // how
+	log   *bytes.Buffer // read it when it has ended
+}
+
+// controller starts a process that reaches the API server through a gate. It is killed when the test ends.
+func controller(t *testing.T, g *gate, args ...string) *process {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cluster.WriteKubeconfig(kubeconfig, g.config()); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{ended: make(chan struct{}), log: &bytes.Buffer{}}
+	p.Cmd = exec.Command(binary, append([]string{"--kubeconfig", kubeconfig,
+		"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+	p.Stderr = io.MultiWriter(os.Stderr, p.log)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// stop ends a process as an operator does, and waits for it.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	_ = p.Process.Signal(os.Interrupt)
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			t.Errorf("the controller did not end cleanly: %v", p.err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the controller does not end")
+	}
+}
+
+// endsByItself waits until a process has ended with an error, and gives its log.
+func (p *process) endsByItself(t *testing.T) string {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatal("the controller does not end by itself")
+	}
+	if p.err == nil {
+		t.Error("the controller ended without an error")
+	}
+	return p.log.String()
+}
+
+// view is a gate that shows but one policy and its ledger, so that tests with processes of their own do not meet.
+func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate {
+	g := newGate(w.T, plane)
+	g.see = func(r *http.Request) {
+		name := ""
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/clusterretentionpolicies"):
+			name = p.Name
+		case strings.HasSuffix(r.URL.Path, "/retentionledgers"):
+			name = string(p.UID)
+		}
+		if name != "" && r.Method == http.MethodGet {
+			query := r.URL.Query()
+			query.Set("fieldSelector", "metadata.name="+name)
+			r.URL.RawQuery = query.Encode()
+		}
+	}
+	return g
+}

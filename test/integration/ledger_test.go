@@ -26,7 +26,7 @@ func (w *world) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.
 			return err
 		}
 		if err := want(l); err != nil {
-			return fmt.Errorf("%w in %+v", err, l)
+			return fmt.Errorf("%w; the ledger has %+v, spent %v, %d groups open", err, l.Total, l.Spent, len(l.Open))
 		}
 		return nil
 	})

@@ -232,6 +232,25 @@ keepNewest.groupBy = "reportJob"
   object.metadata.?labels[?'app'].orValue('') = "report" (1:1)
   object.kind = "Job" (1:47)
 `},
+		"an outcome": {"job-failed", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "succeeded(object) ? 'Succeeded' : 'Failed'" }, `
+eligible = true
+startTime = 2026-03-01T12:20:00Z
+outcome = "Failed"
+  succeeded(object) = false (1:1)
+`},
+		"an outcome that is not needed": {"job-running", func(r *v1alpha1.Rule, o map[string]any) { r.Outcome = "object.metadata.name" }, `
+eligible = false
+startTime = not needed
+outcome = not needed
+`},
+		"an outcome that is too long": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+			r.Outcome = "object.metadata.name + '-------------------------------------------------------------'"
+		}, `
+eligible = true
+startTime = 2026-03-01T12:10:00Z
+outcome = error: outcome: gave a text of 67 bytes; what is counted by has at most 63
+  object.metadata.name = "report" (1:1)
+`},
 		"a mark instead of a start": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.StartTime = ""
 		}, `
@@ -288,6 +307,8 @@ func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []en
 			from.TTL, _ = policy.ParseTTL(e.Value)
 		case e.Field == "keepNewest.groupBy" && !e.Skipped:
 			from.Group, _ = strconv.Unquote(e.Value)
+		case e.Field == "outcome" && !e.Skipped:
+			from.Outcome, _ = strconv.Unquote(e.Value)
 		}
 	}
 	if fmt.Sprint(from) != fmt.Sprint(facts) {

@@ -36,6 +36,9 @@ func TestFacts(t *testing.T) {
 		f.TTL = ttl
 		return f
 	}
+	outcome := func(length int) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) { r.Outcome = "dyn('" + strings.Repeat("x", length) + "')" }
+	}
 	tests := map[string]struct {
 		change func(*v1alpha1.Rule)
 		want   policy.Facts
@@ -52,35 +55,43 @@ func TestFacts(t *testing.T) {
 			selecting("web")(r)
 			r.Eligible = "object.nothing"
 		}, policy.Facts{}, ""},
-		"eligible of no bool":      {func(r *v1alpha1.Rule) { r.Eligible = "object.kind" }, policy.Facts{}, "eligible: gave string, wants bool"},
-		"eligible of null":         {func(r *v1alpha1.Rule) { r.Eligible = "dyn(null)" }, policy.Facts{}, "eligible: gave null, wants bool"},
-		"a missing field":          {func(r *v1alpha1.Rule) { r.Eligible = "object.status.nothing == 'x'" }, policy.Facts{}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
-		"a time that is text":      {func(r *v1alpha1.Rule) { r.Eligible = "object.metadata.creationTimestamp + days(1) > timestamp(0)" }, policy.Facts{}, "eligible: no such overload; a time in an object is text: timestamp(object.metadata.creationTimestamp)"},
-		"a division by zero":       {func(r *v1alpha1.Rule) { r.Eligible = "1 / (object.status.succeeded - 1) == 1" }, policy.Facts{}, "eligible: division by zero"},
-		"startTime as timestamp":   {startTime("timestamp(object.status.completionTime)"), eligible, ""},
-		"startTime as text":        {startTime("object.status.completionTime"), eligible, ""},
-		"startTime as option":      {startTime("object.?status.?completionTime"), eligible, ""},
-		"startTime none":           {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
-		"startTime empty":          {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
-		"startTime garbage":        {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
-		"startTime null":           {startTime("dyn(null)"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
-		"startTime option of null": {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
-		"startTime a number":       {startTime("object.status.succeeded"), policy.Facts{}, "startTime: gave int, wants timestamp or optional(timestamp)"},
-		"startTime an error":       {startTime("timestamp(object.metadata.name)"), policy.Facts{}, `startTime: invalid RFC 3339 timestamp "report"`},
-		"ttl as duration":          {ttl("duration('90m')"), with(eligible, 90*time.Minute), ""},
-		"ttl in days":              {ttl("failed(object) ? days(7) : days(1)"), with(eligible, 24*time.Hour), ""},
-		"ttl in half days":         {ttl("days(0.5)"), with(eligible, 12*time.Hour), ""},
-		"ttl at once":              {ttl("duration('0s')"), eligible, ""},
-		"ttl as text":              {ttl("object.metadata.?annotations[?'ttl'].orValue('1d12h')"), with(eligible, 36*time.Hour), ""},
-		"ttl as option":            {ttl("optional.of(days(2))"), with(eligible, 48*time.Hour), ""},
-		"ttl none is never":        {ttl("optional.none()"), with(eligible, policy.NeverTTL), ""},
-		"ttl negative":             {ttl("duration('-1ns')"), policy.Facts{}, "ttlExpression: gave -1ns, and a time to live cannot be negative"},
-		"ttl garbage":              {ttl("'soon'"), policy.Facts{}, `ttlExpression: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
-		"ttl empty":                {ttl("''"), policy.Facts{}, "ttlExpression: empty; write a duration such as 30m, 7d or 0s"},
-		"ttl null":                 {ttl("dyn(null)"), policy.Facts{}, "ttlExpression: gave null, wants duration or optional(duration)"},
-		"ttl too long":             {ttl("days(200000)"), policy.Facts{}, "ttlExpression: days(): 200000 days are more than 292 years"},
-		"ttl of no number":         {ttl("days(0.0/0.0)"), policy.Facts{}, "ttlExpression: days(): NaN days are no span of time below 292 years"},
-		"ttl of dynamic text":      {ttl("days(dyn('7'))"), policy.Facts{}, "ttlExpression: no such overload: days(string)"},
+		"eligible of no bool": {func(r *v1alpha1.Rule) { r.Eligible = "object.kind" }, policy.Facts{}, "eligible: gave string, wants bool"},
+		"eligible of null":    {func(r *v1alpha1.Rule) { r.Eligible = "dyn(null)" }, policy.Facts{}, "eligible: gave null, wants bool"},
+		"a missing field":     {func(r *v1alpha1.Rule) { r.Eligible = "object.status.nothing == 'x'" }, policy.Facts{}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
+		"a time that is text": {func(r *v1alpha1.Rule) { r.Eligible = "object.metadata.creationTimestamp + days(1) > timestamp(0)" }, policy.Facts{}, "eligible: no such overload; a time in an object is text: timestamp(object.metadata.creationTimestamp)"},
+		"a division by zero":  {func(r *v1alpha1.Rule) { r.Eligible = "1 / (object.status.succeeded - 1) == 1" }, policy.Facts{}, "eligible: division by zero"},
+		"an outcome": {func(r *v1alpha1.Rule) { r.Outcome = "succeeded(object) ? 'Succeeded' : 'Failed'" },
+			policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: "Succeeded"}, ""},
+		"an empty outcome":            {func(r *v1alpha1.Rule) { r.Outcome = "''" }, eligible, ""},
+		"an outcome that fails":       {func(r *v1alpha1.Rule) { r.Outcome = "object.metadata.labels['none']" }, policy.Facts{}, "outcome: no such key: none; where a field can be absent write .?field or has()"},
+		"an outcome of no text":       {func(r *v1alpha1.Rule) { r.Outcome = "object.status.succeeded" }, policy.Facts{}, "outcome: gave int, wants string"},
+		"an outcome that just fits":   {outcome(63), policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("x", 63)}, ""},
+		"an outcome that is too long": {outcome(64), policy.Facts{}, "outcome: gave a text of 64 bytes; what is counted by has at most 63"},
+		"not eligible: no outcome":    {func(r *v1alpha1.Rule) { r.Eligible, r.Outcome = "false", "object.nothing" }, policy.Facts{Selected: true}, ""},
+		"startTime as timestamp":      {startTime("timestamp(object.status.completionTime)"), eligible, ""},
+		"startTime as text":           {startTime("object.status.completionTime"), eligible, ""},
+		"startTime as option":         {startTime("object.?status.?completionTime"), eligible, ""},
+		"startTime none":              {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
+		"startTime empty":             {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime garbage":           {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime null":              {startTime("dyn(null)"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
+		"startTime option of null":    {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
+		"startTime a number":          {startTime("object.status.succeeded"), policy.Facts{}, "startTime: gave int, wants timestamp or optional(timestamp)"},
+		"startTime an error":          {startTime("timestamp(object.metadata.name)"), policy.Facts{}, `startTime: invalid RFC 3339 timestamp "report"`},
+		"ttl as duration":             {ttl("duration('90m')"), with(eligible, 90*time.Minute), ""},
+		"ttl in days":                 {ttl("failed(object) ? days(7) : days(1)"), with(eligible, 24*time.Hour), ""},
+		"ttl in half days":            {ttl("days(0.5)"), with(eligible, 12*time.Hour), ""},
+		"ttl at once":                 {ttl("duration('0s')"), eligible, ""},
+		"ttl as text":                 {ttl("object.metadata.?annotations[?'ttl'].orValue('1d12h')"), with(eligible, 36*time.Hour), ""},
+		"ttl as option":               {ttl("optional.of(days(2))"), with(eligible, 48*time.Hour), ""},
+		"ttl none is never":           {ttl("optional.none()"), with(eligible, policy.NeverTTL), ""},
+		"ttl negative":                {ttl("duration('-1ns')"), policy.Facts{}, "ttlExpression: gave -1ns, and a time to live cannot be negative"},
+		"ttl garbage":                 {ttl("'soon'"), policy.Facts{}, `ttlExpression: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"ttl empty":                   {ttl("''"), policy.Facts{}, "ttlExpression: empty; write a duration such as 30m, 7d or 0s"},
+		"ttl null":                    {ttl("dyn(null)"), policy.Facts{}, "ttlExpression: gave null, wants duration or optional(duration)"},
+		"ttl too long":                {ttl("days(200000)"), policy.Facts{}, "ttlExpression: days(): 200000 days are more than 292 years"},
+		"ttl of no number":            {ttl("days(0.0/0.0)"), policy.Facts{}, "ttlExpression: days(): NaN days are no span of time below 292 years"},
+		"ttl of dynamic text":         {ttl("days(dyn('7'))"), policy.Facts{}, "ttlExpression: no such overload: days(string)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

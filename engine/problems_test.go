@@ -102,6 +102,12 @@ func TestProblemsOfRules(t *testing.T) {
 				"spec.rules[0].ttlExpression:1:1: gives int, but ttlExpression must give duration or optional(duration) (days(7) is seven days, duration('90s') ninety seconds)",
 			},
 		},
+		"an outcome of no text": {
+			change: func(r *v1alpha1.Rule) { r.Outcome = "succeeded(object)" },
+			want: []string{
+				"spec.rules[0].outcome:1:1: gives bool, but outcome must give string (write a text that says how it ended, such as succeeded(object) ? 'Succeeded' : 'Failed')",
+			},
+		},
 		"a variable is reported where it stands, and its user is not": {
 			change:    func(r *v1alpha1.Rule) { r.Eligible = "variables.b" },
 			variables: []v1alpha1.Variable{{Name: "a", Expression: "true"}, {Name: "b", Expression: "variables.a && x"}},

@@ -33,6 +33,7 @@ func TestKey(t *testing.T) {
 		"another eligible":   {second: func(r *v1alpha1.Rule) { r.Eligible = "!finished(object)" }},
 		"another startTime":  {second: func(r *v1alpha1.Rule) { r.StartTime = "object.metadata.creationTimestamp" }},
 		"a ttlExpression":    {second: func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "days(1)" }},
+		"an outcome":         {second: func(r *v1alpha1.Rule) { r.Outcome = "object.kind" }},
 		"another way to delete": {second: func(r *v1alpha1.Rule) {
 			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteSubject, PropagationPolicy: metav1.DeletePropagationForeground}
 		}, equal: true},

@@ -74,6 +74,16 @@ func TestLoadFindsProblems(t *testing.T) {
 		"a namespace selector that cannot be read": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
 			"spec.namespaceSelector", true},
+		"limits of a window nobody can read": {
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "hourly"} }, "spec.limits.window", true},
+		"limits without a window": {
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5} }, "spec.limits.window", true},
+		"limits of less than a second": {
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "999ms"} }, "spec.limits.window", true},
+		"limits of more than a year": {
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "366d"} }, "spec.limits.window", true},
+		"negative limits": {
+			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: -1, Window: "1h"} }, "spec.limits.maxDeletions", true},
 		"no rule": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Rules = nil }, "spec.rules", true},
 		"no name":                   {spoil(func(r *v1alpha1.Rule) { r.Name = "" }), "spec.rules[0].name", false},
@@ -110,6 +120,37 @@ func TestLoadFindsProblems(t *testing.T) {
 			for i, r := range p.Rules {
 				if want := test.all || i == 0; r.Invalid() != want {
 					t.Errorf("rule %d invalid is %v, want %v", i, r.Invalid(), want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhoKeepsALedger(t *testing.T) {
+	tests := map[string]struct {
+		change func(*policy.Spec)
+		limits *policy.Limits
+		ledger bool
+	}{
+		"neither outcome nor limits": {func(*policy.Spec) {}, nil, false},
+		"limits":                     {func(s *policy.Spec) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1d"} }, &policy.Limits{Max: 5, Window: 24 * time.Hour}, true},
+		"limits of nothing":          {func(s *policy.Spec) { s.Limits = &v1alpha1.Limits{Window: "1s"} }, &policy.Limits{Window: time.Second}, true},
+		"an outcome of one rule":     {func(s *policy.Spec) { s.Rules[1].Outcome = "'x'" }, nil, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := fine()
+			test.change(&d.Spec)
+			p := d.Load(policy.DefaultProtection())
+			if len(p.Problems) > 0 {
+				t.Fatal(p.Problems)
+			}
+			if diff := cmp.Diff(test.limits, p.Limits); diff != "" || p.Ledger != test.ledger {
+				t.Errorf("keeps a ledger: %v; limits: -want +got\n%s", p.Ledger, diff)
+			}
+			for _, r := range p.Rules {
+				if r.Ledger != test.ledger {
+					t.Errorf("rule %s: %v", r.ID, r.Ledger)
 				}
 			}
 		})

@@ -203,6 +203,8 @@ func TestHash(t *testing.T) {
 		"the mode":          {`"Enforce"`, `"DryRun"`, true},
 		"no mode":           {`"mode": "Enforce", `, ``, true},
 		"approval":          {`"backlogCount": 5`, `"backlogPercent": 5`, true},
+		"limits":            {`"serviceAccountName"`, `"limits": {"maxDeletions": 5, "window": "1h"}, "serviceAccountName"`, true},
+		"an outcome":        {`"ttl": "1h"`, `"ttl": "1h", "outcome": "'x'"`, true},
 		"events":            {`"PerObject"`, `"Aggregate"`, true},
 		"the order":         {`"name": "v", "expression": "true"`, `"expression": "true", "name": "v"`, true},
 		"another ttl":       {`"ttl": "1h"`, `"ttl": "2h"`, false},
@@ -243,8 +245,8 @@ func TestHashOfAClusterRetentionPolicy(t *testing.T) {
 	hash := func(more string) string {
 		return parse(t, `{"spec": {`+more+`"rules": [`+ownRule+`]}}`).Load(policy.Protection{}).Hash
 	}
-	if hash("") != hash(`"mode": "Enforce", "approval": {}, `) {
-		t.Error("it depends on mode or approval")
+	if hash("") != hash(`"mode": "Enforce", "approval": {}, "limits": {"maxDeletions": 5, "window": "1h"}, `) {
+		t.Error("it depends on mode, approval or limits")
 	}
 	for _, more := range []string{`"namespaceSelector": {"matchLabels": {"a": "b"}}, `, `"excludeNamespaces": ["x"], `} {
 		if hash("") == hash(more) {

@@ -35,7 +35,7 @@ type Policy struct {
 	Approval Approval
 	Limits   *Limits // nil for none
 	Ledger   bool    // its deletions are counted in a RetentionLedger
-	Hash     string  // of the spec but for mode, approval and the rules' events
+	Hash     string  // of the spec but for mode, approval, limits and the rules' events and outcomes
 	Approved string  // the hash that annotation sunset.x-k8s.io/approved approves
 	Gate     *Gate   // where its rules wait for approval; nil for nowhere
 }

@@ -33,6 +33,7 @@ func TestSameSettings(t *testing.T) {
 		"the mark":                {func(r *policy.Rule) { r.Mark = "x" }, false},
 		"the rights":              {func(r *policy.Rule) { r.ServiceAccount = "x" }, false},
 		"approval":                {func(r *policy.Rule) { r.Unapproved = true }, false},
+		"exact counts":            {func(r *policy.Rule) { r.Ledger = true }, false},
 		"suspension":              {func(r *policy.Rule) { r.Suspended = true }, false},
 		"how many stay":           {func(r *policy.Rule) { r.Keep++ }, false},
 		"a capacity of nothing":   {func(r *policy.Rule) { r.Capacity.Bounded = true }, false},

@@ -98,11 +98,12 @@ func (k *Keeper) entries(wanted func(*state) bool) []Entry {
 		return nil
 	}
 	var entries []Entry
-	for _, s := range k.sorted() {
+	for _, s := range k.open {
 		if wanted(s) {
 			entries = append(entries, s.Entry)
 		}
 	}
+	slices.SortFunc(entries, compare)
 	return entries
 }
 

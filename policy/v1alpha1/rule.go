@@ -88,7 +88,7 @@ type Rule struct {
 	Delete *Delete `json:"delete,omitempty"`
 
 	// events says how deletions are told: Aggregate, the default, sums them up in Events on the policy; PerObject
-	// also writes one Event for each object.
+	// also writes one Event for each object, as far as there are no more than 50 a second, of all rules together.
 	// +optional
 	// +kubebuilder:default=Aggregate
 	Events EventMode `json:"events,omitempty"`
@@ -236,6 +236,6 @@ type EventMode string
 const (
 	// EventsAggregate sums deletions up in Events on the policy.
 	EventsAggregate EventMode = "Aggregate"
-	// EventsPerObject also writes one Event for each deleted object.
+	// EventsPerObject also writes one Event for each deleted object, at most 50 a second.
 	EventsPerObject EventMode = "PerObject"
 )

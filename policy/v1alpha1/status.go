@@ -122,7 +122,7 @@ type PendingApproval struct {
 
 // Preview is a form of the spec whose effect has been counted.
 type Preview struct {
-	// hash of the spec but for mode, approval and the rules' events.
+	// hash of the spec but for mode, approval, limits and the rules' events and outcomes.
 	Hash string `json:"hash"`
 	// time when it was first counted completely.
 	Time metav1.Time `json:"time"`

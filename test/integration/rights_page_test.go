@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -11,12 +12,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // TestTheRightsOnThePageAreEnough: docs/operations.md says what rights to give. Nothing that Sunset asks is refused with them.
@@ -45,7 +49,7 @@ func TestTheRightsOnThePageAreEnough(t *testing.T) {
 		c.Election = controllers.Election{Enabled: true, RetryPeriod: time.Second}
 		c.Namespace, c.Identity = "sunset-system", w.namespace
 	})
-	w.policy("jobs", `
+	p := w.policy("jobs", `
 mode: Enforce
 rules:
 - name: jobs
@@ -53,12 +57,25 @@ rules:
   eligible: "true"
   startTime: object.metadata.creationTimestamp
   ttl: 0s
+  outcome: "'suspended'"
   events: PerObject
 `)
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job"}, Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: template}}
 	w.create(job)
 	w.gone(job)
+	ledger := w.counted(p, has(1, 0))
+	cluster.Eventually(t, patience, func() error {
+		told := &eventsv1.EventList{}
+		if err := w.List(t.Context(), told, client.InNamespace(w.namespace)); err != nil || len(told.Items) == 0 {
+			return fmt.Errorf("no Event: %w", err)
+		}
+		return nil
+	})
+	if err := w.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(ledger)
 	if got := refused.all(); len(got) > 0 {
 		t.Errorf("refused: %v", got)
 	}

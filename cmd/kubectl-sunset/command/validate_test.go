@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -72,6 +73,24 @@ func TestValidate(t *testing.T) {
 		"the same name twice": {
 			stdin: fine + "---\n" + fine, args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin: document 2: fine: metadata.name: also the name of the policy in stdin: document 1"},
+		},
+		"limits": {stdin: fine + "  limits: {maxDeletions: 100, window: 1d}\n", args: []string{"-f", "-"}, wants: []string{"no problems"}},
+		"limits that cannot be read": {
+			stdin: fine + "  limits: {maxDeletions: -1, window: hourly}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{`fine: spec.limits.maxDeletions: -1 is negative`, "hint: 0 deletes nothing; leave limits out for no limit",
+				`fine: spec.limits.window: "hourly" is not a duration`, "hint: write the span in which maxDeletions may go"},
+		},
+		"limits of text": {
+			stdin: fine + "  limits: {maxDeletions: many, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.limits.maxDeletions: "},
+		},
+		"a misspelt limit": {
+			stdin: fine + "  limits: {maxDeletion: 100, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.limits.maxDeletion: unknown or repeated field"},
+		},
+		"an outcome that is no text": {
+			stdin: strings.Replace(fine, "ttl: 1d", "ttl: 1d, outcome: succeeded(object)", 1), args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.rules[0].outcome:1:1: gives bool, but outcome must give string"},
 		},
 		"a repeated key": {
 			stdin: fine + "  mode: DryRun\n  mode: Enforce\n", args: []string{"-f", "-"}, code: command.ExitFindings,

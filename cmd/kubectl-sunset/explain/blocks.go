@@ -24,6 +24,7 @@ func blocksOf(in Input) []Block {
 		if r.Known && r.Facts.Selected {
 			blocks = append(blocks, in.blockOf(r)...)
 			blocks = append(blocks, in.forbidden(r.Rule)...)
+			blocks = append(blocks, in.counting(r.Rule)...)
 		}
 	}
 	return unique(blocks)

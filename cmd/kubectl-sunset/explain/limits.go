@@ -1,0 +1,28 @@
+package explain
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// counting is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
+// ledger is in trouble. The cluster's status says so.
+func (in *Input) counting(r *policy.Rule) []Block {
+	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionEnforcing)
+	if !r.Ledger || in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	name := "policy " + r.ID.Policy
+	switch {
+	case c.Reason == string(policy.IsLimited):
+		return []Block{{policy.IsLimited, "limits of " + name + ": " + c.Message, "raise limits in " + name}}
+	case strings.HasPrefix(c.Reason, "Ledger"):
+		return []Block{{policy.Reason(c.Reason), name + ": " + c.Message, ""}}
+	}
+	return nil
+}

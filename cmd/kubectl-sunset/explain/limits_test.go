@@ -1,0 +1,58 @@
+package explain_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
+	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: policy.RuleID{Policy: "p", Rule: "r"}}
+	waits := due
+	waits.Action, waits.Reason = policy.Wait, policy.Waiting
+	other := due
+	other.Rule.Rule = "other"
+	const full = "20 of at most 20 deletions within 1h"
+	enforcing := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionEnforcing, Status: status, Reason: reason, Message: message}
+	}
+	limited := enforcing("False", "LimitReached", full)
+	tests := map[string]struct {
+		verdict   policy.Verdict
+		ledger    bool
+		condition metav1.Condition
+		want      []explain.Block
+	}{
+		"limits are reached": {due, true, limited, []explain.Block{
+			{Reason: "LimitReached", Message: "limits of policy p: " + full, Remedy: "raise limits in policy p"},
+		}},
+		"the ledger is missing": {due, true, enforcing("False", "LedgerUnavailable", "it is missing"), []explain.Block{
+			{Reason: "LedgerUnavailable", Message: "policy p: it is missing"},
+		}},
+		"what stops deletions otherwise is no business of one object": {due, true, enforcing("False", "Stale", "clock skew"), nil},
+		"it is not due":               {waits, true, limited, nil},
+		"another rule decides":        {other, true, limited, nil},
+		"its policy keeps no ledger":  {due, false, limited, nil},
+		"there is room":               {due, true, enforcing("True", "Enforcing", ""), nil},
+		"nobody knows of a condition": {due, true, metav1.Condition{}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Ledger: test.ledger}
+			page := explain.New(explain.Input{
+				At: at, Verdict: test.verdict,
+				Rulings: []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
+				Status:  map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{test.condition}}},
+			})
+			if diff := cmp.Diff(test.want, page.Blocks); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -252,6 +252,76 @@ func TestLimitsWaitAndGoOn(t *testing.T) {
 	})
 }
 
+func TestLimitsThatAreLoweredStopWhatIsWrittenDown(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(1000)))
+		w.add("team-a", "job-", 300, 10*time.Second)
+		pass(9700 * time.Millisecond)
+		w.use(policyOf("p", limited(3)))
+		pass(5 * time.Second)
+		w.is(3, 0)
+		w.use(policyOf("p", limited(0)))
+		pass(time.Minute)
+		w.is(3, 0)
+	})
+}
+
+func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(5)))
+		w.add("team-a", "job-", 5, 0)
+		pass(5 * time.Second)
+		w.is(5, 0)
+		w.use(policyOf("p", nil))
+		w.add("team-a", "more-", 2, 0)
+		pass(5 * time.Second)
+		w.is(7, 0)
+		unread := limited(5)
+		unread.Window = 0
+		for _, limits := range []*policy.Limits{unread, limited(7)} {
+			w.use(policyOf("p", limits))
+			w.add("team-a", "again-", 2, 0)
+			pass(5 * time.Second)
+			w.is(7, 0)
+		}
+	})
+}
+
+func TestNothingIsWrittenDownInDoubt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.mu.Lock()
+		w.doubt = errors.New("clock skew")
+		w.mu.Unlock()
+		w.add("team-a", "job-", 5, 0)
+		pass(time.Minute)
+		w.is(0, 0)
+		w.mu.Lock()
+		w.doubt = nil
+		w.mu.Unlock()
+		pass(5 * time.Second)
+		w.is(5, 0)
+	})
+}
+
+func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 10*time.Second)
+		pass(9700 * time.Millisecond)
+		w.mu.Lock()
+		for _, o := range w.objects {
+			o.terms = "Edited"
+		}
+		w.mu.Unlock()
+		pass(5 * time.Second)
+		w.is(3, 0)
+		if l := w.stored("uid-p"); len(l.Rules) != 1 || len(l.Rules[0].Outcomes) != 1 || l.Rules[0].Outcomes[0].Name != "Edited" {
+			t.Errorf("counted on the old terms: %+v", l.Rules)
+		}
+	})
+}
+
 func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(0)))

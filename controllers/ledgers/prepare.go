@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -37,7 +38,7 @@ func (a *account) prepare(ctx context.Context) error {
 	mustRead := !a.read && !a.none || a.keeper.Loose() && now.Sub(a.readAt) >= retryEvery
 	if now.Sub(a.forgot) >= forgetEvery {
 		a.forgot = now
-		a.keeper.Forget(a.office.Knows)
+		a.keeper.Forget(a.mayReturn())
 		a.pruneLine()
 	}
 	a.mu.Unlock()
@@ -55,6 +56,18 @@ func (a *account) prepare(ctx context.Context) error {
 		return a.check(ctx, p)
 	}
 	return nil
+}
+
+// mayReturn tells the objects that may still be asked for though they have been counted: those that whoever decides knows,
+// and the owners of who waits.
+func (a *account) mayReturn() func(types.UID) bool {
+	owners := map[types.UID]bool{}
+	for _, r := range a.requests {
+		if r.owner != nil {
+			owners[r.owner.UID] = true
+		}
+	}
+	return func(uid types.UID) bool { return owners[uid] || a.office.Knows(uid) }
 }
 
 // readLedger reads the ledger. None is fine as long as nothing says that there has to be one.

@@ -79,6 +79,7 @@ func (a *account) use(p *policy.Policy, orphaned bool) {
 	a.policy, a.orphaned, a.blocked, a.none = p, orphaned, time.Time{}, false
 	var left []*request
 	if p == nil { // they are judged anew, without a ledger
+		a.checked, a.recorded = false, false
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
 		a.aheadFrom, a.urgent = time.Time{}, false
 	}

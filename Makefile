@@ -55,7 +55,7 @@ test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
 .PHONY: test-long
-test-long: control-plane ## Kill the controller before and after every single write (about 5 minutes)
+test-long: control-plane ## Kill the controller before and after every single write (about 3 minutes)
 	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite' ./test/integration
 
 .PHONY: fuzz

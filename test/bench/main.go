@@ -33,7 +33,7 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{drain: 5_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 20_000, lateness: 3_000, ahead: 10 * time.Second, policies: 1_000, idle: 30 * time.Second}
+	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
 		policies: 1_000, idle: 30 * time.Second,
 		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000}
 	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,

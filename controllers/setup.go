@@ -184,7 +184,10 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 	})
-	office.Decider = ledgers.Decider{Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done()}
+	office.Decider = ledgers.Decider{
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
+		Check: func(ctx context.Context) error { return loop.Check(ctx, "") },
+	}
 	reporter.State, reporter.Ledgers = reconciler, office
 	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Publish = func(e policies.Edition) {

@@ -76,9 +76,11 @@ func newAccount(o *Office, uid types.UID) *account {
 func (a *account) use(p *policy.Policy, orphaned bool) {
 	a.mu.Lock()
 	same := a.policy == p && a.orphaned == orphaned
-	a.policy, a.orphaned, a.blocked, a.none = p, orphaned, time.Time{}, false
+	a.policy, a.orphaned, a.blocked = p, orphaned, time.Time{}
+	a.none = a.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
 	if p == nil { // they are judged anew, without a ledger
+		a.checked, a.recorded = false, false // should it keep one again, it has to catch up first
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
 		a.aheadFrom, a.urgent = time.Time{}, false
 	}
@@ -104,7 +106,7 @@ func (a *account) targetOf(i policy.Intent) (policy.Target, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.requests[i.Subject.UID]
-	if r == nil || !r.stands || r.subject != subjectOf(i.Subject) {
+	if r == nil || !r.stands || r.subject != subjectOf(i) {
 		return policy.Target{}, false
 	}
 	if !a.keeper.Stands(r.entry.Target) { // it has ended, maybe on behalf of another subject with the same owner
@@ -132,13 +134,13 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 	}
 	inherited := r == nil && a.keeper.Stands(t)
 	if r == nil {
-		r = &request{subject: subjectOf(i.Subject)}
+		r = &request{subject: subjectOf(i)}
 		a.requests[i.Subject.UID] = r
 		if !inherited {
 			a.line.push(r)
 		}
 	}
-	r.candidate, r.subject, r.owner, r.ahead = c, subjectOf(i.Subject), nil, i.Due.After(now)
+	r.candidate, r.subject, r.owner = c, subjectOf(i), nil
 	if t.UID != i.Subject.UID {
 		r.owner = &t
 	}
@@ -147,7 +149,7 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 		r.entry = ledger.Entry{Target: t, Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
 		a.stand(r, now)
 		c.Ready()
-	case !r.ahead:
+	case !i.Due.After(now):
 		a.urgent = true
 		a.nudge()
 	case a.aheadFrom.IsZero():
@@ -194,16 +196,43 @@ func (a *account) drop(r *request) {
 	delete(a.requests, r.subject.UID)
 }
 
+// sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile.
 func (a *account) sending(i policy.Intent, t policy.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.requests[i.Subject.UID]
-	if r == nil || !r.stands || !r.entry.Is(t) || !a.keeper.Sending(t) {
+	if r == nil || !r.stands || !r.entry.Is(t) || r.subject != subjectOf(i) {
+		return false
+	}
+	if budget := a.budget(); budget != nil && a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max {
+		a.withdraw(r)
+		return false
+	}
+	if !a.keeper.Sending(t) {
 		return false
 	}
 	a.leave(r)
 	r.sent = true
 	return true
+}
+
+// withdraw takes back what stands for a request and is not being removed.
+func (a *account) withdraw(r *request) {
+	a.keeper.Withdrawn(r.entry.Target)
+	a.drop(r)
+	if a.endsFrom.IsZero() {
+		a.endsFrom = a.office.Clock.Now()
+		a.nudge()
+	}
+}
+
+// stays is told that a subject is put off: what stands for it makes room for others.
+func (a *account) stays(i policy.Intent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.requests[i.Subject.UID]; r != nil && r.stands {
+		a.withdraw(r)
+	}
 }
 
 func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
@@ -225,7 +254,9 @@ func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 func (a *account) refills() bool { return a.standing-a.slow < refillBelow }
 
 // opens reports whether anything may be written down at all.
-func (a *account) opens() bool { return a.policy != nil && a.recorded && a.sealed() }
+func (a *account) opens() bool {
+	return a.policy != nil && a.recorded && a.sealed() && (a.policy.Limits == nil || a.policy.Limits.Window > 0)
+}
 
 // record notes that the policy's status names the ledger.
 func (a *account) record() {

@@ -60,7 +60,10 @@ type Leadership interface {
 type Decider struct {
 	Knows   func(types.UID) bool // whether anything may still be decided about an object
 	Changed func()               // called when counters or troubles have changed
-	Stopped <-chan struct{}      // closed when nothing is removed any more
+	// Check says why nothing may be removed now: it is asked before anything is written down, since a clock that is wrong
+	// would forget what counts against limits.
+	Check   func(context.Context) error
+	Stopped <-chan struct{} // closed when nothing is removed any more
 }
 
 // ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
@@ -285,6 +288,13 @@ func (o *Office) Sending(i policy.Intent, t policy.Target) bool {
 func (o *Office) Ended(i policy.Intent, t policy.Target, outcome retention.Outcome) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.ended(i, t, outcome)
+	}
+}
+
+// Stays implements retention.Ledger.
+func (o *Office) Stays(i policy.Intent) {
+	if a := o.account(i.Rule.PolicyUID); a != nil {
+		a.stays(i)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -33,11 +34,11 @@ const (
 func (a *account) prepare(ctx context.Context) error {
 	a.mu.Lock()
 	now := a.office.Clock.Now()
-	p, orphaned, checked := a.policy, a.orphaned, a.checked
+	p, orphaned := a.policy, a.orphaned
 	mustRead := !a.read && !a.none || a.keeper.Loose() && now.Sub(a.readAt) >= retryEvery
 	if now.Sub(a.forgot) >= forgetEvery {
 		a.forgot = now
-		a.keeper.Forget(a.office.Knows)
+		a.keeper.Forget(a.mayReturn())
 		a.pruneLine()
 	}
 	a.mu.Unlock()
@@ -51,10 +52,25 @@ func (a *account) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if p != nil && !checked {
-		return a.check(ctx, p)
+	a.mu.Lock()
+	checked := a.checked || p == nil
+	a.mu.Unlock()
+	if checked {
+		return nil
 	}
-	return nil
+	return a.check(ctx, p)
+}
+
+// mayReturn tells the objects that may still be asked for though they have been counted: those that whoever decides knows,
+// and the owners of who waits.
+func (a *account) mayReturn() func(types.UID) bool {
+	owners := map[types.UID]bool{}
+	for _, r := range a.requests {
+		if r.owner != nil {
+			owners[r.owner.UID] = true
+		}
+	}
+	return func(uid types.UID) bool { return owners[uid] || a.office.Knows(uid) }
 }
 
 // readLedger reads the ledger. None is fine as long as nothing says that there has to be one.
@@ -153,9 +169,8 @@ func (a *account) check(ctx context.Context, p *policy.Policy) error {
 	recorded := a.recorded
 	a.mu.Unlock()
 	switch {
-	case has && !recorded:
-		err = a.raise(ctx, p, status)
 	case has:
+		err = a.raise(ctx, p, status)
 	case recorded:
 		return a.missing()
 	case p.Mode != v1alpha1.Enforce:
@@ -192,8 +207,14 @@ func (a *account) found(ctx context.Context, p *policy.Policy, status v1alpha1.R
 	return a.readLedger(ctx, p)
 }
 
-// raise brings a ledger that is not recorded, and so has not been counted in for a while, up to what the policy has deleted.
+// raise brings a ledger up to what the policy has deleted: for a while it may have kept none.
 func (a *account) raise(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
+	a.mu.Lock()
+	counted := a.keeper.Stored().DeepCopy()
+	a.mu.Unlock()
+	if !carryOver(counted, status) {
+		return nil
+	}
 	stored, err := a.office.get(ctx, a.uid)
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)

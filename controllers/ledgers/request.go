@@ -15,7 +15,6 @@ type request struct {
 	candidate retention.Candidate
 	subject   subject
 	owner     *policy.Target // what goes instead of the subject; nil for the subject itself
-	ahead     bool           // it was not due yet when it was asked for
 
 	writing bool         // it is in the draft that is being written
 	stands  bool         // the entry was confirmed
@@ -25,15 +24,21 @@ type request struct {
 	slow    bool         // it has stood for slowAfter, and was not sent
 }
 
-// subject is the version of a subject that a request is about.
+// subject is the version of a subject that a request is about, and on what terms it goes. What was written down on other
+// terms does not stand: its owner may have been allowed to go that may not any more.
 type subject struct {
 	Namespace       string
 	UID             types.UID
 	ResourceVersion string
+	Rule, Outcome   string
+	AllowUnfinished bool
 }
 
-func subjectOf(s policy.Subject) subject {
-	return subject{Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion}
+func subjectOf(i policy.Intent) subject {
+	return subject{
+		Namespace: i.Subject.Namespace, UID: i.Subject.UID, ResourceVersion: i.Subject.ResourceVersion,
+		Rule: i.Rule.ID.Rule, Outcome: i.Outcome, AllowUnfinished: i.Rule.AllowUnfinished,
+	}
 }
 
 // entryOf is what to write down for a request as of now, and about which version of the subject; false when that is not
@@ -44,7 +49,7 @@ func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bo
 		return e, s, false
 	}
 	e = ledger.Entry{Target: policy.TargetOf(i.Rule.Kind, i.Subject), Rule: i.Rule.ID.Rule, Outcome: i.Outcome}
-	s = subjectOf(i.Subject)
+	s = subjectOf(i)
 	if r.owner != nil {
 		e.Target = *r.owner
 		return e, s, s == r.subject
@@ -54,8 +59,8 @@ func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bo
 
 // stillWants reports whether what is written down for a request is still to be removed.
 func (r *request) stillWants(policyUID types.UID) bool {
-	e, _, ok := r.entryOf(policyUID)
-	return ok && e.Is(r.entry.Target)
+	e, s, ok := r.entryOf(policyUID)
+	return ok && s == r.subject && e.Is(r.entry.Target)
 }
 
 // answerOf says what an attempt means for the ledger.

@@ -23,7 +23,7 @@ func (a *account) step(ctx context.Context) (time.Time, error) {
 	err := a.prepare(ctx)
 	if err == nil {
 		a.look(ctx)
-		err = a.settle(ctx)
+		err = a.settle(context.WithoutCancel(ctx)) // a write that has begun is seen through: what comes of it is known
 	}
 	if err == nil && a.isLate() {
 		err = ErrLate
@@ -72,14 +72,18 @@ func (a *account) setTrouble(ctx context.Context, err error) {
 	a.office.Changed()
 }
 
-// settle writes the ledger if that is due: what has ended, and who waits. A write that has begun is seen through, so that
-// what comes of it is known.
+// settle writes the ledger if that is due: what has ended, and who waits.
 func (a *account) settle(ctx context.Context) error {
-	draft, opened := a.draft()
+	waits := a.waits()
+	if waits && a.office.Check(ctx) != nil {
+		waits = false
+		a.hold()
+	}
+	draft, opened := a.draft(waits)
 	if draft == nil {
 		return nil
 	}
-	stored, err := a.office.store(context.WithoutCancel(ctx), draft)
+	stored, err := a.office.store(ctx, draft)
 	a.mu.Lock()
 	if err != nil {
 		a.lost(opened)
@@ -116,8 +120,23 @@ func (a *account) ends(now time.Time) {
 	}
 }
 
-// draft makes what to write now, and who is written down by it; nil when it can wait.
-func (a *account) draft() (draft *ledger.Draft, opened []*request) {
+// waits reports whether somebody may be written down now.
+func (a *account) waits() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.office.Clock.Now()
+	return a.line.len > 0 && a.opens() && a.refills() && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
+}
+
+// hold lets nobody be written down for a while.
+func (a *account) hold() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.blocked = a.office.Clock.Now().Add(limitPause)
+}
+
+// draft makes what to write now, with those who wait if they may be written down; nil when all can wait.
+func (a *account) draft(waits bool) (draft *ledger.Draft, opened []*request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.office.Clock.Now()
@@ -125,13 +144,12 @@ func (a *account) draft() (draft *ledger.Draft, opened []*request) {
 		return nil, nil
 	}
 	a.sweep(now)
-	waits := a.line.len > 0 && a.opens() && a.refills() && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
 	closes := elapsed(now, a.endsFrom, endsPause)
 	if !waits && !closes && a.sealed() {
 		return nil, nil
 	}
 	draft = a.keeper.Draft(now)
-	if a.opens() {
+	if waits && a.opens() {
 		opened = a.fill(draft, now)
 	}
 	a.endsFrom = time.Time{}
@@ -231,7 +249,9 @@ func (a *account) sweep(now time.Time) {
 			continue
 		case r.stands && r.sent:
 		case !r.stillWants(a.uid), r.slow && a.short:
-			a.withdraw(r)
+			if r.stands { // whoever waits in line goes on waiting
+				a.drop(r)
+			}
 			continue
 		case r.stands && !r.slow && now.Sub(r.since) >= slowAfter:
 			r.slow = true
@@ -244,13 +264,6 @@ func (a *account) sweep(now time.Time) {
 			a.keeper.Withdrawn(e.Target)
 			a.ends(now)
 		}
-	}
-}
-
-// withdraw takes back what stands for a request. Whoever waits in line goes on waiting.
-func (a *account) withdraw(r *request) {
-	if r.stands {
-		a.drop(r)
 	}
 }
 

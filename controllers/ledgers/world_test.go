@@ -45,7 +45,8 @@ type world struct {
 	removed []string        // "TIME NAME" in order
 	answer  func(*object) *retention.Outcome
 	sights  int
-	blind   bool // objects cannot be looked at
+	blind   bool  // objects cannot be looked at
+	doubt   error // what Check says
 }
 
 // object is a subject. A UID is "uid-" + name.
@@ -56,6 +57,7 @@ type object struct {
 	version   int
 	due       time.Time
 	held      bool
+	terms     string // the outcome that its rule gives by now
 }
 
 // inBubble runs a test with an Office that has begun, about policy p that keeps a ledger which its status names at once.
@@ -80,7 +82,7 @@ func (w *world) begin(identity string) {
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
 	})
 	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped}
+	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check}
 	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
 	w.cancel = cancel
 	office, opened := w.Office, w.opened
@@ -178,6 +180,13 @@ func (w *world) knows(uid types.UID) bool {
 	return w.objects[uid] != nil
 }
 
+// check is what the fence says.
+func (w *world) check(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.doubt
+}
+
 // Intent implements retention.Candidate.
 func (o *object) Intent() (policy.Intent, bool) {
 	o.world.mu.Lock()
@@ -189,7 +198,7 @@ func (o *object) Intent() (policy.Intent, bool) {
 	if strings.HasPrefix(o.name, "other") {
 		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
 	}
-	return policy.Intent{Rule: rule, Due: o.due, Subject: policy.Subject{
+	return policy.Intent{Rule: rule, Due: o.due, Outcome: o.terms, Subject: policy.Subject{
 		Namespace: o.namespace, Name: o.name, UID: o.uid(), ResourceVersion: strconv.Itoa(o.version)}}, true
 }
 
@@ -216,6 +225,7 @@ func (o *object) judge() {
 		return
 	}
 	if w.isDenied(o.namespace) {
+		w.Stays(intent)
 		o.again(5 * time.Second)
 		return
 	}

@@ -14,6 +14,7 @@ func (noLedger) Open(context.Context) error                            { return 
 func (noLedger) Written(policy.Intent) (target policy.Target, ok bool) { return target, false }
 func (noLedger) Write(_ policy.Intent, _ policy.Target, _ Candidate)   {}
 func (noLedger) Sending(policy.Intent, policy.Target) bool             { return false }
+func (noLedger) Stays(policy.Intent)                                   {}
 func (noLedger) Ended(_ policy.Intent, _ policy.Target, _ Outcome)     {}
 
 // writeDown has a subject written down that is going to be removed.
@@ -24,6 +25,13 @@ func (p *pipeline) writeDown(ctx context.Context, it item, i policy.Intent) {
 	target, blocked := p.aim(ctx, it, i)
 	if blocked == nil {
 		p.owner.Ledger.Write(i, target, candidate{p, it})
+	}
+}
+
+// stays makes room in the ledger for others than a subject that is put off.
+func (p *pipeline) stays(it item) {
+	if j, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
+		p.owner.Ledger.Stays(j.Expected)
 	}
 }
 

@@ -65,6 +65,7 @@ func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 // retry adds a subject again after a while; its namespace's retries share a lane. Meanwhile it counts as one that stays.
 func (p *pipeline) retry(it item, after time.Duration) {
 	p.kind.index.Return(it.uid, p.owner.Clock.Now())
+	p.stays(it)
 	p.add(it, lane{namespace: it.namespace}, after)
 }
 

@@ -109,6 +109,8 @@ type Ledger interface {
 	// Sending reports whether a target that stands in the ledger may be removed this very moment. Whoever is told so
 	// removes it and tells Ended.
 	Sending(i policy.Intent, t policy.Target) bool
+	// Stays is told that the subject of an intent is put off: what stands for it is withdrawn, unless it is being removed.
+	Stays(i policy.Intent)
 	// Ended is told how that went.
 	Ended(i policy.Intent, t policy.Target, o Outcome)
 }

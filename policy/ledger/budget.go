@@ -72,7 +72,7 @@ func (b *Budget) spent(all []v1alpha1.LedgerSpending, now time.Time) int64 {
 // it had ended when the last of it did.
 func (b *Budget) prune(all []v1alpha1.LedgerSpending, now time.Time) []v1alpha1.LedgerSpending {
 	if b == nil {
-		return nil
+		return all // limits may come back; their number is bounded anyway
 	}
 	var kept []v1alpha1.LedgerSpending
 	width := max(b.Window/buckets, time.Microsecond)

@@ -21,9 +21,9 @@ type Keeper struct {
 	// value says whether the entry is not wanted any more.
 	tried map[version]bool
 	// counted are objects that have ended as deleted or gone. Whoever decides may not have seen yet that they are gone.
-	counted map[types.UID]struct{}
-	draft   *Draft // the latest
-	lostAt  string // the resourceVersion from which a draft was made that nobody knows the fate of
+	counted map[types.UID]bool // the value says whether Forget has met it before
+	draft   *Draft             // the latest
+	lostAt  string             // the resourceVersion from which a draft was made that nobody knows the fate of
 
 	held    bool // stored has had our holder
 	sealed  bool // stored has our holder
@@ -34,7 +34,7 @@ type Keeper struct {
 // New makes the keeper of one leader. The holder must be a name that no other keeper has had, also not an earlier one of
 // this process. Read comes next.
 func New(holder string) *Keeper {
-	return &Keeper{holder: holder, lost: true, tried: map[version]bool{}, counted: map[types.UID]struct{}{}}
+	return &Keeper{holder: holder, lost: true, tried: map[version]bool{}, counted: map[types.UID]bool{}}
 }
 
 // Read takes the ledger as the API server has it, by a quorum read that began after the last write ended. The first read
@@ -83,11 +83,16 @@ func (k *Keeper) Loose() bool {
 func (k *Keeper) Stored() *v1alpha1.RetentionLedger { return k.stored }
 
 // Forget drops what is remembered about objects that have been counted, but for those that are still known to whoever
-// decides. Call it now and then: what has been counted is opened never again while it is remembered.
+// decides and those counted since the last time. Call it now and then: what has been counted is opened never again while it
+// is remembered.
 func (k *Keeper) Forget(known func(types.UID) bool) {
-	for uid := range k.counted {
-		if !known(uid) {
+	for uid, met := range k.counted {
+		switch {
+		case known(uid):
+		case met:
 			delete(k.counted, uid)
+		default:
+			k.counted[uid] = true
 		}
 	}
 }

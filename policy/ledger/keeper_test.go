@@ -256,6 +256,10 @@ func TestOneEntryAnObject(t *testing.T) {
 		t.Error("what is still known to exist was forgotten")
 	}
 	k.Forget(func(uid types.UID) bool { return false })
+	if opens(fresh) {
+		t.Error("what may still be asked for was forgotten the first time")
+	}
+	k.Forget(func(uid types.UID) bool { return false })
 	if !opens(entry("a", "9")) {
 		t.Error("it was not forgotten")
 	}

@@ -89,7 +89,7 @@ func (k *Keeper) find(t policy.Target) *state {
 func (k *Keeper) finish(s *state, e end) {
 	s.end = e
 	if e.counts() {
-		k.counted[s.UID] = struct{}{}
+		k.counted[s.UID] = false
 	}
 }
 

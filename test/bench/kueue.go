@@ -147,8 +147,7 @@ func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 	return run, group.Wait()
 }
 
-// settle waits until a Kueue that has just been started admits Jobs, and until the API server has done what the change of
-// its CRDs, which have the webhook's port in them, makes it do.
+// settle waits until a Kueue that has just been started has seen what there is and admits Jobs.
 func (l *lab) settle(ctx context.Context) error {
 	if _, err := l.admissionsFor(ctx, l.size.kueueFor/2); err != nil {
 		return err

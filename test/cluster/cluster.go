@@ -23,7 +23,7 @@ type Cluster struct {
 	paths   Paths
 	admin   *rest.Config
 
-	kueueKeys map[string][]byte // nil until StartKueue
+	kueueOpts KueueOptions // of the last StartKueue
 
 	life context.Context // ends when Stop begins
 	end  context.CancelFunc

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Kill ends a component as a crash would, with SIGKILL, and returns when it is
@@ -58,20 +57,6 @@ func (c *Cluster) URL(component Component) string {
 		return ""
 	}
 	return s.url()
-}
-
-// forget ends a component, if there is one, for good.
-func (c *Cluster) forget(component Component) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.servers = slices.DeleteFunc(c.servers, func(s *server) bool {
-		if s.component != component {
-			return false
-		}
-		s.proc.terminate()
-		s.proc.finish(grace)
-		return true
-	})
 }
 
 func (c *Cluster) find(component Component) (*server, error) {

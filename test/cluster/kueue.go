@@ -35,36 +35,39 @@ type KueueOptions struct {
 }
 
 // StartKueue builds Kueue if need be, installs its CRDs and runs it until Stop,
-// or until Kill or Restart ask for something else. Called again it ends the
-// Kueue there is and starts another, with other options.
+// or until Kill or Restart ask for something else. Called again it
+// restarts Kueue with other options.
 //
 // Two things are not as in a cluster. Kueue acts as an administrator. And it
 // converts between the versions of its API, but its admission webhooks are not
 // installed: what they would refuse is accepted, and what they would fill in is
 // the caller's to write, such as suspend: true in a Job.
 func (c *Cluster) StartKueue(ctx context.Context, opts KueueOptions) error {
+	c.mu.Lock()
+	c.kueueOpts = opts
+	_, err := c.find(Kueue)
+	c.mu.Unlock()
+	if err == nil { // on its port, or the CRDs, which name it, would have to change
+		return c.Restart(ctx, Kueue)
+	}
 	paths, err := Binaries(ctx, c.opts.progress(), Kueue)
 	if err != nil {
 		return err
 	}
 	c.paths[Kueue] = paths[Kueue]
-	if c.kueueKeys == nil {
-		keys, err := newKueueKeys()
-		if err != nil {
-			return err
-		}
-		if err := c.mountKueueKeys(ctx, keys); err != nil {
-			return fmt.Errorf("certificates of Kueue: %w", err)
-		}
-		c.kueueKeys = keys
+	keys, err := newKueueKeys()
+	if err != nil {
+		return err
 	}
-	c.forget(Kueue)
-	return c.begin(ctx, c.kueue(c.kueueKeys, opts))
+	if err := c.mountKueueKeys(ctx, keys); err != nil {
+		return fmt.Errorf("certificates of Kueue: %w", err)
+	}
+	return c.begin(ctx, c.kueue(keys))
 }
 
 // kueue listens on the server's port for the webhooks, and on another for its
 // health, which is known once it is prepared.
-func (c *Cluster) kueue(keys map[string][]byte, opts KueueOptions) *server {
+func (c *Cluster) kueue(keys map[string][]byte) *server {
 	var health int
 	return &server{
 		component: Kueue,
@@ -73,7 +76,7 @@ func (c *Cluster) kueue(keys map[string][]byte, opts KueueOptions) *server {
 			if health, err = freePort(); err != nil {
 				return err
 			}
-			if err := c.writeKueueConfig(opts, port, health); err != nil {
+			if err := c.writeKueueConfig(c.kueueOpts, port, health); err != nil {
 				return err
 			}
 			return c.installKueueCRDs(ctx, port, keys[kueueCA])

@@ -89,6 +89,13 @@ func (w *world) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
 	return nil
 }
 
+// holderOf is who holds the ledger of a policy; empty for nobody.
+func (w *world) holderOf(p *v1alpha1.ClusterRetentionPolicy) string {
+	l := &v1alpha1.RetentionLedger{}
+	_ = w.Get(w.Context(), types.NamespacedName{Name: string(p.UID)}, l)
+	return l.Holder
+}
+
 // sortOf is what sort of a write of the controller a request is; empty for none.
 func sortOf(r *http.Request) string {
 	switch {
@@ -185,7 +192,14 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("it was not killed")
 			}
+			former := w.holderOf(p)
 			second := controller(t, w.view(p), "--leader-elect=false")
+			cluster.Eventually(t, patience, func() error {
+				if holder := w.holderOf(p); holder == former {
+					return fmt.Errorf("%q still holds the ledger", holder)
+				}
+				return nil
+			})
 			w.atTheEnd(p)
 			second.stop(t)
 			if err := w.isAtTheEnd(p); err != nil {

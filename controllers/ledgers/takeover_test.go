@@ -1,0 +1,140 @@
+package ledgers_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "now-", 5, 0)
+		w.add("team-a", "later-", 5, time.Second)
+		pass(600 * time.Millisecond)
+		w.end()
+		w.is(5, 0)
+		w.begin("second")
+	})
+}
+
+func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.is(0, 0, "gone", "job-0", "older")
+		w.use(policyOf("p", nil))
+		w.objects["uid-job-0"].Ready()
+		pass(5 * time.Second)
+		w.is(1, 1)
+		if l := w.stored("uid-p"); l.Holder == "former" {
+			t.Error("it was not taken over")
+		}
+	}, func(w *world) {
+		w.objects["uid-older"] = &object{world: w, namespace: "team-a", name: "older", version: 2, held: true}
+		w.objects["uid-job-0"] = &object{world: w, namespace: "team-a", name: "job-0", version: 1}
+		w.ledgerOf("p", "gone uid-gone 1", "job-0 uid-job-0 1", "older uid-older 1")
+	})
+}
+
+// Limits are used up by what was open already; it needs no more of them.
+func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(2)))
+		w.add("team-a", "next-", 3, 0)
+		w.objects["uid-job-0"].Ready()
+		w.objects["uid-job-1"].Ready()
+		pass(5 * time.Second)
+		w.is(2, 0)
+		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
+			t.Errorf("removed %q", names)
+		}
+	}, func(w *world) {
+		for i := range 2 {
+			w.objects[types.UID("uid-job-"+itoa(i))] = &object{world: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
+		}
+		w.ledgerOf("p", "job-0 uid-job-0 1", "job-1 uid-job-1 1")
+	})
+}
+
+func TestWhoIsDeposedEnds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })
+		w.add("team-a", "job-", 3, 0)
+		pass(5 * time.Second)
+		w.endedWith(ledger.ErrDeposed)
+		if n := len(w.names()); n > 0 {
+			t.Errorf("%d removed", n)
+		}
+	})
+}
+
+func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.ledgerOf("p") // after the list
+		w.use(policyOf("p", nil))
+		pass(5 * time.Second)
+		w.endedWith(ledger.ErrDeposed)
+		if l := w.stored("uid-p"); l.Holder != "former" {
+			t.Errorf("held by %s", l.Holder)
+		}
+	})
+}
+
+// A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
+func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
+	inBubble(t, func(w *world) {
+		pass(20 * time.Second)
+		<-w.opened
+		w.use(policyOf("p", nil), policyOf("q", nil))
+		w.add("team-a", "job-", 3, 0)
+		w.add("team-a", "other-", 3, 0)
+		pass(10 * time.Second)
+		w.is(3, 0)
+		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
+			t.Errorf("%d of q, %q in all", n, w.names())
+		}
+		if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, errDown) {
+			t.Errorf("trouble %v", s.Trouble)
+		}
+		w.setRefuse(nil)
+		pass(5 * time.Second)
+		w.endedWith(ledgers.ErrLate)
+	}, func(w *world) {
+		w.ledgerOf("p")
+		w.ledgerOf("q")
+		w.server.refuse = func(verb, name string) (error, bool) {
+			if verb == "update" && name == "uid-q" {
+				return errDown, false
+			}
+			return nil, false
+		}
+	})
+}
+
+func TestLedgersThatCannotBeListed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 0)
+		pass(20 * time.Second)
+		<-w.opened // policies without a ledger go on
+		if _, known := w.State("uid-p"); known || len(w.names()) > 0 {
+			t.Error("something is known of a ledger")
+		}
+		w.setRefuse(nil)
+		pass(5 * time.Second)
+		w.endedWith(ledgers.ErrLate)
+	}, func(w *world) {
+		w.server.refuse = func(verb, _ string) (error, bool) {
+			if verb == "list" {
+				return errDown, false
+			}
+			return nil, false
+		}
+	})
+}

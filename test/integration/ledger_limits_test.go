@@ -1,0 +1,142 @@
+package integration_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// limited is previews of which at most so many go within a window.
+func limited(n int64, window string) string {
+	return fmt.Sprintf(previews, "Enforce", "0s") + fmt.Sprintf("limits: {maxDeletions: %d, window: %s}\n", n, window)
+}
+
+// allow edits limits; without a window there are none.
+func (w *world) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string) {
+	w.Helper()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) {
+		if s.Limits = nil; window != "" {
+			s.Limits = &v1alpha1.Limits{MaxDeletions: int32(n), Window: window}
+		}
+	})
+}
+
+// reached wants a status that says that so many have gone and that limits let no more go.
+func reached(w *world, n int64) func(v1alpha1.RetentionPolicyStatus) error {
+	return func(s v1alpha1.RetentionPolicyStatus) error {
+		c := w.condition(s, v1alpha1.ConditionEnforcing)
+		switch {
+		case c.Status != metav1.ConditionFalse || c.Reason != "LimitReached":
+			return fmt.Errorf("enforcing is %s, %s", c.Status, c.Reason)
+		case s.Deleted != n || s.Ledger == nil || s.Ledger.Deleted != n || s.Ledger.Open != 0 || s.Ledger.Charged == nil || *s.Ledger.Charged != n || s.Ledger.LimitedUntil == nil:
+			return fmt.Errorf("%d should be deleted and charged", n)
+		}
+		return nil
+	}
+}
+
+func TestLimitsHold(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy("limited", limited(3, "1h"))
+	for i := range 8 {
+		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+	}
+	stop := w.sunset()
+	w.status(p, reached(w, 3))
+	first := w.counted(p, has(3, 0)).Holder
+	stop()
+	w.sunset() // another one that remembers nothing
+	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
+		if l.Holder == first {
+			return fmt.Errorf("%s still holds it", first)
+		}
+		return has(3, 0)(l)
+	})
+	w.configMap("later", preview)
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Matched != 6 {
+			return fmt.Errorf("%d matched", s.Matched)
+		}
+		return reached(w, 3)(s)
+	})
+
+	w.allow(p, 5, "1h")
+	w.status(p, reached(w, 5))
+	w.allow(p, 0, "1h")
+	w.counted(p, has(5, 0))
+	w.allow(p, 100, "2h")
+	w.counted(p, has(9, 0))
+}
+
+func TestLimitsOfNothing(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("limited", limited(0, "1h"))
+	cm := w.configMap("cm", preview)
+	w.status(p, reached(w, 0))
+	w.stays(0, cm)
+}
+
+func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("limited", limited(2, "1s"))
+	for i := range 4 {
+		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+	}
+	spent := w.counted(p, has(2, 0)).Spent
+	until := spent[len(spent)-1].Until.Add(time.Second) // clocks may differ besides
+	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
+		if now := time.Now(); l.Total.Deleted > 2 && now.Before(until) {
+			w.Errorf("%d are gone %s before the window has passed", l.Total.Deleted, until.Sub(now))
+		}
+		return has(4, 0)(l)
+	})
+}
+
+func TestANamespacesOwnLimits(t *testing.T) {
+	w := newWorld(t)
+	w.account("cleaner", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "delete"}})
+	for i := range 3 {
+		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+	}
+	p := w.team("own", fmt.Sprintf(teamRules, "ConfigMap")+"limits: {maxDeletions: 2, window: 1h}\n")
+	w.sunset()
+	w.teamStatus(p, reached(w, 2))
+}
+
+// A policy deletes without a ledger, then with one, and then without one again.
+func TestCountsCarryOver(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
+	deleted := func(n int64, ledger bool) {
+		t.Helper()
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			if s.Deleted != n || s.Rules[0].Deleted != n || (s.Ledger != nil) != ledger {
+				return fmt.Errorf("want %d deleted", n)
+			}
+			return nil
+		})
+	}
+	w.configMap("a", preview)
+	w.configMap("b", preview)
+	deleted(2, false)
+	w.allow(p, 100, "1h")
+	w.configMap("c", preview)
+	deleted(3, true)
+	w.counted(p, has(3, 0))
+	w.allow(p, 0, "")
+	deleted(3, false)
+	w.configMap("d", preview)
+	deleted(4, false)
+	w.allow(p, 100, "1h")
+	w.configMap("e", preview)
+	deleted(5, true)
+	w.counted(p, has(5, 0))
+}

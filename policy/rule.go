@@ -130,6 +130,12 @@ func (r *Rule) dryRun() bool { return r.Mode == v1alpha1.DryRun || r.Mode == "" 
 // suspended reports whether the rule keeps what it finds eligible. A mode nobody knows does.
 func (r *Rule) suspended() bool { return r.Suspended || !r.dryRun() && r.Mode != v1alpha1.Enforce }
 
+// WritesDown reports whether what the rule lets go is written down first, in the ledger of its policy. One that has no say
+// lets nothing go, nor does one that keeps.
+func (r *Rule) WritesDown() bool {
+	return r.Ledger && !r.dryRun() && !r.suspended() && !r.Unapproved && !r.Unpermitted && !r.Invalid()
+}
+
 // Ranks reports whether what the rule says about one subject depends on the others.
 func (r *Rule) Ranks() bool { return r.Keep > 0 || r.Capacity.Bounded }
 

@@ -26,8 +26,8 @@ const Ahead = time.Second
 const takeAtMost = 512
 
 // TakeDue hands over what is due or is to be marked, the soonest first and not necessarily all, and forgets when it was:
-// the taker judges each and, if it is not removed, gives it back with Reconsider. What goes by a rule whose policy keeps a
-// ledger is handed over twice: once Ahead of its time, and then.
+// the taker judges each and, if it is not removed, gives it back with Reconsider. What is to be written down before it goes
+// is handed over twice: once Ahead of its time, and then. What waits stays on the schedule.
 func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -43,15 +43,20 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		subject, rulings := row.seen(), x.rule(row)
 		verdict, _ := policy.Decide(subject, rulings, now)
 		switch {
-		case verdict.Action == policy.Delete, policy.NeedsMarking(subject, rulings):
+		case verdict.Action == policy.Delete:
 			take(row.Subject(), verdict.Rule)
-		case verdict.Action == policy.Wait:
-			if row.space.page.ledger && !verdict.Due.After(now.Add(Ahead)) {
-				take(row.Subject(), verdict.Rule)
+		case policy.NeedsMarking(subject, rulings):
+			take(row.Subject(), verdict.Rule)
+			if verdict.Action == policy.Wait { // should it not be marked by then
 				row.setDue(verdict.Due)
-			} else {
-				row.setDue(row.lookAt(verdict, now))
+				x.reschedule(row)
 			}
+		case verdict.Action == policy.Wait:
+			if !row.told && row.expected(subject, rulings, now).Rule != nil {
+				take(row.Subject(), verdict.Rule)
+				row.told = true
+			}
+			x.judgeForLater(row, now)
 			x.reschedule(row)
 		}
 	}
@@ -115,11 +120,7 @@ func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
 	if !j.Warrant.Valid() {
 		j.Marking = policy.MarkingOf(subject, rulings, now)
 	}
-	if row.space.page.ledger {
-		if i, ok := policy.Expect(subject, rulings, now.Add(Ahead)); ok && i.Rule.Ledger {
-			j.Expected = i
-		}
-	}
+	j.Expected = row.expected(subject, rulings, now)
 	return j
 }
 

@@ -48,7 +48,7 @@ type space struct {
 type page struct {
 	*policy.Page
 	known   bool // the namespace's labels are known
-	ledger  bool // some rule's policy keeps a ledger
+	ledger  bool // what some rule lets go is written down first
 	columns []int
 	ranks   []*ranks // of each rule; nil for one that ranks nothing
 }
@@ -107,6 +107,7 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	}
 	for _, row := range x.rows {
 		if _, ok := changed[row.space]; ok {
+			row.told = false // another rule may decide, in whose ledger it does not stand
 			x.judgeForLater(row, now)
 		}
 	}
@@ -209,23 +210,30 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 	}
 	subject, rulings := row.seen(), x.rule(row)
 	verdict, _ := policy.Decide(subject, rulings, now)
+	early := verdict.Due.Add(-Ahead)
+	row.told = row.told && verdict.Action == policy.Wait && !early.After(now)
 	switch {
 	case policy.NeedsMarking(subject, rulings):
 		row.setDue(now)
+	case verdict.Action == policy.Wait && row.space.page.ledger && early.After(now):
+		row.setDue(early)
+	case verdict.Action == policy.Wait && !row.told && row.expected(subject, rulings, now).Rule != nil:
+		row.setDue(now)
 	case verdict.Action != policy.Keep:
-		row.setDue(row.lookAt(verdict, now))
+		row.setDue(verdict.Due)
 	}
 }
 
-// lookAt is when to look at a row again that is due: some time Ahead where that may have to be written down first.
-func (r *Row) lookAt(verdict policy.Verdict, now time.Time) time.Time {
-	if !r.space.page.ledger || !verdict.Due.After(now) {
-		return verdict.Due
+// expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is nil
+// otherwise.
+func (r *Row) expected(subject policy.Subject, rulings []policy.Ruling, now time.Time) policy.Intent {
+	if !r.space.page.ledger {
+		return policy.Intent{}
 	}
-	if early := verdict.Due.Add(-Ahead); early.After(now) {
-		return early
+	if i, ok := policy.Expect(subject, rulings, now.Add(Ahead)); ok && i.Rule.Ledger {
+		return i
 	}
-	return now
+	return policy.Intent{}
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
@@ -251,7 +259,7 @@ func (x *Index) page(at place) page {
 	for _, r := range p.Rules {
 		p.columns = append(p.columns, x.column(at.layout, r.Key))
 		p.ranks = append(p.ranks, nil)
-		p.ledger = p.ledger || r.Ledger
+		p.ledger = p.ledger || r.WritesDown()
 	}
 	return p
 }

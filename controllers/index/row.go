@@ -27,6 +27,7 @@ type Row struct {
 	flags    policy.Flags
 	gone     bool // a DELETE of this version succeeded; only a newer version counts
 	leaving  bool // a DELETE is under way
+	told     bool // it waits, and was handed over Ahead of its time
 }
 
 // fact is policy.Facts, packed.

@@ -1,7 +1,6 @@
 package ledgers
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -267,76 +266,6 @@ func (a *account) record() {
 	if !known {
 		a.nudge()
 	}
-}
-
-// run keeps the ledger until ctx ends. The error says that it has been taken over.
-func (a *account) run(ctx context.Context) error {
-	timer := a.office.Clock.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-a.wake:
-		case <-timer.C():
-		}
-		next, err := a.step(ctx)
-		if err != nil {
-			return err
-		}
-		if !timer.Stop() {
-			select {
-			case <-timer.C():
-			default:
-			}
-		}
-		timer.Reset(max(0, next.Sub(a.office.Clock.Now())))
-	}
-}
-
-// idlePause is when an account with nothing to do looks again.
-const idlePause = time.Minute
-
-// next is when there is something to do that nobody will nudge for.
-func (a *account) next(now time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	at := now.Add(idlePause)
-	sooner := func(t time.Time) {
-		if t.Before(at) {
-			at = t
-		}
-	}
-	switch {
-	case a.none:
-		return at
-	case a.trouble != nil:
-		return a.retryAt
-	case !a.read || a.keeper.Loose():
-		return now.Add(retryEvery)
-	}
-	switch {
-	case a.line.len == 0 || !a.opens() || !a.refills():
-	case !a.blocked.IsZero():
-		sooner(a.blocked)
-	case a.urgent:
-		sooner(now)
-	case !a.aheadFrom.IsZero():
-		sooner(a.aheadFrom.Add(aheadPause))
-	}
-	if !a.endsFrom.IsZero() {
-		sooner(a.endsFrom.Add(endsPause))
-	}
-	if a.standing > 0 {
-		sooner(a.swept.Add(sweepEvery))
-	}
-	if len(a.keeper.Doubtful()) > 0 {
-		sooner(a.looked.Add(a.lookAgain))
-	}
-	if free := a.written.Add(writePause); at.Before(free) {
-		return free
-	}
-	return at
 }
 
 // budget is what limits let go; nil without limits.

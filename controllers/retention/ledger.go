@@ -52,7 +52,7 @@ func (c candidate) Ready() {
 func (p *pipeline) target(ctx context.Context, it item, j index.Judgement) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
-	case j.Marking.Valid():
+	case j.Marking.Valid(): // the version that is marked is another: that one is written down
 		return target, nil, true
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false

@@ -248,7 +248,7 @@ outcome = not needed
 		}, `
 eligible = true
 startTime = 2026-03-01T12:10:00Z
-outcome = error: outcome: gave a text of 67 bytes; what is counted by has at most 63
+outcome = error: outcome: gave a text of 67 characters; what is counted by has at most 63
   object.metadata.name = "report" (1:1)
 `},
 		"a mark instead of a start": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {

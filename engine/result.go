@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -91,17 +92,17 @@ func toGroup(v ref.Val) (string, error) {
 	return "", unexpected(grouping, v)
 }
 
-// longestOutcome bounds the names that are counted by.
+// longestOutcome bounds the names that are counted by, in characters.
 const longestOutcome = 63
 
 // toOutcome reads what outcome gave.
 func toOutcome(v ref.Val) (string, error) {
 	s, ok := v.(types.String)
-	switch {
-	case !ok:
+	if !ok {
 		return "", unexpected(outcoming, v)
-	case len(s) > longestOutcome:
-		return "", fmt.Errorf("gave a text of %d bytes; what is counted by has at most %d", len(s), longestOutcome)
+	}
+	if n := utf8.RuneCountInString(string(s)); n > longestOutcome {
+		return "", fmt.Errorf("gave a text of %d characters; what is counted by has at most %d", n, longestOutcome)
 	}
 	return string(s), nil
 }

@@ -76,6 +76,11 @@ func (s *Spec) hash() string {
 	c.Rules = slices.Clone(s.Rules)
 	for i := range c.Rules {
 		c.Rules[i].Events, c.Rules[i].Outcome = "", ""
+		if d := c.Rules[i].Delete; d != nil && d.What == v1alpha1.DeleteSubject { // what the CRD adds to specs from before it
+			same := *d
+			same.What = ""
+			c.Rules[i].Delete = &same
+		}
 	}
 	// What cannot be written as JSON cannot have been read from it.
 	text, _ := json.Marshal(c)

@@ -241,6 +241,25 @@ func TestHash(t *testing.T) {
 	}
 }
 
+func TestHashLeavesOutThatTheSubjectGoes(t *testing.T) {
+	hash := func(how string) string {
+		rule := strings.Replace(ownRule, `{`, `{"delete": `+how+`, `, 1)
+		return parse(t, `{"spec": {"rules": [`+rule+`]}}`).Load(policy.Protection{}).Hash
+	}
+	for before, stored := range map[string]string{
+		`{}`:                                  `{"what": "Subject"}`,
+		`{"propagationPolicy": "Orphan"}`:     `{"what": "Subject", "propagationPolicy": "Orphan"}`,
+		`{"propagationPolicy": "Background"}`: `{"what": "Subject", "propagationPolicy": "Background"}`,
+	} {
+		if hash(before) != hash(stored) {
+			t.Errorf("%s is not what %s was", stored, before)
+		}
+		if owner := strings.Replace(stored, "Subject", "Owner", 1); hash(owner) == hash(before) {
+			t.Errorf("%s is what %s was", owner, before)
+		}
+	}
+}
+
 func TestHashOfAClusterRetentionPolicy(t *testing.T) {
 	hash := func(more string) string {
 		return parse(t, `{"spec": {`+more+`"rules": [`+ownRule+`]}}`).Load(policy.Protection{}).Hash

@@ -60,3 +60,6 @@ func (r *Reconciler) Failing() int {
 	}
 	return failing
 }
+
+// NoLedger is the Ledger of a Reconciler that has none.
+var NoLedger Ledger = noLedger{}

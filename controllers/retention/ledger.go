@@ -60,12 +60,17 @@ func (c candidate) Ready() {
 func (p *pipeline) target(ctx context.Context, it item, j index.Judgement) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
+	case j.Marking.Valid(): // the version that is marked is another: that one is written down
+		return target, nil, true
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false
 	case expected:
 		target, ok = p.owner.Ledger.Written(j.Expected)
 		if !ok {
 			p.writeDown(ctx, it, j.Expected)
+		}
+		if !j.Warrant.Valid() { // back to the clock, which may have been set back
+			p.kind.index.Reconsider(it.uid, p.owner.Clock.Now())
 		}
 		return target, nil, ok && j.Warrant.Valid()
 	case j.Warrant.Valid() && !p.mayTakeOwner(ctx, it, j.Warrant.Intent()):

@@ -1,17 +1,21 @@
 package retention_test
 
 import (
+	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Without a Ledger what is to be counted exactly stays, and delays nothing else.
 func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		counted := func(r *policy.Rule) { r.Ledger = true }
 		w.use(rule("counted", counted), rule("free", about(pods)))
 		for n := range 2 {
 			switch s := w.source(n); s.asked().Kind {
@@ -24,5 +28,118 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 		w.after(24 * time.Hour)
 		expect(t, "removed", []string{"pod"}, w.removed())
 		expect(t, "attempted", []string{"pod@1"}, w.attempted())
+	})
+}
+
+// book is a Ledger in which everything stands that is to be written.
+type book struct {
+	retention.Ledger
+	mu     sync.Mutex
+	stands map[policy.Subject]policy.Target
+	writes int
+	wrote  func() // called before a candidate is ready; nil for nothing
+}
+
+func newBook() *book {
+	return &book{Ledger: retention.NoLedger, stands: map[policy.Subject]policy.Target{}}
+}
+
+func (b *book) Written(i policy.Intent) (policy.Target, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, ok := b.stands[i.Subject]
+	return t, ok
+}
+
+func (b *book) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+	b.mu.Lock()
+	b.writes++
+	b.stands[i.Subject] = t
+	b.mu.Unlock()
+	if b.wrote != nil {
+		b.wrote()
+	}
+	c.Ready()
+}
+
+func (b *book) Sending(policy.Intent, policy.Target) bool { return true }
+
+func counted(r *policy.Rule) { r.Ledger = true }
+
+// guard ends a test that loops: fake time stands still meanwhile.
+func (w *world) guard() {
+	n := 0
+	w.set(func() {
+		w.check = func(string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if n++; n == 1000 {
+				w.t.Errorf("a loop %s after the test began", time.Since(w.began))
+				w.cancel()
+			}
+			return nil
+		}
+	})
+}
+
+func TestTheSecondBeforeIsQuiet(t *testing.T) {
+	for name, rules := range map[string][]*policy.Rule{
+		"another policy decides":    {rule("counted", counted, ttl(time.Minute)), rule("free")},
+		"the ledger is a dry run's": {rule("counted", counted, mode(v1alpha1.DryRun)), rule("free")},
+		"the ledger's decides":      {rule("counted", counted), rule("free", ttl(time.Minute))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *world) {
+				w.guard()
+				w.use(rules...)
+				w.source(0).list(row("x", w.began))
+				w.after(time.Hour - index.Ahead/2)
+				w.source(0).apply(row("y", w.began))
+				w.after(index.Ahead)
+				removed := w.removed()
+				slices.Sort(removed)
+				expect(t, "removed", []string{"x", "y"}, removed)
+				if w.checks > 10 {
+					t.Errorf("%d checks of the fence for two deletions", w.checks)
+				}
+			})
+		})
+	}
+}
+
+// The clock is set back between the moment a subject is due and the one when it stands in the ledger.
+func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
+	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
+		t.Run(back.String(), func(t *testing.T) {
+			b := newBook()
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				w.guard()
+				b.wrote = func() { w.clock.set(-back) }
+				w.use(rule("counted", counted))
+				w.source(0).list(row("x", w.began.Add(-time.Hour)))
+				w.after(back - time.Millisecond)
+				expect(t, "removed before", []string{}, w.removed())
+				w.after(2 * time.Minute)
+				expect(t, "removed", []string{"x"}, w.removed())
+			})
+		})
+	}
+}
+
+// An owner that may not go is no attempt to delete it.
+func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
+		w.aim = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
+		w.use(rule("pods", owners))
+		w.source(0).list(row("pod", w.began, ownedBy("job")))
+		w.after(time.Minute)
+		if len(w.aims()) == 0 || w.witnessed > 0 {
+			t.Errorf("%d aims, %d attempts", len(w.aims()), w.witnessed)
+		}
+		w.set(func() { w.aim = nil })
+		w.after(10 * time.Minute)
+		expect(t, "removed", []string{"job"}, w.removed())
+		expect(t, "attempts", 1, w.witnessed)
 	})
 }

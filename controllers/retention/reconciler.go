@@ -63,7 +63,7 @@ type Options struct {
 type Witness interface {
 	// Removed is told of each subject that was removed on our word.
 	Removed(Removal)
-	// Attempted is told how each attempt went.
+	// Attempted is told how each attempt went for which a request was sent.
 	Attempted(Result)
 }
 

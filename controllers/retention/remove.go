@@ -102,6 +102,9 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
 	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target)
+	if !outcome.Unsent {
+		p.owner.Witness.Attempted(outcome.Result)
+	}
 	if counted {
 		p.owner.Ledger.Ended(w.Intent(), target, outcome)
 	}
@@ -155,7 +158,6 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outcome) {
 	log := log.FromContext(ctx).WithValues("kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "uid", it.uid, "rule", i.Rule.ID.String())
-	p.owner.Witness.Attempted(o.Result)
 	switch o.Result {
 	case Removed, Gone:
 		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())

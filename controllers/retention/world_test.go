@@ -176,7 +176,9 @@ type world struct {
 	outcome  func(policy.Warrant) retention.Outcome
 	check    func(namespace string) error
 	checks   int
-	permit   func(*policy.Rule) error
+
+	witnessed int // attempts
+	permit    func(*policy.Rule) error
 
 	permitOwner func(*policy.Rule, *policy.Owner) error
 	aimed       []string // SUBJECT at OWNER in order
@@ -337,7 +339,11 @@ func (w *world) Removed(r retention.Removal) {
 }
 
 // Attempted implements retention.Witness.
-func (w *world) Attempted(retention.Result) {}
+func (w *world) Attempted(retention.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.witnessed++
+}
 
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()

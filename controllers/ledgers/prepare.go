@@ -97,6 +97,7 @@ func (a *account) adopt(stored *v1alpha1.RetentionLedger) error {
 		err = ledger.ErrDeposed
 	}
 	a.read = err == nil
+	a.none = a.none && !a.read
 	var standing []*request
 	if a.read {
 		standing = a.takeUp(a.readAt)
@@ -112,7 +113,7 @@ func (a *account) miss(ctx context.Context, p *policy.Policy) error {
 	a.mu.Lock()
 	a.read = false
 	expected := a.keeper.Stored() != nil || a.recorded
-	a.none = !expected && p == nil
+	a.none = !expected && a.policy == nil // not p: it may have come meanwhile
 	a.mu.Unlock()
 	if !expected {
 		return nil

@@ -199,7 +199,7 @@ func TestTheWebhookRefuses(t *testing.T) {
 		"our own kinds":                      {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
 		"a kind nobody knows":                {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
 		"a kind of another group":            {author, targeting("{apiVersion: v1, kind: Job}"), []string{"the cluster has no kind Job in v1 (did you mean apiVersion: batch/v1?)"}},
-		"a kind of a group that is not here": {author, targeting("{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload}"), []string{"the cluster has no kind Workload", "CustomResourceDefinition"}},
+		"a kind of a group that is not here": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{"the cluster has no kind JobSet", "CustomResourceDefinition"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := refused(test.by.Create(t.Context(), w.own("p", test.spec)), test.want...); err != nil {
@@ -256,12 +256,12 @@ func TestTheWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
 	l := w.listen()
 	p := w.clusterPolicy("kueue", `
 namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: nowhere}}
-rules: [{name: workloads, target: {apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload}, eligible: "true", startTime: finishedAt(object), ttl: 1d}]
+rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}, eligible: "true", startTime: finishedAt(object), ttl: 1d}]
 `)
 	if err := l.Create(t.Context(), p, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := contains(l.take(), "the cluster has no kind Workload in kueue.x-k8s.io/v1beta1", "spec.namespaceSelector: selects no namespace now"); err != nil {
+	if err := contains(l.take(), "the cluster has no kind JobSet in jobset.x-k8s.io/v1alpha2", "spec.namespaceSelector: selects no namespace now"); err != nil {
 		t.Error(err)
 	}
 }

@@ -220,10 +220,7 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 func (a *account) withdraw(r *request) {
 	a.keeper.Withdrawn(r.entry.Target)
 	a.drop(r)
-	if a.endsFrom.IsZero() {
-		a.endsFrom = a.office.Clock.Now()
-		a.nudge()
-	}
+	a.ends(a.office.Clock.Now())
 }
 
 // stays is told that a subject is put off: what stands for it makes room for others.
@@ -242,10 +239,8 @@ func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 	if r := a.requests[i.Subject.UID]; r != nil && !a.keeper.Stands(t) {
 		a.drop(r)
 	}
-	if a.endsFrom.IsZero() {
-		a.endsFrom = a.office.Clock.Now()
-		a.nudge()
-	} else if a.line.len > 0 && a.refills() {
+	a.ends(a.office.Clock.Now())
+	if a.line.len > 0 && a.refills() {
 		a.nudge()
 	}
 }

@@ -117,6 +117,7 @@ func (a *account) lost(opened []*request) {
 func (a *account) ends(now time.Time) {
 	if a.endsFrom.IsZero() {
 		a.endsFrom = now
+		a.nudge()
 	}
 }
 

@@ -18,10 +18,20 @@ var RetentionPolicyKind = GroupVersion.WithKind("RetentionPolicy")
 // RetentionLedgerKind is the kind of a RetentionLedger.
 var RetentionLedgerKind = GroupVersion.WithKind("RetentionLedger")
 
+// NodeImageRulesKind is the kind of the NodeImageRules.
+var NodeImageRulesKind = GroupVersion.WithKind("NodeImageRules")
+
+// NodeImageReportKind is the kind of a NodeImageReport.
+var NodeImageReportKind = GroupVersion.WithKind("NodeImageReport")
+
+// ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes do what
+// such rules say.
+var ImageKind = schema.GroupVersionKind{Group: "node.sunset.x-k8s.io", Version: "v1alpha1", Kind: "Image"}
+
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ClusterRetentionPolicy{}, &ClusterRetentionPolicyList{}, &RetentionPolicy{}, &RetentionPolicyList{},
-		&RetentionLedger{}, &RetentionLedgerList{})
+		&RetentionLedger{}, &RetentionLedgerList{}, &NodeImageRules{}, &NodeImageRulesList{}, &NodeImageReport{}, &NodeImageReportList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

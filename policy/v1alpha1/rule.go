@@ -75,6 +75,14 @@ type Rule struct {
 	// +optional
 	Override *Override `json:"override,omitempty"`
 
+	// images is what else counts where target is an Image of a node.
+	// +optional
+	Images *Images `json:"images,omitempty"`
+
+	// nodeSelector limits a rule about images to nodes with these labels. Absent and {} mean all.
+	// +optional
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+
 	// outcome is CEL -> string: how the object ended, such as "succeeded(object) ? 'Succeeded' : 'Failed'". What is deleted
 	// is counted by it, exactly, in the policy's RetentionLedger; at most 32 values, of at most 63 characters. An error
 	// keeps the object.

@@ -57,6 +57,11 @@ type RetentionPolicyStatus struct {
 	// +optional
 	Ledger *LedgerStatus `json:"ledger,omitempty"`
 
+	// nodeImages sums up what the agents on nodes report: a policy with rules about images has one. The numbers above
+	// include it.
+	// +optional
+	NodeImages *NodeImagesStatus `json:"nodeImages,omitempty"`
+
 	// rules has one entry for each rule.
 	// +optional
 	// +listType=map

@@ -103,7 +103,7 @@ func (d *Daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.scratch.Path("pause"), pause, 0o755); err != nil {
+	if err := writeProgram(d.scratch.Path("pause"), pause); err != nil {
 		return err
 	}
 	socket := d.scratch.Path("containerd.sock")
@@ -111,7 +111,8 @@ func (d *Daemon) run(ctx context.Context) error {
 	if err := os.WriteFile(d.scratch.Path("config.toml"), d.config(socket), 0o600); err != nil {
 		return err
 	}
-	if err := os.MkdirAll("/run/containerd", 0o711); err != nil { // the nest mounts its own there
+	// The nest mounts its own there. It stays: to remove it would take it away from other nests.
+	if err := os.MkdirAll("/run/containerd", 0o711); err != nil {
 		return err
 	}
 	if d.nest, err = newNest(ctx, d.scratch.Path("pause"), d.scratch.Path("")); err != nil {
@@ -182,7 +183,6 @@ func (d *Daemon) Stop() error {
 	if d.api != nil {
 		closed = append(closed, d.api.Close())
 	}
-	_ = os.Remove("/run/containerd") // if it is empty: another containerd may have it
 	err := errors.Join(crashed, errors.Join(closed...), removeCgroups(d.cgroup()), d.scratch.Remove())
 	d.scratch = cluster.Scratch{}
 	return err

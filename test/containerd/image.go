@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -75,20 +76,15 @@ func (i Image) make() made {
 	m := made{blobs: map[string][]byte{}}
 	file := make([]byte, i.Bytes)
 	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(i.Tags[0]))).Read(file) // never fails
-	layers := []map[string][]byte{{"tag": []byte(i.Tags[0]), "file": file}}
+	layers := []layer{newLayer(map[string][]byte{"tag": []byte(i.Tags[0]), "file": file})}
 	if i.Runnable {
-		pause, err := pauseProgram()
-		if err != nil {
-			panic(err) // Start has built it, or failed
-		}
-		layers = append([]map[string][]byte{{"pause": pause}}, layers...)
+		layers = append(layers, pauseLayer())
 	}
 	var diffs []string
 	var list []descriptor
-	for _, files := range layers {
-		raw, zipped := layer(files)
-		diffs = append(diffs, digest(raw))
-		list = append(list, m.blob(layerType, zipped))
+	for _, l := range layers {
+		diffs = append(diffs, l.diff)
+		list = append(list, m.blob(layerType, l.zipped))
 	}
 	config := m.blob(configType, encode(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
@@ -102,15 +98,27 @@ func (i Image) make() made {
 	return m
 }
 
-// layer is a tar of files, and the same compressed.
-func layer(files map[string][]byte) (raw, zipped []byte) {
+// layer is a compressed tar of files, and the digest of the tar.
+type layer struct {
+	diff   string
+	zipped []byte
+}
+
+func newLayer(files map[string][]byte) layer {
 	var plain, small bytes.Buffer
 	writeTar(&plain, files)
 	z := gzip.NewWriter(&small)
 	must(z.Write(plain.Bytes()))
 	must(0, z.Close())
-	return plain.Bytes(), small.Bytes()
+	return layer{digest(plain.Bytes()), small.Bytes()}
 }
+
+// pauseLayer has the program that all images share.
+var pauseLayer = sync.OnceValue(func() layer {
+	pause, err := pauseProgram()
+	must(0, err) // Start has built it, or failed
+	return newLayer(map[string][]byte{"pause": pause})
+})
 
 // writeTar writes files in an order that is always the same.
 func writeTar(to *bytes.Buffer, files map[string][]byte) {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -118,3 +119,10 @@ var pauseProgram = sync.OnceValues(func() ([]byte, error) {
 	}
 	return os.ReadFile(path)
 })
+
+// writeProgram writes a file that will be run. Nothing forks meanwhile, or the child would have it open for writing.
+func writeProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
+}

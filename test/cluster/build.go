@@ -28,7 +28,7 @@ const assetsEnv = "KUBEBUILDER_ASSETS"
 // error of a failed build ends with the compiler's last lines.
 func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
 	if len(components) == 0 {
-		components = Components()
+		components = append(Components(), NodeComponents()...)
 	}
 	paths := Paths{}
 	for _, c := range components {

@@ -46,13 +46,20 @@ func TestCacheKeyChangesWithEveryInput(t *testing.T) {
 
 func TestEachHomeHasAKeyOfItsOwn(t *testing.T) {
 	t.Setenv(cacheEnv, t.TempDir())
-	for _, c := range Components() {
+	for _, c := range append(Components(), NodeComponents()...) {
 		b, err := newBuilder(recipes[c].home, io.Discard)
 		if err != nil {
 			t.Fatalf("%s: %v", c, err)
 		}
-		if isKueue := strings.HasPrefix(filepath.Base(b.cache), "kueue-v"); isKueue != (c == Kueue) {
-			t.Errorf("%s is in %s", c, filepath.Base(b.cache))
+		want := "apiserver-v"
+		switch c {
+		case Kueue:
+			want = "kueue-v"
+		case Containerd, ContainerdShim, Ctr:
+			want = "containerd-v"
+		}
+		if !strings.HasPrefix(filepath.Base(b.cache), want) {
+			t.Errorf("%s is in %s, want it in %s...", c, filepath.Base(b.cache), want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -24,6 +25,9 @@ type process struct {
 type command struct {
 	path, dir, log string
 	args           []string
+	env            []string                       // on top of the clean environment
+	attr           func(*syscall.SysProcAttr)     // nil: dies with its parent, and no more
+	spawn          func(start func() error) error // nil: the function spawn
 }
 
 // launch starts cmd in its own process group, with both outputs in its log and
@@ -40,9 +44,15 @@ func launch(c command) (*process, error) {
 	}
 	cmd := exec.Command(c.path, c.args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, log, log
-	cmd.Env = []string{"HOME=" + c.dir, "TMPDIR=" + c.dir, "PATH=" + os.Getenv("PATH")}
+	cmd.Env = append([]string{"HOME=" + c.dir, "TMPDIR=" + c.dir, "PATH=" + os.Getenv("PATH")}, c.env...)
 	cmd.SysProcAttr = diesWithParent()
-	if err := spawn(cmd.Start); err != nil {
+	if c.attr != nil {
+		c.attr(cmd.SysProcAttr)
+	}
+	if c.spawn == nil {
+		c.spawn = spawn
+	}
+	if err := c.spawn(cmd.Start); err != nil {
 		return nil, err
 	}
 	p := &process{cmd: cmd, log: c.log, offset: offset, done: make(chan struct{})}
@@ -51,6 +61,22 @@ func launch(c command) (*process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// await polls until ready returns nil, the child has ended, or time is up.
+func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ctx, ended := context.WithCancelCause(ctx)
+	defer ended(nil)
+	go func() {
+		select {
+		case <-p.done:
+			ended(fmt.Errorf("it ended: %v", p.cmd.ProcessState))
+		case <-ctx.Done():
+		}
+	}()
+	return poll(ctx, func() error { return ready(ctx) })
 }
 
 // exited tells whether the child has ended.

@@ -16,9 +16,12 @@ type scratch struct {
 	lock *os.File
 }
 
-func newScratch() (*scratch, error) {
-	sweepScratch(os.TempDir())
-	dir, err := os.MkdirTemp("", scratchPattern)
+func newScratch() (*scratch, error) { return newScratchIn(os.TempDir(), scratchPattern) }
+
+// newScratchIn makes the directory in parent, with a name of this pattern.
+func newScratchIn(parent, pattern string) (*scratch, error) {
+	sweepScratch(parent, pattern)
+	dir, err := os.MkdirTemp(parent, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +44,8 @@ func (s *scratch) remove() error {
 
 // sweepScratch removes directories whose owner died. One younger than a minute
 // may be just about to be locked, and one that we may not touch is not ours.
-func sweepScratch(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, scratchPattern))
+func sweepScratch(parent, pattern string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, pattern))
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil || time.Since(info.ModTime()) < time.Minute {

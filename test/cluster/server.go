@@ -78,7 +78,7 @@ func (s *server) startOnce(ctx context.Context) (err error) {
 	if s.proc, err = launch(c); err != nil {
 		return err
 	}
-	err = s.await(ctx)
+	err = s.proc.await(ctx, func(ctx context.Context) error { return s.ready(ctx, s.port) })
 	if err == nil {
 		return nil
 	}
@@ -87,21 +87,4 @@ func (s *server) startOnce(ctx context.Context) (err error) {
 		err = errors.Join(errPortTaken, err)
 	}
 	return fmt.Errorf("%w\nlast lines of its log:\n%s", err, s.proc.tail())
-}
-
-// await polls until the server is ready, has ended, or time is up.
-func (s *server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	ctx, ended := context.WithCancelCause(ctx)
-	defer ended(nil)
-	proc := s.proc
-	go func() {
-		select {
-		case <-proc.done:
-			ended(fmt.Errorf("it ended: %v", proc.cmd.ProcessState))
-		case <-ctx.Done():
-		}
-	}()
-	return poll(ctx, func() error { return s.ready(ctx, s.port) })
 }

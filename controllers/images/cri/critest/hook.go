@@ -1,0 +1,77 @@
+package critest
+
+import (
+	"context"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Hook is called instead of what answers a call. handle gives the ordinary answer, and makes what it says true; a hook
+// need not call it. ctx ends when the client gives up or the runtime goes down.
+type Hook func(ctx context.Context, request any, handle func() (any, error)) (answer any, err error)
+
+// On sets the hook of a call, such as "ListImages". Nil takes it away.
+func (s *Server) On(call string, h Hook) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks[call] = h
+}
+
+// Calls is how often a call has come in.
+func (s *Server) Calls(call string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[call]
+}
+
+func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	call := path.Base(info.FullMethod)
+	s.mu.Lock()
+	s.counts[call]++
+	hook := s.hooks[call]
+	s.mu.Unlock()
+	ordinary := func() (any, error) { return handle(ctx, request) }
+	if hook == nil {
+		return ordinary()
+	}
+	return hook(ctx, request, ordinary)
+}
+
+// Hang does not answer.
+func Hang(ctx context.Context, _ any, _ func() (any, error)) (any, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// HangAfter does what was asked, and does not answer.
+func HangAfter(ctx context.Context, request any, handle func() (any, error)) (any, error) {
+	if _, err := handle(); err != nil {
+		return nil, err
+	}
+	return Hang(ctx, request, handle)
+}
+
+// Fail refuses with a code.
+func Fail(code codes.Code) Hook {
+	return func(context.Context, any, func() (any, error)) (any, error) {
+		return nil, status.Error(code, "told to fail")
+	}
+}
+
+// FailAfter does what was asked, and then says that it failed.
+func FailAfter(code codes.Code) Hook {
+	return func(_ context.Context, _ any, handle func() (any, error)) (any, error) {
+		if _, err := handle(); err != nil {
+			return nil, err
+		}
+		return nil, status.Error(code, "told to fail after success")
+	}
+}
+
+// Answer gives an answer, a pointer to the call's response, whatever was asked.
+func Answer(answer any) Hook {
+	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
+}

@@ -1,0 +1,41 @@
+package critest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// State is what the runtime has and says.
+type State struct {
+	Name, Version string // of the runtime
+	Images        []*runtimeapi.Image
+	Containers    []*runtimeapi.Container
+	Mounts        map[string][]*runtimeapi.Mount // of a container, by its ID
+	Sandboxes     []Sandbox
+	SandboxImage  string // what its status tells; empty: the status has no such field, as in containerd 2
+	Filesystems   []*runtimeapi.FilesystemUsage
+}
+
+// Sandbox is that of a Pod.
+type Sandbox struct {
+	ID    string
+	Image string // what its status tells
+	Ended bool
+}
+
+// ID is a full image ID that stands for n.
+func ID(n int) string { return fmt.Sprintf("sha256:%064x", n) }
+
+// find is the image that a name means: a tag, a digest, an ID or the beginning of one.
+func (s *State) find(name string) *runtimeapi.Image {
+	for _, i := range s.Images {
+		isID := name != "" && strings.HasPrefix(strings.TrimPrefix(i.Id, "sha256:"), strings.TrimPrefix(name, "sha256:"))
+		if isID || slices.Contains(i.RepoTags, name) || slices.Contains(i.RepoDigests, name) {
+			return i
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Image is one image of the node.
+type Image struct {
+	ID             string   // full, as the runtime writes it: with "sha256:" in containerd, without in CRI-O
+	Tags           []string // such as "docker.io/library/nginx:1.27"; none in a dangling image
+	Digests        []string // such as "docker.io/library/nginx@sha256:..."; none if it was imported, not pulled
+	SizeBytes      int64    // what the runtime says: compressed in containerd, and shared layers count in each
+	Pinned         bool     // the runtime asks to leave it; containerd before 1.7.3 never does
+	RuntimeHandler string   // for which it was pulled; almost always empty
+}
+
+// Images lists all images of the node. An answer that holds anything odd is an ErrAnswer as a whole.
+func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
+	const call = "ListImages"
+	answer, err := ask(ctx, r, listTimeout, call, r.images.ListImages, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	images := make([]Image, 0, len(answer.GetImages()))
+	seen := make(map[string]bool, len(answer.GetImages()))
+	var total uint64
+	for _, listed := range answer.GetImages() {
+		image, err := imageOf(listed)
+		if err != nil {
+			return nil, badAnswer(call, "%v", err)
+		}
+		if key := canonicalID(image.ID); seen[key] {
+			return nil, badAnswer(call, "image %s is there twice", image.ID)
+		} else {
+			seen[key] = true
+		}
+		if total += listed.GetSize(); total > math.MaxInt64 {
+			return nil, badAnswer(call, "all images together have %d bytes", total)
+		}
+		images = append(images, image)
+	}
+	return images, nil
+}
+
+func imageOf(listed *runtimeapi.Image) (Image, error) {
+	i := Image{
+		ID:             listed.GetId(),
+		Tags:           listed.GetRepoTags(),
+		Digests:        listed.GetRepoDigests(),
+		SizeBytes:      int64(listed.GetSize()),
+		Pinned:         listed.GetPinned(),
+		RuntimeHandler: listed.GetSpec().GetRuntimeHandler(),
+	}
+	switch {
+	case !IsFullID(i.ID):
+		return Image{}, fmt.Errorf("image %q: %w", i.ID, ErrNotFullID)
+	case listed.GetSize() > math.MaxInt64:
+		return Image{}, fmt.Errorf("image %s has %d bytes", i.ID, listed.GetSize())
+	case slices.Contains(i.Tags, ""), slices.Contains(i.Digests, ""):
+		return Image{}, fmt.Errorf("image %s has an empty name", i.ID)
+	}
+	return i, nil
+}
+
+// Resolve asks the runtime which image a name means, as it would when it creates a container, but for pulling: a tag, a
+// digest, or what its configuration says about short names. It returns the full ID, or "" if no image here has the name.
+func (r *Runtime) Resolve(ctx context.Context, name string) (string, error) {
+	const call = "ImageStatus"
+	answer, err := ask(ctx, r, askTimeout, call, r.images.ImageStatus,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+	if isNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("image %q: %w", name, err)
+	}
+	if answer.GetImage() == nil {
+		return "", nil
+	}
+	id := answer.GetImage().GetId()
+	if !IsFullID(id) {
+		return "", badAnswer(call, "image %q has the ID %q", name, id)
+	}
+	return id, nil
+}

@@ -1,0 +1,112 @@
+package cri
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func (s *survey) sandboxes(ctx context.Context) error {
+	const call = "ListPodSandbox"
+	answer, err := ask(ctx, s.Runtime, listTimeout, call, s.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return err
+	}
+	for _, sandbox := range answer.GetItems() {
+		if err := s.meet(call, holder{BySandbox, sandbox.GetId()}); err != nil {
+			return err
+		}
+		if err := s.sandbox(ctx, sandbox); err != nil {
+			return fmt.Errorf("sandbox %s: %w", sandbox.GetId(), err)
+		}
+	}
+	return nil
+}
+
+func (s *survey) sandbox(ctx context.Context, sandbox *runtimeapi.PodSandbox) error {
+	self := holder{BySandbox, sandbox.GetId()}
+	h, known := s.known[self]
+	if !known {
+		image, settled, err := s.sandboxImage(ctx, sandbox)
+		if err != nil || !settled {
+			return err
+		}
+		h = held{names: without("", image)}
+	}
+	h, err := s.resolve(ctx, h, h.names)
+	if err != nil {
+		return err
+	}
+	s.seen[self] = h
+	s.add(BySandbox, sandbox.GetId(), h, h.names)
+	return nil
+}
+
+// sandboxImage is the image of a sandbox, empty if it has none, and whether it will stay that one.
+func (s *survey) sandboxImage(ctx context.Context, sandbox *runtimeapi.PodSandbox) (image string, settled bool, err error) {
+	const call = "PodSandboxStatus"
+	answer, err := ask(ctx, s.Runtime, askTimeout, call, s.runtime.PodSandboxStatus,
+		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox.GetId(), Verbose: true})
+	if isNotFound(err) {
+		return "", false, nil // it was removed just now
+	}
+	if err != nil {
+		return "", false, err
+	}
+	var info struct{ Image *string }
+	text, told := answer.GetInfo()["info"]
+	if told {
+		err = json.Unmarshal([]byte(text), &info)
+	}
+	switch {
+	case err != nil:
+		return "", false, badAnswer(call, "info: %v", err)
+	case told && info.Image == nil:
+		return "", true, nil // CRI-O needs no container, and so no image, for most sandboxes
+	case told && *info.Image != "":
+		return *info.Image, true, nil
+	case s.opts.SandboxImage == "" && sandbox.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY:
+		return "", false, badAnswer(call, "%v", errNoImage)
+	default:
+		return "", false, nil // it has ended, and containerd 2 has forgotten
+	}
+}
+
+// nextSandbox adds the image that the runtime is configured to make sandboxes of.
+func (s *survey) nextSandbox(ctx context.Context) error {
+	const call = "Status"
+	answer, err := ask(ctx, s.Runtime, askTimeout, call, s.runtime.Status, &runtimeapi.StatusRequest{Verbose: true})
+	if err != nil {
+		return err
+	}
+	var config struct{ SandboxImage string }
+	if text, told := answer.GetInfo()["config"]; told {
+		if err := json.Unmarshal([]byte(text), &config); err != nil {
+			return badAnswer(call, "config: %v", err)
+		}
+	}
+	names := without("", config.SandboxImage, s.opts.SandboxImage)
+	if len(names) == 0 {
+		return s.pinned(ctx)
+	}
+	h, err := s.resolve(ctx, held{}, names)
+	if err != nil {
+		return err
+	}
+	s.add(ByNextSandbox, "", h, names)
+	return nil
+}
+
+// pinned is an error unless the runtime lists its sandbox image as pinned, which then needs no name.
+func (s *survey) pinned(ctx context.Context) error {
+	v, err := s.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if !v.pinsSandboxImage() {
+		return badAnswer("Status", "%s %s does not tell its sandbox image, so it has to be configured", v.Name, v.Version)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package cri
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Version is which runtime answers.
+type Version struct {
+	Name    string // such as "containerd" or "cri-o"
+	Version string // such as "v2.4.2" or "1.6.20~ds1"
+	API     string // of CRI: "v1"
+}
+
+// Version asks which runtime it is. It is never without a name.
+func (r *Runtime) Version(ctx context.Context) (Version, error) {
+	const call = "Version"
+	answer, err := ask(ctx, r, askTimeout, call, r.runtime.Version, &runtimeapi.VersionRequest{})
+	if err != nil {
+		return Version{}, err
+	}
+	v := Version{Name: answer.GetRuntimeName(), Version: answer.GetRuntimeVersion(), API: answer.GetRuntimeApiVersion()}
+	if v.Name == "" {
+		return Version{}, badAnswer(call, "it has no name")
+	}
+	return v, nil
+}
+
+// pinsSandboxImage reports whether the runtime is known to list its sandbox image as pinned. From 2.0 on containerd does,
+// while its status no longer tells which image that is; before, it tells.
+func (v Version) pinsSandboxImage() bool {
+	major, _, _ := strings.Cut(strings.TrimPrefix(v.Version, "v"), ".")
+	number, err := strconv.Atoi(major)
+	return err == nil && v.Name == "containerd" && number >= 2
+}

@@ -1,0 +1,271 @@
+package containerd_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// world is a daemon under test, with what every test does to it.
+type world struct {
+	*containerd.Daemon
+	*testing.T
+}
+
+func TestLanes(t *testing.T) {
+	for _, lane := range containerd.Lanes() {
+		t.Run(string(lane), func(t *testing.T) {
+			t.Parallel()
+			d := containerd.Run(t, containerd.Options{Lane: lane})
+			for name, test := range map[string]func(world){
+				"listing": listing, "uses": uses, "sandboxes": sandboxes, "volumes": volumes, "removing": removing,
+				"pinned": pinned, "pulling": pulling, "filesystem": filesystem,
+			} {
+				t.Run(name, func(t *testing.T) { test(world{d, t}) })
+			}
+			t.Run("restart", func(t *testing.T) { restart(world{d, t}) }) // last: nobody else likes it
+		})
+	}
+}
+
+func (w world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// imported are images with names of the test's own.
+func (w world) imported(images ...containerd.Image) {
+	w.Helper()
+	w.no(w.Import(w.Context(), images...))
+}
+
+// image is the listed image with an ID.
+func (w world) image(id string) (cri.Image, bool) {
+	w.Helper()
+	all, err := w.Runtime().Images(w.Context())
+	w.no(err)
+	at := slices.IndexFunc(all, func(i cri.Image) bool { return i.ID == id })
+	if at < 0 {
+		return cri.Image{}, false
+	}
+	return all[at], true
+}
+
+// usedBy is what uses the image with an ID, empty if nothing does.
+func (w world) usedBy(id string) string {
+	w.Helper()
+	i, ok := w.image(id)
+	if !ok {
+		w.Fatalf("image %s is not there", id)
+	}
+	u, err := w.Runtime().Uses(w.Context())
+	w.no(err)
+	use, _ := u.Of(i)
+	return use.By
+}
+
+func (w world) wantUse(what, id, want string) {
+	w.Helper()
+	if got := w.usedBy(id); got != want {
+		w.Errorf("%s is used by %q, want %q", what, got, want)
+	}
+}
+
+// pod runs a sandbox that ends with the test.
+func (w world) pod(name string) string {
+	w.Helper()
+	pod, err := w.RunPod(w.Context(), name)
+	w.no(err)
+	w.Cleanup(func() {
+		if err := w.RemovePod(context.WithoutCancel(w.Context()), pod); err != nil {
+			w.Error(err)
+		}
+	})
+	return pod
+}
+
+func (w world) isOld() bool { return strings.HasPrefix(w.Version(), "1.") }
+
+func listing(w world) {
+	plain := containerd.Image{Tags: []string{"sunset.test/listing/plain:1", "sunset.test/listing/plain:2", "sunset.test/listing/other:1"}}
+	pulled := containerd.Image{Tags: []string{"sunset.test/listing/pulled:1"}, Digest: true, Bytes: 10_000}
+	w.imported(plain, pulled)
+	v, err := w.Runtime().Version(w.Context())
+	if err != nil || v.Name != "containerd" || strings.TrimPrefix(v.Version, "v") != w.Version() || v.API != "v1" {
+		w.Errorf("version %+v, %v; want that of containerd %s", v, err, w.Version())
+	}
+	i, _ := w.image(plain.ID())
+	slices.Sort(i.Tags)
+	if want := slices.Sorted(slices.Values(plain.Tags)); !slices.Equal(i.Tags, want) || len(i.Digests) > 0 || i.Pinned {
+		w.Errorf("image without digest: %+v, want the tags %v and no more", i, want)
+	}
+	i, _ = w.image(pulled.ID())
+	if !slices.Equal(i.Digests, []string{pulled.RepoDigest()}) || i.SizeBytes < 10_000 || i.SizeBytes > 20_000 {
+		w.Errorf("image with digest: %+v, want the digest %s and some 10 kB", i, pulled.RepoDigest())
+	}
+}
+
+func uses(w world) {
+	image := func(name string) containerd.Image {
+		return containerd.Image{Tags: []string{"sunset.test/uses/" + name + ":1"}, Digest: true, Runnable: true}
+	}
+	running, exited, created, unused := image("running"), image("exited"), image("created"), image("unused")
+	w.imported(running, exited, created, unused)
+	pod := w.pod("uses")
+	ctx := w.Context()
+	_, err := w.RunContainer(ctx, containerd.Container{Pod: pod, Name: "running", Image: running.Tags[0]})
+	w.no(err)
+	id, err := w.RunContainer(ctx, containerd.Container{Pod: pod, Name: "exited", Image: exited.ID(), Args: []string{"exit"}})
+	w.no(err)
+	w.no(w.Exited(ctx, id))
+	_, err = w.Create(ctx, containerd.Container{Pod: pod, Name: "created", Image: created.RepoDigest()})
+	w.no(err)
+	w.wantUse("image of a running container, by tag", running.ID(), cri.ByContainer)
+	w.wantUse("image of an exited container, by ID", exited.ID(), cri.ByContainer)
+	w.wantUse("image of a created container, by digest", created.ID(), cri.ByContainer)
+	w.wantUse("image of nothing", unused.ID(), "")
+	w.no(w.RemoveContainer(ctx, id))
+	w.wantUse("image of a container that was removed", exited.ID(), "")
+}
+
+// sandboxes: the image of sandboxes is protected where it is not pinned, and while its tag names another image.
+func sandboxes(w world) {
+	ours := containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true}
+	if got := w.usedBy(ours.ID()); got != cri.ByNextSandbox && (w.isOld() || got != "") {
+		w.Errorf("image of the next sandbox is used by %q", got)
+	}
+	if i, _ := w.image(ours.ID()); i.Pinned == w.isOld() {
+		w.Errorf("image of sandboxes is pinned %t in containerd %s", i.Pinned, w.Version())
+	}
+	w.pod("sandboxes")
+	w.wantUse("image of a sandbox", ours.ID(), cri.BySandbox)
+}
+
+func volumes(w world) {
+	if w.isOld() {
+		w.Skip("containerd 1.6 has no image volumes")
+	}
+	image := containerd.Image{Tags: []string{"sunset.test/volumes/app:1"}, Runnable: true}
+	byTag := containerd.Image{Tags: []string{"sunset.test/volumes/tag:1"}, Runnable: true}
+	byID := containerd.Image{Tags: []string{"sunset.test/volumes/id:1"}, Runnable: true}
+	w.imported(image, byTag, byID)
+	id, err := w.RunContainer(w.Context(), containerd.Container{
+		Pod: w.pod("volumes"), Name: "app", Image: image.ID(), Volumes: []string{byTag.Tags[0], byID.ID()},
+	})
+	w.no(err)
+	w.wantUse("image volume by tag", byTag.ID(), cri.ByVolume)
+	w.wantUse("image volume by ID", byID.ID(), cri.ByVolume)
+	// The tag moves to another image: what was mounted stays in use.
+	_, err = w.Ctr(w.Context(), "images", "tag", "--force", image.Tags[0], byTag.Tags[0])
+	w.no(err)
+	w.eventually(func() bool { i, _ := w.image(byTag.ID()); return len(i.Tags) == 0 })
+	w.wantUse("image volume whose tag has moved", byTag.ID(), cri.ByVolume)
+	w.no(w.RemoveContainer(w.Context(), id))
+	w.wantUse("image volume of a container that was removed", byID.ID(), "")
+}
+
+func (w world) eventually(is func() bool) {
+	w.Helper()
+	cluster.Eventually(w, 20*time.Second, func() error {
+		if !is() {
+			return os.ErrDeadlineExceeded
+		}
+		return nil
+	})
+}
+
+func removing(w world) {
+	two := containerd.Image{Tags: []string{"sunset.test/removing/two:1", "sunset.test/removing/two:2"}, Digest: true}
+	stays := containerd.Image{Tags: []string{"sunset.test/removing/stays:1"}}
+	w.imported(two, stays)
+	ctx, r := w.Context(), w.Runtime()
+	for _, id := range []string{two.Tags[0], two.RepoDigest(), two.ID()[:len("sha256:")+12], ""} {
+		if err := r.Remove(ctx, id); cri.Code(err) != "NotFullID" {
+			w.Errorf("removing %q: %v", id, err)
+		}
+	}
+	if i, _ := w.image(two.ID()); len(i.Tags) != 2 {
+		w.Errorf("tags before: %v", i.Tags)
+	}
+	w.no(r.Remove(ctx, two.ID()))
+	if _, ok := w.image(two.ID()); ok {
+		w.Error("image with two tags is still there")
+	}
+	if _, ok := w.image(stays.ID()); !ok {
+		w.Error("another image is gone")
+	}
+	w.no(r.Remove(ctx, two.ID())) // which is not there
+}
+
+func pinned(w world) {
+	pinned := containerd.Image{Tags: []string{"sunset.test/pinned:1"}, Pinned: true}
+	w.imported(pinned)
+	if i, _ := w.image(pinned.ID()); i.Pinned == w.isOld() {
+		w.Errorf("pinned is %t in containerd %s", i.Pinned, w.Version())
+	}
+}
+
+func pulling(w world) {
+	registry := containerd.StartRegistry(w)
+	image := containerd.Image{Tags: []string{"sunset.test/pulling:1"}, Bytes: 100_000}
+	name := registry.Add("team/app", "1", image)
+	registry.Hold()
+	pulled := make(chan error, 1)
+	go func() {
+		id, err := w.Pull(w.Context(), name)
+		if err == nil && id != image.ID() {
+			w.Errorf("pulled %s, want %s", id, image.ID())
+		}
+		pulled <- err
+	}()
+	w.no(registry.Held(w.Context()))
+	if i, ok := w.image(image.ID()); ok {
+		w.Errorf("image is there while it is being pulled: %+v", i)
+	}
+	w.no(w.Runtime().Remove(w.Context(), image.ID())) // which changes nothing
+	registry.Release()
+	w.no(<-pulled)
+	i, _ := w.image(image.ID())
+	if !slices.Equal(i.Tags, []string{name}) || len(i.Digests) != 1 {
+		w.Errorf("pulled %+v, want the tag %s and a digest", i, name)
+	}
+}
+
+func filesystem(w world) {
+	w.eventually(func() bool {
+		all, err := w.Runtime().Filesystems(w.Context())
+		w.no(err)
+		_, err = os.Stat(all[0].Mountpoint)
+		w.no(err)
+		return all[0].UsedBytes > 0 && all[0].InodesUsed > 0 && time.Since(all[0].Taken) < time.Minute
+	})
+}
+
+func restart(w world) {
+	image := containerd.Image{Tags: []string{"sunset.test/restart:1"}, Runnable: true}
+	w.imported(image)
+	ctx := w.Context()
+	id, err := w.RunContainer(ctx, containerd.Container{Pod: w.pod("restart"), Name: "app", Image: image.ID()})
+	w.no(err)
+	w.Kill()
+	if _, err := w.Runtime().Images(ctx); cri.Code(err) != "Unavailable" {
+		w.Errorf("listing while it is away: %v", err)
+	}
+	if err := w.Runtime().Remove(ctx, image.ID()); cri.Code(err) != "Unavailable" {
+		w.Errorf("removing while it is away: %v", err)
+	}
+	w.no(w.Restart(ctx))
+	w.wantUse("image of a container that ran on", image.ID(), cri.ByContainer)
+	if running, err := w.IsRunning(ctx, id); err != nil || !running {
+		w.Errorf("container runs %t, %v; want it to run on", running, err)
+	}
+}

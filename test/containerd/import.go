@@ -1,0 +1,125 @@
+package containerd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+)
+
+// importTimeout bounds how long CRI may take to learn of what was imported, which containerd tells it by events.
+const importTimeout = 30 * time.Second
+
+// Import makes images, gives them to containerd and returns when CRI lists them with all names.
+func (d *Daemon) Import(ctx context.Context, images ...Image) error {
+	path := d.scratch.Path("import.tar")
+	if err := os.WriteFile(path, archive(images), 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	args := []string{"images", "import"}
+	if !slices.ContainsFunc(images, func(i Image) bool { return i.Runnable }) {
+		args = append(args, "--no-unpack") // nobody will run them
+	}
+	if _, err := d.Ctr(ctx, append(args, path)...); err != nil {
+		return err
+	}
+	for _, i := range images {
+		if !i.Pinned {
+			continue
+		}
+		if _, err := d.Ctr(ctx, "images", "label", i.Tags[0], "io.cri-containerd.pinned=pinned"); err != nil {
+			return err
+		}
+	}
+	return d.listed(ctx, images)
+}
+
+// Ctr runs containerd's own client in the namespace of CRI, and returns what it says.
+func (d *Daemon) Ctr(ctx context.Context, args ...string) (string, error) {
+	address := strings.TrimPrefix(d.Endpoint, "unix://")
+	cmd := exec.CommandContext(ctx, d.programs.ctr, append([]string{"--address", address, "--namespace", "k8s.io"}, args...)...)
+	var out, trouble bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &trouble
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, trouble.Bytes())
+	}
+	return out.String(), nil
+}
+
+// archive is an OCI layout with images, which containerd names by an annotation.
+func archive(images []Image) []byte {
+	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)}
+	var index []descriptor
+	for _, i := range images {
+		m := i.make()
+		for digest, blob := range m.blobs {
+			files["blobs/"+strings.Replace(digest, ":", "/", 1)] = blob
+		}
+		for _, name := range i.names() {
+			entry := m.manifest
+			entry.Annotations = map[string]string{"io.containerd.image.name": name}
+			index = append(index, entry)
+		}
+	}
+	files["index.json"] = encode(map[string]any{"schemaVersion": 2, "manifests": index})
+	var all bytes.Buffer
+	writeTar(&all, files)
+	return all.Bytes()
+}
+
+func sorted(files map[string][]byte) []string { return slices.Sorted(maps.Keys(files)) }
+
+// listed waits until CRI knows all images.
+func (d *Daemon) listed(ctx context.Context, images []Image) error {
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
+	defer cancel()
+	wanted := map[string][]Image{}
+	for _, i := range images {
+		id := i.ID()
+		wanted[id] = append(wanted[id], i)
+	}
+	for {
+		err := d.lists(ctx, wanted)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("imported, but %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (d *Daemon) lists(ctx context.Context, wanted map[string][]Image) error {
+	all, err := d.runtime.Images(ctx)
+	if err != nil {
+		return err
+	}
+	has := map[string]cri.Image{}
+	for _, i := range all {
+		has[i.ID] = i
+	}
+	for id, images := range wanted {
+		names := append(has[id].Tags, has[id].Digests...)
+		for _, i := range images {
+			for _, name := range i.names() {
+				if !slices.Contains(names, name) {
+					return fmt.Errorf("image %s is not listed as %s", id, name)
+				}
+			}
+			if i.Pinned && !d.isOld() && !has[id].Pinned {
+				return fmt.Errorf("image %s is not listed as pinned", id)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// ErrMachine is why nothing can be run here. A test that needs a runtime is skipped then.
+var ErrMachine = errors.New("this machine cannot run containers for tests")
+
+// Lane is where a containerd comes from.
+type Lane string
+
+const (
+	// Debian is the distribution's package, 1.6 in Debian 12: no pinned images, no image ID of containers, no image volumes.
+	Debian Lane = "debian"
+	// Module is the version that test/controlplane/containerd/go.mod pins, built here.
+	Module Lane = "module"
+)
+
+// Lanes are all of them. The slice is the caller's.
+func Lanes() []Lane { return []Lane{Debian, Module} }
+
+// programs are the paths of what a lane runs.
+type programs struct {
+	containerd, ctr string
+	dir             string // of the shim, which containerd looks for in its PATH
+}
+
+// packages are what Debian has to install for a lane, by a program of each.
+var packages = map[Lane]map[string]string{
+	Debian: {"containerd": "containerd", "ctr": "containerd", "runc": "runc"},
+	Module: {"runc": "runc"},
+}
+
+// provide finds, installs or builds what a lane runs.
+func provide(ctx context.Context, lane Lane, progress io.Writer) (programs, error) {
+	needed, known := packages[lane]
+	switch {
+	case !known:
+		return programs{}, fmt.Errorf("no lane is called %q", lane)
+	case runtime.GOOS != "linux":
+		return programs{}, fmt.Errorf("%w: it is not Linux", ErrMachine)
+	case os.Geteuid() != 0:
+		return programs{}, fmt.Errorf("%w: we are not root", ErrMachine)
+	}
+	paths, err := install(ctx, needed, progress)
+	if err != nil {
+		return programs{}, err
+	}
+	if lane == Debian {
+		return programs{containerd: paths["containerd"], ctr: paths["ctr"], dir: filepath.Dir(paths["containerd"])}, nil
+	}
+	built, err := cluster.Binaries(ctx, progress, cluster.NodeComponents()...)
+	return programs{containerd: built[cluster.Containerd], ctr: built[cluster.Ctr], dir: filepath.Dir(built[cluster.ContainerdShim])}, err
+}
+
+var installing sync.Mutex
+
+// install returns the paths of programs, after it has installed the packages of those that are missing.
+func install(ctx context.Context, needed map[string]string, progress io.Writer) (map[string]string, error) {
+	installing.Lock()
+	defer installing.Unlock()
+	paths, missing := look(needed)
+	if len(missing) == 0 {
+		return paths, nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return nil, fmt.Errorf("%w: %s is missing, and apt-get too", ErrMachine, strings.Join(missing, ", "))
+	}
+	fmt.Fprintf(progress, "installing %s with apt-get ...\n", strings.Join(missing, ", "))
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"install", "-y", "-q", "--no-install-recommends"}, missing...)...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: apt-get install %s: %w\n%s", ErrMachine, strings.Join(missing, " "), err, out)
+	}
+	if paths, missing = look(needed); len(missing) > 0 {
+		return nil, fmt.Errorf("%w: the package %s has no such program", ErrMachine, strings.Join(missing, ", "))
+	}
+	return paths, nil
+}
+
+func look(needed map[string]string) (paths map[string]string, missing []string) {
+	paths = map[string]string{}
+	for program, from := range needed {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			missing = append(missing, from)
+		}
+		paths[program] = path
+	}
+	return paths, missing
+}
+
+// pauseProgram builds the static program of all containers, once for this process: 1.5 MB.
+var pauseProgram = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sunset-pause-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "pause")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", path,
+		"github.com/sunset-k8s/sunset/test/containerd/pause")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build pause: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
+})
+
+// writeProgram writes a file that will be run. Nothing forks meanwhile, or the child would have it open for writing.
+func writeProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
+}

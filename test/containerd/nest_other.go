@@ -1,0 +1,18 @@
+//go:build !linux
+
+package containerd
+
+import (
+	"context"
+	"fmt"
+)
+
+type nest struct{}
+
+func newNest(context.Context, string, string) (*nest, error) {
+	return nil, fmt.Errorf("%w: it is not Linux", ErrMachine)
+}
+
+func (n *nest) spawn(start func() error) error { return start() }
+
+func (n *nest) end() {}

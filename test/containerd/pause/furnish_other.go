@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+func furnish() error { return errors.New("a nest needs Linux") }

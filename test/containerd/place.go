@@ -1,0 +1,88 @@
+package containerd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+const (
+	memory       = "/dev/shm"
+	enoughMemory = 2 << 30
+	pattern      = "sunset-containerd-*"
+	cgroups      = "/sys/fs/cgroup"
+)
+
+// newScratch makes the daemon's directory, after it has removed what dead processes left.
+func newScratch(parent string) (cluster.Scratch, error) {
+	if parent == "" {
+		parent = os.TempDir()
+		if hasRoom(memory, enoughMemory) {
+			parent = memory
+		}
+	}
+	scratch, err := cluster.NewScratch(parent, pattern)
+	sweepCgroups(parent)
+	return scratch, err
+}
+
+// cgroupsOf are the directories of a cgroup: one, or in version 1 one for each controller.
+func cgroupsOf(name string) []string {
+	one, _ := filepath.Glob(filepath.Join(cgroups, name))
+	each, _ := filepath.Glob(filepath.Join(cgroups, "*", name))
+	return append(one, each...)
+}
+
+// sweepCgroups removes cgroups whose directory is in none of the places it could be. One that has a process stays.
+func sweepCgroups(parent string) {
+	for _, dir := range cgroupsOf(pattern) {
+		isOwned := slices.ContainsFunc([]string{parent, memory, os.TempDir()}, func(place string) bool {
+			_, err := os.Stat(filepath.Join(place, filepath.Base(dir)))
+			return err == nil
+		})
+		if !isOwned {
+			_ = removeTree(dir) // best effort: the next daemon tries again
+		}
+	}
+}
+
+// removeCgroups removes a cgroup, whose last process may be about to leave it.
+func removeCgroups(name string) (err error) {
+	for _, dir := range cgroupsOf(name) {
+		for range 100 {
+			if err = removeTree(dir); err == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree removes a cgroup and those below it, deepest first. Their files cannot be removed, and need not be.
+func removeTree(dir string) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(dirs) {
+		if gone := os.Remove(dir); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package containerd
+
+func hasRoom(string, uint64) bool { return false }

@@ -66,8 +66,7 @@ func New(gap time.Duration) *History {
 	return &History{gap: gap, images: map[string]*record{}, removals: map[string]*removal{}}
 }
 
-// Observe takes over one complete listing, with a reading from before it began. Do not call it if
-// that failed.
+// Observe takes over one complete listing, with a reading from before it began. Do not call it if that failed.
 //
 // An empty listing although there were images is doubted: an agent that runs from an image does not see none. Nothing is
 // known then, and no time counts, until the next listing that is not empty. If that has all the images there were, the empty
@@ -87,12 +86,15 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	}
 	var o Outcome
 	o.Paused, o.Moved = h.pass(at)
-	o.Anew = h.match(seen) && h.doubted
+	missing, hasNew := h.match(seen)
+	o.Anew = missing && h.doubted
 	h.begun, h.doubted = true, false
 	if o.Anew {
 		h.beginAnew()
 	}
-	h.welcome(seen, at, &o)
+	if hasNew {
+		h.welcome(seen, at, &o)
+	}
 	h.expire()
 	return o
 }
@@ -122,13 +124,15 @@ func (h *History) pass(at Reading) (paused, moved bool) {
 	return !ok && !isFirst, moved
 }
 
-// match takes over what is listed of the images there were, and forgets those that are not. It reports whether there were any.
-func (h *History) match(seen []Seen) (missing bool) {
+// match takes over what is listed of the images there were, and forgets those that are not. It reports whether
+// there were any, and whether others are listed.
+func (h *History) match(seen []Seen) (missing, hasNew bool) {
 	h.round++
 	present := 0
 	for _, s := range seen {
 		r, ok := h.images[s.ID]
 		if !ok {
+			hasNew = true
 			continue
 		}
 		if r.round != h.round {
@@ -139,7 +143,7 @@ func (h *History) match(seen []Seen) (missing bool) {
 		}
 	}
 	if present == len(h.images) {
-		return false
+		return false, hasNew
 	}
 	h.shorten()
 	for id, r := range h.images {
@@ -147,7 +151,7 @@ func (h *History) match(seen []Seen) (missing bool) {
 			delete(h.images, id)
 		}
 	}
-	return true
+	return true, hasNew
 }
 
 func (h *History) beginAnew() {

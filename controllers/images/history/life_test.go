@@ -47,9 +47,11 @@ type life struct {
 
 // listing is one that was observed.
 type listing struct {
-	at   time.Duration
-	boot int
-	seen map[string]bool
+	at      time.Duration
+	boot    int
+	seen    map[string]bool
+	removed map[string]bool // what we removed after it
+	doubted bool            // it was empty, and there were images
 }
 
 func (l *life) reading() history.Reading {
@@ -99,11 +101,23 @@ func (l *life) observe(seen map[string]bool, crash bool) {
 		l.disk.fail = nil
 	}
 	if !isLost || l.isSaved(at) { // if not, nothing was judged by it
-		l.listings = append(l.listings, listing{l.now, l.boot, maps.Clone(seen)})
+		before := l.believed()
+		doubted := len(seen) == 0 && before != nil && lacks(listing{}, *before)
+		l.listings = append(l.listings, listing{l.now, l.boot, maps.Clone(seen), map[string]bool{}, doubted})
 	}
 	if !isLost && len(seen) > 0 {
 		l.check()
 	}
+}
+
+// believed is the last listing that is not doubted.
+func (l *life) believed() *listing {
+	for i := range slices.Backward(l.listings) {
+		if !l.listings[i].doubted {
+			return &l.listings[i]
+		}
+	}
+	return nil
 }
 
 // isSaved reports whether the file is of a listing.
@@ -129,12 +143,12 @@ func (l *life) observed(id string) (known, unused time.Duration) {
 	later := l.listings[len(l.listings)-1]
 	isUsed, isDoubted := later.seen[id], false
 	for _, one := range slices.Backward(l.listings[:len(l.listings)-1]) {
-		if len(one.seen) == 0 {
+		if one.doubted {
 			isDoubted = true
 			continue
 		}
 		inUse, ok := one.seen[id]
-		if !ok || isDoubted && lacks(later, one) {
+		if !ok || one.removed[id] || isDoubted && lacks(later, one) {
 			break
 		}
 		isUsed = isUsed || inUse
@@ -151,7 +165,7 @@ func (l *life) observed(id string) (known, unused time.Duration) {
 
 func lacks(l, images listing) bool {
 	for id := range images.seen {
-		if _, ok := l.seen[id]; !ok {
+		if _, ok := l.seen[id]; !ok && !images.removed[id] {
 			return true
 		}
 	}
@@ -197,8 +211,10 @@ func (l *life) happen() {
 		if inUse, ok := l.images[id]; ok {
 			l.images[id] = !inUse
 		}
-	case n < 39:
+	case n < 38:
 		delete(l.images, id)
+	case n < 39:
+		l.remove(id)
 	case n < 43:
 		if _, ok := l.images[id]; !ok {
 			l.images[id] = l.IntN(2) == 0
@@ -220,6 +236,18 @@ func (l *life) happen() {
 		l.open()
 	default:
 		l.fault(n)
+	}
+}
+
+// remove is what we do; it is known at once.
+func (l *life) remove(id string) {
+	l.store.Removed(id, nil, l.reading())
+	delete(l.images, id)
+	if last := l.believed(); last != nil {
+		last.removed[id] = true
+	}
+	if err := l.store.Save(l.reading()); err != nil && !errors.Is(err, errFull) {
+		l.Fatal(err)
 	}
 }
 

@@ -6,7 +6,8 @@ import "time"
 //
 // Its times are such that the wall clock of now, minus one of them, is the time observed since; they are up to two seconds
 // late, so that they need not change with every listing. So they come later by all the time that was not observed, step with
-// the wall clock, and are safe in rules that say "start + ttl <= now".
+// the wall clock, and are safe in rules that say "start + ttl <= now". What has happened since the last listing is not in
+// them: take a listing, and look again, right before a removal.
 type Record struct {
 	FirstSeen time.Time
 	// LastUsed is the first listing that showed it unused again, or the last one while it is in use. It is zero for one never
@@ -14,8 +15,7 @@ type Record struct {
 	LastUsed time.Time
 	// InUse is whether the last listing showed it in use.
 	InUse bool
-	// UnusedFor is for how long it was observed unused until the last listing. No wall clock has a part in it: compare it with
-	// the TTL right before a removal, after a listing of that moment.
+	// UnusedFor is for how long it was observed unused until the last listing. No wall clock has a part in it.
 	UnusedFor time.Duration
 }
 

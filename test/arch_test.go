@@ -72,6 +72,7 @@ var homes = map[string][]string{
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"github.com/google/btree":             {"controllers"},
+	"golang.org/x/sys":                    {"controllers/images"},
 	"github.com/google/go-cmp":            {"test"},
 }
 

@@ -1,0 +1,159 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	version = 1
+	// maxAge is more than any clock can have observed.
+	maxAge = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
+)
+
+// envelope is the file. Sum is over all the rest of it.
+type envelope struct {
+	Version int             `json:"version"`
+	Machine string          `json:"machine"`
+	Sum     string          `json:"sha256"`
+	Content json.RawMessage `json:"content"`
+}
+
+// content is a History as of its last listing. Ages are in milliseconds; what does not fit makes images younger.
+type content struct {
+	ObservedUntil time.Time      `json:"observedUntil"`
+	BootID        string         `json:"bootID"`
+	Boot          time.Duration  `json:"boot"` // in nanoseconds
+	Doubted       bool           `json:"doubted,omitempty"`
+	Images        []savedImage   `json:"images"`
+	Removals      []savedRemoval `json:"removed,omitempty"`
+}
+
+type savedImage struct {
+	ID     string `json:"id"`
+	Known  int64  `json:"known"`            // observed since it was first seen
+	Unused *int64 `json:"unused,omitempty"` // observed since it was last used; absent if it never was
+	InUse  bool   `json:"inUse,omitempty"`
+}
+
+type savedRemoval struct {
+	ID          string    `json:"id"`
+	Tags        []string  `json:"tags,omitempty"`
+	At          time.Time `json:"at"`
+	Since       int64     `json:"since"` // observed since then
+	PulledAgain time.Time `json:"pulledAgain,omitzero"`
+}
+
+func (e envelope) sum() string {
+	header, _ := json.Marshal([]any{e.Version, e.Machine}) // of a number and a string there is no error
+	s := sha256.New()
+	s.Write(header)
+	s.Write(e.Content)
+	return hex.EncodeToString(s.Sum(nil))
+}
+
+// encode gives the file of a machine.
+func encode(c content, machine string) ([]byte, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	e := envelope{Version: version, Machine: machine, Content: text}
+	e.Sum = e.sum()
+	return json.Marshal(e)
+}
+
+// decode reads a file. The error says what is wrong with it.
+func decode(data []byte, machine string) (content, error) {
+	var e envelope
+	var c content
+	if err := json.Unmarshal(data, &e); err != nil {
+		return c, fmt.Errorf("it is torn or corrupt: %w", err)
+	}
+	switch {
+	case e.Version > version:
+		return c, fmt.Errorf("it is of version %d, and this program knows %d: a newer one wrote it", e.Version, version)
+	case e.Version != version:
+		return c, fmt.Errorf("it is of version %d, which never was", e.Version)
+	case e.Sum != e.sum():
+		return c, errors.New("it is corrupt: its checksum is another")
+	case e.Machine != machine:
+		return c, fmt.Errorf("it is of machine %q, and this is %q: it was copied", e.Machine, machine)
+	}
+	if err := json.Unmarshal(e.Content, &c); err != nil {
+		return c, fmt.Errorf("it does not say what it should: %w", err)
+	}
+	return c, c.check()
+}
+
+func (c content) check() error {
+	if len(c.Images) > MaxImages || len(c.Removals) > MaxRemovals {
+		return fmt.Errorf("it has %d images and %d removals, more than there can be", len(c.Images), len(c.Removals))
+	}
+	ids := make(map[string]bool, len(c.Images))
+	for _, i := range c.Images {
+		if !isSane(i.ID) || ids[i.ID] {
+			return fmt.Errorf("it has an image %.64q, which is absurd or there twice", i.ID)
+		}
+		ids[i.ID] = true
+		if i.Known < 0 || i.Known > maxAge || i.Unused != nil && (*i.Unused < 0 || *i.Unused > i.Known) || i.InUse && i.Unused == nil {
+			return fmt.Errorf("the ages of image %q cannot be", i.ID)
+		}
+	}
+	for _, r := range c.Removals {
+		if !isSane(r.ID) || r.Since < 0 || r.Since > maxAge || len(r.Tags) > maxTags {
+			return fmt.Errorf("the removal of image %.64q cannot be", r.ID)
+		}
+	}
+	return nil
+}
+
+// content is the History as it is now, and the change it goes up to.
+func (h *History) content() (content, uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := content{
+		ObservedUntil: h.last.Wall, BootID: h.last.BootID, Boot: h.last.Boot, Doubted: h.doubted,
+		Images: make([]savedImage, 0, len(h.images)),
+	}
+	unused := make([]int64, 0, len(h.images))
+	for id, r := range h.images {
+		image := savedImage{ID: id, Known: (h.observed - r.first).Milliseconds(), InUse: r.inUse}
+		if r.used {
+			unused = append(unused, (h.observed - r.last).Milliseconds())
+			image.Unused = &unused[len(unused)-1]
+		}
+		c.Images = append(c.Images, image)
+	}
+	slices.SortFunc(c.Images, func(a, b savedImage) int { return strings.Compare(a.ID, b.ID) })
+	for _, r := range h.removalsInOrder() {
+		since := (h.observed - r.when).Milliseconds()
+		c.Removals = append(c.Removals, savedRemoval{ID: r.ID, Tags: r.Tags, At: r.At, Since: since, PulledAgain: r.PulledAgain})
+	}
+	return c, h.changes
+}
+
+// restore fills a new History. Nothing is told of it before the first listing.
+func (h *History) restore(c content) {
+	h.last = Reading{Wall: c.ObservedUntil, BootID: c.BootID, Boot: c.Boot}
+	h.doubted = c.Doubted
+	for _, i := range c.Images {
+		r := &record{first: -time.Duration(i.Known) * time.Millisecond, inUse: i.InUse}
+		if i.Unused != nil {
+			r.used, r.last = true, -time.Duration(*i.Unused)*time.Millisecond
+		}
+		h.images[i.ID] = r
+	}
+	for _, r := range c.Removals {
+		h.removals[r.ID] = &removal{
+			Removal: Removal{ID: r.ID, Tags: r.Tags, At: r.At, PulledAgain: r.PulledAgain},
+			when:    -time.Duration(r.Since) * time.Millisecond,
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package history
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxRemovals is how many removals are remembered at most; the oldest are forgotten first.
+	MaxRemovals = 1_000
+	// Thrash is for how long: an image that is pulled again within it should not have been removed.
+	Thrash = 24 * time.Hour
+
+	maxTags = 8
+	maxTag  = 512
+)
+
+// Removal is an image that we removed.
+type Removal struct {
+	ID string
+	// Tags are what it was called, in order; no more than a few.
+	Tags []string
+	// At is when it was removed, by the wall clock of then.
+	At time.Time
+	// PulledAgain is when a listing first showed it again; zero if none did.
+	PulledAgain time.Time
+}
+
+type removal struct {
+	Removal
+	when    time.Duration // as observed time
+	reading Reading       // empty if it comes from a file
+}
+
+// Removed notes that we removed an image, with a reading from after that. It has no record from then on.
+func (h *History) Removed(id string, tags []string, at Reading) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at = at.plain()
+	h.changes++
+	h.shorten()
+	delete(h.images, id)
+	if !isSane(id) {
+		return
+	}
+	h.removals[id] = &removal{Removal{ID: strings.Clone(id), Tags: few(tags), At: at.Wall}, h.observed, at}
+	if len(h.removals) > MaxRemovals {
+		h.dropOldest()
+	}
+}
+
+// few are the tags worth to be remembered.
+func few(tags []string) []string {
+	var kept []string
+	for _, tag := range tags {
+		if len(tag) <= maxTag {
+			kept = append(kept, strings.Clone(tag))
+		}
+	}
+	slices.Sort(kept)
+	return kept[:min(len(kept), maxTags)]
+}
+
+func (h *History) dropOldest() {
+	var oldest *removal
+	for _, r := range h.removals {
+		if oldest == nil || r.before(oldest) {
+			oldest = r
+		}
+	}
+	delete(h.removals, oldest.ID)
+}
+
+func (r *removal) before(other *removal) bool {
+	switch {
+	case r.when != other.when:
+		return r.when < other.when
+	case !r.At.Equal(other.At):
+		return r.At.Before(other.At)
+	}
+	return r.ID < other.ID
+}
+
+// PulledAgain are the images that were pulled again within Thrash after we removed them, until that time is over. They are in
+// the order in which they were removed.
+func (h *History) PulledAgain() []Removal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var again []Removal
+	for _, r := range h.removalsInOrder() {
+		if !r.PulledAgain.IsZero() {
+			again = append(again, r.Removal)
+		}
+	}
+	return again
+}
+
+func (h *History) removalsInOrder() []*removal {
+	all := make([]*removal, 0, len(h.removals))
+	for _, r := range h.removals {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *removal) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// pulledAgain gives the removal of an image that is new in a listing, if it is the first that shows it again. A listing that
+// began before the removal does not: it is stale.
+func (h *History) pulledAgain(id string, at Reading) (again []Removal, isStale bool) {
+	r, ok := h.removals[id]
+	if !ok || !r.PulledAgain.IsZero() {
+		return nil, false
+	}
+	if passed, ok := at.since(r.reading); ok && passed <= 0 {
+		return nil, true
+	}
+	if h.isOver(r) {
+		return nil, false
+	}
+	r.PulledAgain = at.Wall
+	return []Removal{r.Removal}, false
+}
+
+// expire forgets removals when their time is over.
+func (h *History) expire() {
+	for id, r := range h.removals {
+		if h.isOver(r) {
+			delete(h.removals, id)
+		}
+	}
+}
+
+// isOver takes whichever clock is ahead: observed time stands still while nobody looks, and the wall clock may step back.
+func (h *History) isOver(r *removal) bool {
+	return h.observed-r.when > Thrash || h.last.Wall.Sub(r.At) > Thrash
+}

@@ -20,38 +20,43 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
 	env, err := r.compiler.base.Extend(
 		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))
+		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)),
+		cel.Variable(nodeVariable, cel.DynType)) // variables for other rules of the policy may read it
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
 	}
-	s, problems := r.checkVariables(&scope{env: env})
+	s, findings := r.declareFor(&scope{env: env})
+	var problems []policy.Problem
+	for i, v := range r.source.variables {
+		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, findings[v.Name])...)
+	}
 	for _, e := range r.source.expressions() {
-		_, findings := r.compiler.warnings(e.text, s)
+		_, findings := r.compiler.checked(e.text, anything, s)
 		problems = append(problems, problemsAt(e.path(r.source.path), e.text, findings)...)
 	}
 	return problems
 }
 
-// checkVariables declares the variables with the types they have under the schema.
-func (r *Rule) checkVariables(s *scope) (*scope, []policy.Problem) {
-	var problems []policy.Problem
-	for i, v := range r.source.variables {
-		t, findings := r.compiler.warnings(v.Expression, s)
-		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, findings)...)
+// declareFor declares the variables with the types they have under the schema, and gives what is found in each.
+func (r *Rule) declareFor(s *scope) (*scope, map[string][]finding) {
+	all := map[string][]finding{}
+	for _, v := range r.source.variables {
+		t, findings := r.compiler.checked(v.Expression, anything, s)
+		all[v.Name] = findings
 		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
 		if err != nil {
 			continue // the rule would not have compiled
 		}
 		s = &scope{env: env, variables: append(s.variables, variable{name: v.Name})}
 	}
-	return s, problems
+	return s, all
 }
 
-// warnings type-checks the text and gives its type, which is dynamic if something is wrong.
-func (c *Compiler) warnings(text string, s *scope) (t *cel.Type, findings []finding) {
+// checked type-checks the text and gives its type, which is dynamic if something is wrong.
+func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, findings []finding) {
 	defer recoverAs(&findings)
 	t = cel.DynType
-	checked, findings := c.check(text, anything, s)
+	checked, findings := c.check(text, wants, s)
 	if checked != nil {
 		t = checked.OutputType()
 	}

@@ -13,6 +13,8 @@ type program struct {
 	run    cel.Program
 	loops  bool // it has a comprehension, so it runs under a deadline
 	fields *fields
+	node   *fields  // what it reads of the variable node
+	atNode *finding // where it, or a variable that it uses, reads any of that; nil for nowhere
 }
 
 // compiled is what became of an expression: a program, or why not.
@@ -39,11 +41,19 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 	if len(findings) > 0 {
 		return nil, findings
 	}
+	at := s.readsNode(checked)
+	if taken := bindsNode(checked); taken != nil && at != nil {
+		return nil, []finding{*taken}
+	}
 	inlined, findings := s.inline(checked)
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	return plan(s.env, inlined)
+	p, findings = plan(s.env, inlined)
+	if p != nil {
+		p.atNode = at
+	}
+	return p, findings
 }
 
 // check parses and type-checks the text.
@@ -74,7 +84,9 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	if err != nil {
 		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
 	}
-	return &program{run: run, loops: loops, fields: fieldsRead(tree)}, nil
+	p := &program{run: run, loops: loops}
+	p.fields, p.node = fieldsRead(tree)
+	return p, nil
 }
 
 // programOptions are what it takes to run the expression within its bounds, and whether it needs a deadline.

@@ -25,6 +25,7 @@ const (
 
 const (
 	objectVariable    = "object"
+	nodeVariable      = "node"
 	variablesVariable = "variables"
 )
 
@@ -40,14 +41,18 @@ func newBase() (*cel.Env, error) {
 // newEnvironment is the environment in which expressions run. The object is dynamic there: what runs is what was
 // decoded, whatever a schema says about it.
 func newEnvironment(base *cel.Env) (*cel.Env, error) {
-	env, err := base.Extend(cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc))
+	env, err := base.Extend(
+		cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc),
+		cel.VariableWithDoc(nodeVariable, cel.DynType, nodeDoc))
 	if err != nil {
-		return nil, fmt.Errorf("declare object: %w", err)
+		return nil, fmt.Errorf("declare object and node: %w", err)
 	}
 	return env, nil
 }
 
 const objectDoc = "The object as the API server has it: object.metadata, object.spec, object.status and so on."
+
+const nodeDoc = "In rules about images, the node they are on: node.name, node.labels and, if known, node.imageFs."
 
 func languageOptions() []cel.EnvOption {
 	return []cel.EnvOption{

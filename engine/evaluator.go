@@ -26,6 +26,7 @@ type Evaluator struct {
 	frame    *interpreter.ExecutionFrame
 	watch    *watch            // nil until an expression with a loop comes along
 	last     error             // many objects fail alike: they share the error
+	node     map[string]any    // of the images that rules are asked about
 	texts    map[string]string // of groups, outcomes and owners' kinds, which many objects share
 }
 
@@ -41,7 +42,7 @@ const textsKept = 10_000
 
 // NewEvaluator gives an Evaluator whose evaluations end when ctx does. Close it after use.
 func (c *Compiler) NewEvaluator(ctx context.Context) *Evaluator {
-	return &Evaluator{ctx: ctx, deadline: c.deadline}
+	return &Evaluator{ctx: ctx, deadline: c.deadline, node: (*Node)(nil).Object()}
 }
 
 // Close lets go of what the Evaluator holds.
@@ -57,10 +58,24 @@ func (e *Evaluator) Close() {
 	}
 }
 
+// SetNode says on which node the images are that rules are asked about from now on. Without one, and with nil, it is a
+// node without name and labels.
+func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
+
 // Facts says what the rule says about the object, which is not changed and not held on to. It never fails: what goes
 // wrong is Facts.Err. The order is selector, eligible, startTime or the object's mark, annotation sunset.x-k8s.io/ttl,
 // ttlExpression, groupBy, outcome, and a no ends it.
+//
+// A rule about images is asked about the Object of an Image, on the node of SetNode. Without startTime its start is the
+// later of when the image was first seen and last used. It is asked for each tag of the image by itself.
 func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
+	if r.images {
+		return e.imageFacts(r, object)
+	}
+	return e.facts(r, object)
+}
+
+func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 	marked := policy.Facts{}
 	if r.mark != "" {
 		marked = policy.Facts{Marked: true, Start: markOf(object, r.mark)}
@@ -69,8 +84,11 @@ func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
 		return marked
 	}
 	e.input.object, e.input.built = object, 0
+	if r.images {
+		e.input.node = e.node
+	}
 	facts, err := e.judge(r, object, marked)
-	e.input.object = nil
+	e.input.object, e.input.node = nil, nil
 	if err != nil {
 		return policy.Facts{Selected: true, Err: e.shared(err), Marked: marked.Marked, Start: marked.Start}
 	}
@@ -89,10 +107,17 @@ func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (p
 	if facts.Eligible, err = ask(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
 		return facts, err
 	}
-	if r.startTime != nil {
+	switch {
+	case r.startTime != nil:
 		if facts.Start, err = ask(e, r.startTime, start, toTime); err != nil {
 			return facts, err
 		}
+	case r.images:
+		image, err := ImageOf(object)
+		if err != nil {
+			return facts, err
+		}
+		facts.Start = image.since()
 	}
 	if _, err = ownTTL(object); err != nil {
 		return facts, err

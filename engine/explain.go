@@ -15,6 +15,7 @@ import (
 type Explanation struct {
 	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome; or an annotation that cannot be read
 	Text    string // the expression as written in the rule
+	Tag     string // of an image with several tags, the one that is asked about: it keeps the image longest, or fails
 	Value   string // what it gives, for people; empty when it failed or was not asked
 	Err     error  // as in Facts.Err
 	Skipped bool   // not asked, because an expression before it failed or said no
@@ -40,12 +41,27 @@ const patience = 20
 // what Facts is made of. It is nil when the rule's selector does not match. It is for people to read: every part is
 // compiled and run on its own, and nothing is kept from one call to the next.
 func (r *Rule) Explain(ctx context.Context, object map[string]any) []Explanation {
+	return r.ExplainOn(ctx, nil, object)
+}
+
+// ExplainOn is Explain of an image on a node; nil is a node without name and labels.
+func (r *Rule) ExplainOn(ctx context.Context, node *Node, object map[string]any) []Explanation {
 	if !r.selects(object) {
 		return nil
 	}
+	e := r.compiler.NewEvaluator(ctx)
+	defer e.Close()
+	e.SetNode(node)
+	tag := e.decides(r, object)
+	if tag != "" {
+		object = withTag(object, tag)
+	}
 	questions := r.questions(object)
-	explanations := r.answers(ctx, object, questions)
-	p, done := r.newProbe(ctx, object)
+	explanations := r.answers(e, object, questions)
+	for i := range explanations {
+		explanations[i].Tag = tag
+	}
+	p, done := r.newProbe(ctx, object, e.node)
 	defer done()
 	for i := range explanations {
 		if q := questions[i]; q.wants != anything && !explanations[i].Skipped {
@@ -70,10 +86,8 @@ func (r *Rule) questions(object map[string]any) []expression {
 }
 
 // answers asks under the same deadline as Facts.
-func (r *Rule) answers(ctx context.Context, object map[string]any, questions []expression) []Explanation {
-	e := r.compiler.NewEvaluator(ctx)
-	defer e.Close()
-	e.input.object = object
+func (r *Rule) answers(e *Evaluator, object map[string]any, questions []expression) []Explanation {
+	e.input.object, e.input.node, e.input.built = object, e.node, 0
 	if err := e.begin(r.loops); err != nil {
 		return []Explanation{{Err: err}}
 	}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -75,11 +76,11 @@ func checkFacts(t *testing.T, r v1alpha1.Rule, got policy.Facts) {
 		if text := got.Err.Error(); len(text) > 256 || !utf8.ValidString(text) || text == "" {
 			t.Errorf("error of %d bytes: %q", len(text), text)
 		}
-		if want := (policy.Facts{Selected: true, Err: got.Err}); got != want {
+		if want := (policy.Facts{Selected: true, Err: got.Err}); !reflect.DeepEqual(got, want) {
 			t.Errorf("facts beside an error: %+v", got)
 		}
 	case !got.Eligible:
-		if want := (policy.Facts{Selected: true}); got != want {
+		if want := (policy.Facts{Selected: true}); !reflect.DeepEqual(got, want) {
 			t.Errorf("facts about what is not eligible: %+v", got)
 		}
 	case !got.Selected, got.Start.Location() != time.UTC, got.TTL < 0 && got.TTL != policy.NeverTTL,

@@ -107,7 +107,7 @@ func TestFacts(t *testing.T) {
 			} else if got.Err != nil {
 				t.Fatal(got.Err)
 			}
-			if got != tc.want {
+			if !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})

@@ -44,6 +44,9 @@ func (f *fields) add(other *fields) {
 	}
 }
 
+// isEmpty reports whether nothing is read.
+func (f *fields) isEmpty() bool { return !f.whole && len(f.below) == 0 }
+
 // count is the size of the tree. It grows with everything that is added.
 func (f *fields) count() int {
 	n := 1

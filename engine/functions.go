@@ -47,6 +47,8 @@ func Functions() []Function {
 		conditionTimeDoc(),
 		daysDoc(),
 		controllerOfDoc(),
+		imageRepositoryDoc(),
+		imageTagDoc(),
 	}
 }
 

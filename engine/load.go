@@ -24,7 +24,7 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 		if program == nil || r.Invalid() {
 			program = c.selection(r.Spec.Target)
 		}
-		if program != nil && r.Spec.StartTime == "" && !r.Invalid() {
+		if program != nil && r.Spec.StartTime == "" && !r.Invalid() && !r.OnNodes() {
 			r.Mark = digest(string(p.UID), r.ID.Rule, program.Key())[:markLength]
 			program = program.marked(r.Mark)
 		}
@@ -51,6 +51,9 @@ func (c *Compiler) compileRule(r *policy.Rule, variables []v1alpha1.Variable) (*
 // understood, and says nothing more. It is nil when even the kind is unknown.
 func (c *Compiler) selection(target v1alpha1.Target) *Rule {
 	nothing := v1alpha1.Rule{Target: target, Eligible: "false", StartTime: "object.metadata.creationTimestamp"}
+	if aboutImages(target) {
+		nothing.Target.Selector, nothing.StartTime = nil, "object.status.firstSeen" // images have no labels
+	}
 	if rule, problems := c.Rule(nothing, nil, ""); len(problems) == 0 {
 		return rule
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func TestGroupsAreAskedLast(t *testing.T) {
 	r := rule()
 	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.nothing"}
 	r.Eligible = "false"
-	if got := factsOf(t, r, object(t, "job-complete")); got != (policy.Facts{Selected: true}) {
+	if got := factsOf(t, r, object(t, "job-complete")); !reflect.DeepEqual(got, policy.Facts{Selected: true}) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -15,6 +15,7 @@ var constant = map[string]string{
 	"math.@max": "a number", "math.@min": "a number", "cel.@block": "cannot be written", "trim": "a part of the text",
 	"getQuery": "url() has paid", "getEscapedPath": "url() has paid", "getHost": "url() has paid", "getHostname": "url() has paid",
 	"getPort": "url() has paid", "getScheme": "url() has paid", "controllerOf": "a part of the object",
+	"imageRepository": "a part of the text", "imageTag": "a part of the text",
 }
 
 // TestEveryFunctionHasAPrice fails when a library brings a function that can build something and that nobody has looked at.

@@ -60,19 +60,21 @@ func (a *alias) read() {
 // It errs on the side of more: whatever it does not know reads all of its arguments.
 type reader struct {
 	object    *fields
+	node      *fields
 	functions map[string][]string // what our functions read of their first argument
 }
 
-// fieldsRead is the part of the object that the expression reads. Evaluation on that part alone gives the same result.
-func fieldsRead(e ast.Expr) *fields {
-	r := &reader{object: &fields{}, functions: map[string][]string{}}
+// fieldsRead are the parts of the object and of the node that the expression reads. Evaluation on these alone gives the
+// same result.
+func fieldsRead(e ast.Expr) (object, node *fields) {
+	r := &reader{object: &fields{}, node: &fields{}, functions: map[string][]string{}}
 	for _, f := range Functions() {
 		if f.reads != nil {
 			r.functions[f.Name] = f.reads
 		}
 	}
 	r.run(e, nil).read()
-	return r.object
+	return r.object, r.node
 }
 
 // locals are the variables that comprehensions bind, innermost last.
@@ -93,8 +95,11 @@ func (r *reader) ident(name string, vars locals) *alias {
 			return v.value
 		}
 	}
-	if strings.TrimPrefix(name, ".") == objectVariable {
+	switch strings.TrimPrefix(name, ".") {
+	case objectVariable:
 		return &alias{nodes: []*fields{r.object}}
+	case nodeVariable:
+		return &alias{nodes: []*fields{r.node}}
 	}
 	return nil // the name of a type
 }
@@ -211,11 +216,11 @@ func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
 	}
 	result := r.run(c.AccuInit(), vars)
 	for round := 0; ; round++ {
-		before, grown := result, r.object.count()
+		before, grown := result, r.object.count()+r.node.count()
 		loop := inner.with(c.AccuVar(), result)
 		r.run(c.LoopCondition(), loop).read()
 		result = result.or(r.run(c.LoopStep(), loop))
-		if result.same(before) && r.object.count() == grown {
+		if result.same(before) && r.object.count()+r.node.count() == grown {
 			break
 		}
 		if round == rounds {

@@ -24,10 +24,12 @@ type Rule struct {
 	groupBy       *program // nil without groups
 	outcome       *program // nil when what is deleted is not counted by how it ended
 	owner         bool     // the facts name the object's owner
+	images        bool     // it is about images of nodes, and may read the variable node
 	mark          string   // names the rule's entry among an object's marks
 
 	loops    bool // some expression runs under the deadline
 	fields   *fields
+	node     *fields // read of the variable node
 	compiler *Compiler
 	source   source
 }
@@ -70,7 +72,10 @@ func (s *source) expressions() []expression {
 // the Compiler's business.
 func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Rule, []policy.Problem) {
 	s := c.scope(variables)
-	r := &Rule{compiler: c, fields: &fields{}, source: source{rule: rule, variables: variables, path: path}}
+	r := &Rule{
+		compiler: c, fields: &fields{}, node: &fields{}, images: aboutImages(rule.Target),
+		source: source{rule: rule, variables: variables, path: path},
+	}
 	problems := s.problems()
 	selector, err := selectorOf(rule.Target.Selector)
 	if err != nil {
@@ -89,6 +94,9 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 		r.owner = true
 		r.fields.path("metadata.ownerReferences").whole = true
 		key = append(key, "owner")
+	}
+	if len(problems) == 0 && r.images {
+		problems = r.misfits()
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -129,6 +137,9 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
 		return problemsAt(path, e.text, []finding{*f})
 	}
+	if c.program.atNode != nil && !r.images {
+		return problemsAt(path, e.text, []finding{*c.program.atNode})
+	}
 	switch e.wants {
 	case eligibility:
 		r.eligible = c.program
@@ -143,6 +154,7 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)
+	r.node.add(c.program.node)
 	return nil
 }
 
@@ -181,6 +193,16 @@ func (r *Rule) Marks() bool { return r.mark != "" }
 // Owns reports whether the rule lets an object's owner go instead of the object.
 func (r *Rule) Owns() bool { return r.owner }
 
+// OnNodes reports whether the rule is about images of nodes.
+func (r *Rule) OnNodes() bool { return r.images }
+
+// NodeReads lists what the rule reads of the variable node, as Reads does of the object. When any of that changes the
+// facts about every image may; without any they never do.
+func (r *Rule) NodeReads() []string { return r.node.paths() }
+
+// ReadsNode reports whether the rule reads the variable node.
+func (r *Rule) ReadsNode() bool { return !r.node.isEmpty() }
+
 // Facts says what the rule says about one object. To ask often, use an Evaluator.
 func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {
 	e := r.compiler.NewEvaluator(ctx)
@@ -201,9 +223,11 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input is what an expression sees: the object. It also keeps count of what the evaluation builds.
+// input is what an expression sees: the object, and the node of an image. It also keeps count of what the evaluation
+// builds.
 type input struct {
 	object map[string]any
+	node   map[string]any
 	built  int
 }
 
@@ -212,6 +236,8 @@ func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case objectVariable:
 		return i.object, true
+	case nodeVariable:
+		return i.node, true
 	case builtVariable:
 		return i, true
 	}

@@ -16,7 +16,8 @@ const jobTrackingFinalizer = "batch.kubernetes.io/job-tracking"
 
 // SubjectOf reads who an object is from its metadata. Files and other objects that no server has seen may lack a uid,
 // a resourceVersion and a creationTimestamp, which then are zero; a live object may not, and it is for the caller to
-// check. The Subject holds on to the strings it has, not to the object: decoders make each string on its own.
+// check. The Subject holds on to the strings it has, not to the object: decoders make each string on its own. Of an image
+// of a node it is Image.Subject.
 func SubjectOf(object map[string]any) (policy.Subject, error) {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -31,6 +32,13 @@ func SubjectOf(object map[string]any) (policy.Subject, error) {
 	}
 	if s.Name == "" {
 		return policy.Subject{}, errors.New("the object has no metadata.name")
+	}
+	if isImage(object) {
+		image, err := ImageOf(object)
+		if err != nil {
+			return policy.Subject{}, err
+		}
+		return image.Subject(), nil
 	}
 	created, err := timeOf(metadata, "creationTimestamp")
 	if err != nil {

@@ -75,16 +75,23 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 // takeOverrides gathers what RetentionPolicies change, and makes it a problem of theirs to name what does not exist.
 func (b *Book) takeOverrides() {
 	rules := map[string][]string{} // of ClusterRetentionPolicies
+	images := map[RuleID]*Rule{}
 	for _, p := range b.policies {
-		if p.Namespace == "" {
-			rules[p.Name] = namesOf(p.Rules)
+		if p.Namespace != "" {
+			continue
+		}
+		rules[p.Name] = namesOf(p.Rules)
+		for _, r := range p.Rules {
+			if r.OnNodes() {
+				images[r.ID] = r
+			}
 		}
 	}
 	for i, p := range b.policies {
 		if p.Namespace == "" {
 			continue
 		}
-		b.policies[i] = p.with(append(UnknownTargets(p.Overrides, rules), b.idle(p)...))
+		b.policies[i] = p.with(slices.Concat(UnknownTargets(p.Overrides, rules), namedOnNodes(p.Overrides, images), b.idle(p)))
 		if !b.protection.Namespace(p.Namespace) {
 			b.overrides[p.Namespace] = append(b.overrides[p.Namespace], p.Overrides...)
 		}

@@ -240,12 +240,12 @@ func (p *Page) Room(id RuleID) Room {
 }
 
 // ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy
-// and rule name.
+// and rule name. Those about images of nodes apply in none.
 func (b *Book) ClusterRules(namespace string) []*Rule {
 	var rules []*Rule
 	for kind := range b.kinds {
 		for _, r := range b.Page(kind, namespace).Rules {
-			if r.Namespace == "" {
+			if r.Namespace == "" && !r.OnNodes() {
 				rules = append(rules, r)
 			}
 		}

@@ -159,6 +159,8 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = NoStartTime
 	case r.Standing.Newest:
 		v.reason = KeptNewest
+	case f.Unpullable && !r.Rule.Images.AllowUnpullable:
+		v.reason = Unpullable
 	case r.Rule.Owner && f.Owner == nil:
 		v.reason = NoOwner
 	case r.isUnmarked() && as == acting:
@@ -190,6 +192,9 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 	case v.ttl < 0:
 		v.reason = WithinCapacity
 	}
+	if oldEnough := r.Facts.FirstSeen.Add(r.Rule.Images.MinAge); v.isDue() && r.Rule.OnNodes() && v.due.Before(oldEnough) {
+		v.due = oldEnough
+	}
 }
 
 func (all *voices) verdict(s Subject, now time.Time) Verdict {
@@ -220,10 +225,10 @@ func (all *voices) unflagged(now time.Time) Verdict {
 func (v *voice) verdict(now time.Time) Verdict {
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	switch {
-	case v.excess:
-		due.Reason = OverCapacity
 	case now.Before(v.due):
 		due.Action, due.Reason = Wait, Waiting
+	case v.excess:
+		due.Reason = OverCapacity
 	}
 	return due
 }
@@ -236,6 +241,10 @@ func flagged(f Flags) Reason {
 		return Held
 	case f.Has(IsUncounted):
 		return Uncounted
+	case f.Has(IsPinned):
+		return Pinned
+	case f.Has(IsInUse):
+		return InUse
 	default:
 		return ""
 	}

@@ -29,6 +29,10 @@ const (
 	IsUncounted
 	// HasTTL: annotation sunset.x-k8s.io/ttl sets a time to live of its own, OwnTTL.
 	HasTTL
+	// IsPinned: an image that the container runtime must have, such as that of the sandboxes.
+	IsPinned
+	// IsInUse: an image of a container or a Pod of its node.
+	IsInUse
 )
 
 // Has reports whether all of the given flags are set.
@@ -42,6 +46,7 @@ type Facts struct {
 	Start    time.Time     // what startTime gave; zero when it gave none
 	TTL      time.Duration // what ttlExpression gave, rounded up never down; NeverTTL when it gave none; 0 without one
 	Group    string        // what keepNewest.groupBy gave; empty without one
+	Also     []string      // further groups, of an image whose tags give several: sorted, each once, without Group
 	Outcome  string        // what outcome gave; empty without one
 	Err      error         // the expression that failed, or the deadline that passed; nothing else is set then but Selected
 
@@ -51,6 +56,11 @@ type Facts struct {
 	// Owner is the object's controller; nil when it has none, or when what the object says of it cannot be understood. Only
 	// a rule that lets owners go asks.
 	Owner *Owner
+
+	// FirstSeen is since when an image is on its node, which minAge counts from; zero for anything else.
+	FirstSeen time.Time
+	// Unpullable: an image without a digest. It was loaded onto the node, and no registry may have it.
+	Unpullable bool
 
 	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
 	Estimated bool

@@ -32,6 +32,7 @@ func (d *Document) Load(protection Protection) *Policy {
 		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
 	}
 	if d.Namespaced() {
+		p.namespaced = true
 		p.Namespace = d.Metadata.Namespace
 		p.Name = strings.TrimPrefix(d.Metadata.Namespace+"/", "/") + d.Metadata.Name
 	}
@@ -47,7 +48,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	}
 	p.Ledger = p.Limits != nil || slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Outcome != "" })
 	for _, r := range p.Rules {
-		r.Ledger = p.Ledger
+		r.Ledger = p.Ledger && !r.OnNodes()
 	}
 	for i := range spec.Overrides {
 		p.Overrides = append(p.Overrides, p.loadOverride(i, spec.Overrides[i]))
@@ -137,6 +138,7 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	r.loadRanking(at)
 	r.loadBounds(at)
 	r.loadRest(at)
+	p.loadImages(r, at)
 	return r
 }
 
@@ -166,7 +168,7 @@ func (r *Rule) loadTTL(at report) {
 	case r.Spec.TTL != "" && r.HasTTLExpression:
 		at("ttlExpression", "set beside ttl", "a rule has either ttl or ttlExpression")
 	case r.HasTTLExpression:
-	case r.Spec.TTL == "" && r.Spec.Capacity != nil:
+	case r.Spec.TTL == "" && (r.Spec.Capacity != nil || hasThresholds(&r.Spec)):
 		r.TTL = NeverTTL
 	case r.Spec.TTL == "":
 		at("ttl", "missing", `write how long to keep after startTime, such as 7d, or "0s" for at once`)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // Member is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
 type Member struct {
 	Namespace, Group string
+	Also             []string // further groups: sorted, each once, without Group
 	Start            time.Time
 	UID              types.UID
 	// Unknown means that nobody can say whether it is eligible, when it started or which its group is. It takes no
@@ -33,11 +35,25 @@ func MemberOf(s *Subject, f *Facts, known bool) (m Member, ok bool) {
 	case !f.Selected, !f.Eligible, f.Start.IsZero():
 		return m, false
 	}
-	m.Group, m.Start = f.Group, f.Start
+	m.Group, m.Also, m.Start = f.Group, f.Also, f.Start
 	if m.Start.Before(s.Created) {
 		m.Start = s.Created
 	}
 	return m, true
+}
+
+// Groups are those that the member is in: it takes a place in each, and stays if it is among the newest of any.
+func (m *Member) Groups() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(m.Group) {
+			return
+		}
+		for _, group := range m.Also {
+			if !yield(group) {
+				return
+			}
+		}
+	}
 }
 
 // compare orders members, the newest first. Of two that started together the one with the lesser UID comes first.
@@ -113,10 +129,13 @@ func (r Ranking) markNewest(members []Member, order []int, standings []Standing)
 	before := map[group]int{}
 	for _, i := range order {
 		m := &members[i]
-		g := group{m.Namespace, m.Group}
 		keep := r.In(m.Namespace).Keep
-		standings[i].Newest = before[g] < keep || unknown[m.Namespace] && keep > 0
-		before[g]++
+		standings[i].Newest = unknown[m.Namespace] && keep > 0
+		for name := range m.Groups() {
+			g := group{m.Namespace, name}
+			standings[i].Newest = standings[i].Newest || before[g] < keep
+			before[g]++
+		}
 	}
 }
 

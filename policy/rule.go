@@ -32,6 +32,8 @@ type Policy struct {
 	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
 	ServiceAccount string
 
+	namespaced bool // it is a RetentionPolicy, though perhaps one without a namespace
+
 	Approval Approval
 	Limits   *Limits // nil for none
 	Ledger   bool    // its deletions are counted in a RetentionLedger
@@ -66,6 +68,11 @@ type Rule struct {
 	Propagation metav1.DeletionPropagation
 	// Owner: the subject's controller goes instead of the subject; AllowUnfinished: even one that has not finished.
 	Owner, AllowUnfinished bool
+
+	// NodeSelector says on which nodes a rule about images counts, and Images what else it says. They are nil and zero for
+	// any other rule.
+	NodeSelector labels.Selector
+	Images       Images
 
 	Events   v1alpha1.EventMode
 	Spec     v1alpha1.Rule // as written
@@ -149,5 +156,5 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
 		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
-		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && sameOverrides(r.Overrides, o.Overrides)
+		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)
 }

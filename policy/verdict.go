@@ -28,6 +28,8 @@ const (
 	Terminating      Reason = "Terminating"      // somebody deleted it already
 	Held             Reason = "Held"             // annotation sunset.x-k8s.io/hold
 	Uncounted        Reason = "Uncounted"        // a Pod its Job has not counted yet
+	Pinned           Reason = "Pinned"           // an image that the container runtime must have
+	InUse            Reason = "InUse"            // an image that a container or a Pod uses
 	EvaluationFailed Reason = "EvaluationFailed" // an expression failed or took too long
 	RuleInvalid      Reason = "RuleInvalid"      // a rule that cannot be understood may have meant to keep it
 	IsForbidden      Reason = "Forbidden"        // a namespace's own rule whose account lacks rights may not look at it
@@ -35,6 +37,7 @@ const (
 	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
 	IsUnapproved     Reason = "ApprovalRequired" // more would go at once than anybody has previewed
 	KeptNewest       Reason = "KeptNewest"       // among the newest of its group
+	Unpullable       Reason = "Unpullable"       // an image that no registry may have, and the rule does not allow for it
 	NoOwner          Reason = "NoOwner"          // its owner is to go, and it has none
 	NeverDue         Reason = "NeverDue"         // ttlExpression gave none
 	Unmarked         Reason = "Unmarked"         // its time to live starts once the object is marked eligible
@@ -54,8 +57,8 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest, NoOwner,
-	NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
+	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest,
+	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 
 // SaysNothing reports whether a rule that gives the reason neither keeps a subject nor lets it go.

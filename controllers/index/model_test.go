@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -127,7 +128,7 @@ func (m *model) member(row *known, r *policy.Rule) (policy.Member, bool) {
 		member.Unknown = true
 		return member, true
 	}
-	member.Group, member.Start = facts.Group, facts.Start
+	member.Group, member.Also, member.Start = facts.Group, facts.Also, facts.Start
 	if member.Start.Before(row.Created) {
 		member.Start = row.Created
 	}
@@ -214,6 +215,7 @@ func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
 		facts := policy.Facts{Selected: p.Intn(6) > 0, Start: now.Add(time.Duration(p.Intn(600)-120) * time.Minute)}
 		facts.Eligible = facts.Selected && p.Intn(5) > 0
 		facts.Group = []string{"", "import", "export"}[p.Intn(3)]
+		facts.Also = [][]string{nil, nil, nil, {"more"}, {"more", "most"}}[p.Intn(5)]
 		switch {
 		case key == "c":
 			facts.Marked = true
@@ -576,7 +578,9 @@ func (p *player) compare(t *testing.T) {
 		}
 	}
 	p.world.Scan(func(s policy.Subject, rulings []policy.Ruling) { got[s.UID] = shown{s, slices.Clone(rulings)} })
-	if !maps.EqualFunc(want, got, func(a, b shown) bool { return a.Subject == b.Subject && slices.Equal(a.Rulings, b.Rulings) }) {
+	if !maps.EqualFunc(want, got, func(a, b shown) bool {
+		return a.Subject == b.Subject && slices.EqualFunc(a.Rulings, b.Rulings, sameRuling)
+	}) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
 	}
@@ -586,6 +590,10 @@ func (p *player) compare(t *testing.T) {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}
+}
+
+func sameRuling(a, b policy.Ruling) bool {
+	return a.Rule == b.Rule && a.Standing == b.Standing && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
 }
 
 // TestAgainstTheModel: whatever happens, and in whatever order, every subject stands where ranking all of them puts it,

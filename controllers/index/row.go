@@ -44,7 +44,20 @@ type fact struct {
 type note struct {
 	err            error
 	group, outcome string
+	also           []string
 	owner          *policy.Owner
+	firstSeen      time.Time
+	unpullable     bool
+}
+
+// noteOf is nil for the most. The rest of the facts is not to be kept.
+func noteOf(f *policy.Facts) *note {
+	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable {
+		return nil
+	}
+	return &note{
+		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, firstSeen: f.FirstSeen, unpullable: f.Unpullable,
+	}
 }
 
 // Layout says which facts a row has. Rows that are to be compared share one.
@@ -76,9 +89,7 @@ func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
 func packFacts(f *policy.Facts) fact {
 	packed := fact{ttl: f.TTL, selected: f.Selected, eligible: f.Eligible, marked: f.Marked, estimated: f.Estimated}
 	packed.start, packed.startNanos = pack(f.Start)
-	if f.Err != nil || f.Group != "" || f.Outcome != "" || f.Owner != nil {
-		packed.note = &note{err: f.Err, group: f.Group, outcome: f.Outcome, owner: f.Owner} // the rest of f is not to be kept
-	}
+	packed.note = noteOf(f)
 	return packed
 }
 
@@ -109,8 +120,9 @@ func (f *fact) unpack() policy.Facts {
 	facts := policy.Facts{
 		Selected: f.selected, Eligible: f.eligible, Start: unpack(f.start, f.startNanos), TTL: f.ttl, Marked: f.marked, Estimated: f.estimated,
 	}
-	if f.note != nil {
-		facts.Err, facts.Group, facts.Outcome, facts.Owner = f.note.err, f.note.group, f.note.outcome, f.note.owner
+	if n := f.note; n != nil {
+		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
+		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
 	}
 	return facts
 }

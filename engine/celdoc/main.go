@@ -62,7 +62,7 @@ func render() ([]byte, error) {
 
 // sample is the object of an example in words: "job-complete" is a complete Job.
 func sample(name string) string {
-	kinds := map[string]string{"job": "a Job", "pod": "a Pod", "configmap": "a ConfigMap"}
+	kinds := map[string]string{"job": "a Job", "pod": "a Pod", "configmap": "a ConfigMap", "image": "an Image"}
 	kind, state, _ := strings.Cut(name, "-")
 	if state == "" {
 		return kinds[kind]

@@ -21,7 +21,7 @@ type Variable struct {
 // Rule says which objects of one kind may go and when: start time plus time to live.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.ttl) && has(self.ttlExpression))",message="only one of ttl and ttlExpression can be set"
-// +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.ttlExpression) || has(self.capacity)",message="one of ttl, ttlExpression and capacity must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.ttlExpression) || has(self.capacity) || has(self.images) && has(self.images.highThresholdPercent)",message="one of ttl, ttlExpression, capacity and images.highThresholdPercent must be set"
 type Rule struct {
 	// name identifies the rule within its policy, in status, events, metrics and logs.
 	// +required
@@ -43,7 +43,9 @@ type Rule struct {
 	// startTime is CEL -> timestamp or optional(timestamp): when does the time to live start? None means that the rule
 	// says nothing about the object. A start before the object's creationTimestamp counts as the creationTimestamp.
 	// Without this field the start is when Sunset first saw the object eligible, which it writes on the object
-	// (annotation sunset.x-k8s.io/eligible-since) and removes when the object stops being eligible.
+	// (annotation sunset.x-k8s.io/eligible-since) and removes when the object stops being eligible. An image has no
+	// annotations: without this field its start is the later of its status.firstSeen and status.lastUsed, and no start
+	// is before that.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
@@ -127,7 +129,8 @@ type KeepNewest struct {
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count"`
 	// groupBy is CEL -> string: objects of one namespace that give the same are a group. Without it each namespace is
-	// one.
+	// one. Images are in no namespace: those of one node that give the same are a group. It is asked once for each tag of
+	// an image; one whose tags give several groups takes a place in each, and stays if it is among the newest of any.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +11,12 @@ import (
 // Consistent says what is remembered of namespaces and groups that have no members, and what the sums got wrong.
 func (s *Set) Consistent() error {
 	var sum weight
+	places := map[string]int{}
+	for _, m := range s.members {
+		if m.group != nil {
+			places[m.space.name] += len(slices.Collect(m.group.each))
+		}
+	}
 	for name, p := range s.spaces {
 		if p.isEmpty() {
 			return fmt.Errorf("%s has no members", name)
@@ -21,8 +28,8 @@ func (s *Set) Consistent() error {
 			}
 			known += g.newest.len()
 		}
-		if known != p.stay.len() {
-			return fmt.Errorf("%s has %d members in groups and %d in all", name, known, p.stay.len())
+		if known != places[name] {
+			return fmt.Errorf("%s has %d places in groups and should have %d", name, known, places[name])
 		}
 		sum.stay += p.stay.first.len()
 		sum.excess += p.stay.rest.len()

@@ -34,7 +34,7 @@ func (m *member) is(o policy.Member) bool {
 	if m.space == nil || m.space.name != o.Namespace || (m.group == nil) != o.Unknown {
 		return false
 	}
-	sameGroup := m.group == nil || m.group.name == o.Group
+	sameGroup := m.group == nil || m.group.is(o)
 	return sameGroup && m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
 }
 
@@ -47,7 +47,7 @@ func (m *member) standing() policy.Standing {
 		return policy.Standing{Newest: m.space.keepsAll()}
 	default:
 		return policy.Standing{
-			Newest: m.space.keepsAll() || m.group.newest.isFirst(m),
+			Newest: m.space.keepsAll() || m.group.keeps(m),
 			Excess: !m.space.stay.isFirst(m),
 		}
 	}

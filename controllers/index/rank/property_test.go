@@ -97,8 +97,13 @@ func (w *model) random(r *rand.Rand) (call string, changed []types.UID) {
 
 func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Member {
 	group := []string{"", "", "x", "y"}[r.Intn(4)]
-	return policy.Member{Namespace: namespace, Group: group, Start: starts[r.Intn(len(starts))], UID: uid, Unknown: r.Intn(25) == 0}
+	return policy.Member{
+		Namespace: namespace, Group: group, Also: also[r.Intn(len(also))], Start: starts[r.Intn(len(starts))], UID: uid, Unknown: r.Intn(25) == 0,
+	}
 }
+
+// also are further groups; most members have none.
+var also = [][]string{nil, nil, nil, nil, nil, {"z"}, {"z1", "z2"}, {"z2"}}
 
 func randomRoom(r *rand.Rand) policy.Room {
 	return policy.Room{Keep: r.Intn(6) - 1, Limit: randomLimit(r, 12)}
@@ -141,7 +146,7 @@ func TestAsManyStayAsShould(t *testing.T) {
 	for range 5000 {
 		uid := types.UID(fmt.Sprint(r.Intn(40)))
 		m := randomMember(r, uid, namespaces[r.Intn(len(namespaces))])
-		m.Unknown = false
+		m.Unknown, m.Also = false, nil
 		if w.put(m); r.Intn(3) == 0 {
 			w.remove(uid)
 		}

@@ -105,7 +105,7 @@ func (s *Set) enter(m *member, o policy.Member) {
 		p.doubt(&s.changes, func() { p.unknown.add(m) })
 		return
 	}
-	m.group = p.group(o.Group)
+	m.group = p.groupOf(o)
 	p.join(m, &s.changes)
 	s.bound(p)
 }

@@ -12,39 +12,27 @@ type space struct {
 	weight  weight // what the pool takes it for
 }
 
-// group is what keepNewest counts together.
-type group struct {
-	name   string
-	newest cut
-}
-
 // keepsAll reports whether keepNewest keeps every member, as any could be of the group of an unknown one.
 func (p *space) keepsAll() bool { return p.unknown.len() > 0 && p.room.Keep > 0 }
 
 func (p *space) isEmpty() bool { return p.stay.len() == 0 && p.unknown.len() == 0 }
 
-// group gives the one of that name, for a member that comes.
-func (p *space) group(name string) *group {
-	g := p.groups[name]
-	if g == nil {
-		g = &group{name: name}
-		p.groups[name] = g
-	}
-	return g
-}
-
 func (p *space) join(m *member, changes *changes) {
-	m.group.newest.add(m)
-	m.group.newest.fit(p.room.Keep, changes)
+	for g := range m.group.each {
+		g.newest.add(m)
+		g.newest.fit(p.room.Keep, changes)
+	}
 	p.stay.add(m)
 }
 
 func (p *space) quit(m *member, changes *changes) {
 	p.stay.remove(m)
-	m.group.newest.remove(m)
-	m.group.newest.fit(p.room.Keep, changes)
-	if m.group.newest.len() == 0 {
-		delete(p.groups, m.group.name)
+	for g := range m.group.each {
+		g.newest.remove(m)
+		g.newest.fit(p.room.Keep, changes)
+		if g.newest.len() == 0 {
+			delete(p.groups, g.name)
+		}
 	}
 }
 

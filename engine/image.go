@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Image is an image on a node. No API server has it: Object makes one of it, for rules to ask about.
+type Image struct {
+	ID             string   // whole, such as sha256:...
+	Tags           []string // references with a tag: registry.example.com/team/app:v1
+	Digests        []string // references with a digest
+	SizeBytes      int64
+	Pinned         bool
+	RuntimeHandler string
+
+	FirstSeen time.Time
+	LastUsed  time.Time // zero if it never was
+	// UnusedSince is since when its age counts, where that is later than FirstSeen and LastUsed: time in which nobody saw
+	// the node does not count. The zero time means the later of both.
+	UnusedSince time.Time
+	InUse       bool
+}
+
+// Node is the node of an image, as rules see it.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	// Filesystem has the images; nil while it is unknown.
+	Filesystem *v1alpha1.NodeImageFilesystem
+}
+
+// Object is the image as rules see it.
+func (i *Image) Object() map[string]any {
+	status := map[string]any{"inUse": i.InUse}
+	put := func(field string, t time.Time) {
+		if !t.IsZero() {
+			status[field] = t.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	put("firstSeen", i.FirstSeen)
+	put("lastUsed", i.LastUsed)
+	if !i.InUse {
+		put("unusedSince", i.since())
+	}
+	return map[string]any{
+		"apiVersion": v1alpha1.ImageKind.GroupVersion().String(),
+		"kind":       v1alpha1.ImageKind.Kind,
+		"metadata":   map[string]any{"name": i.ID},
+		"spec": map[string]any{
+			"tags": listOf(i.Tags), "digests": listOf(i.Digests), "sizeBytes": i.SizeBytes, "pinned": i.Pinned, "runtimeHandler": i.RuntimeHandler,
+		},
+		"status": status,
+	}
+}
+
+// since is when the age of the image begins.
+func (i *Image) since() time.Time { return later(later(i.FirstSeen, i.LastUsed), i.UnusedSince) }
+
+// Subject is the image as a subject: its ID is its name and its UID, and its age begins when it was last in use, or else
+// first seen. It has no version.
+func (i *Image) Subject() policy.Subject {
+	s := policy.Subject{Name: i.ID, UID: types.UID(i.ID), Created: i.since()}
+	if i.Pinned {
+		s.Flags |= policy.IsPinned
+	}
+	if i.InUse {
+		s.Flags |= policy.IsInUse
+	}
+	return s
+}
+
+// ImageOf reads an image from its object, such as one in a file. Doubt is an error.
+func ImageOf(object map[string]any) (*Image, error) {
+	metadata, spec, status := mapOf(object, "metadata"), mapOf(object, "spec"), mapOf(object, "status")
+	i := &Image{ID: textOf(metadata, "name"), RuntimeHandler: textOf(spec, "runtimeHandler")}
+	if i.ID == "" {
+		return nil, errors.New("the image has no metadata.name, which is its ID")
+	}
+	r := imageReader{}
+	i.Tags, i.Digests = r.texts(spec, "tags"), r.texts(spec, "digests")
+	i.Pinned, i.InUse = r.flag(spec, "pinned"), r.flag(status, "inUse")
+	i.FirstSeen, i.LastUsed, i.UnusedSince = r.time(status, "firstSeen"), r.time(status, "lastUsed"), r.time(status, "unusedSince")
+	i.SizeBytes, _ = spec["sizeBytes"].(int64)
+	return i, r.err
+}
+
+// isImage reports whether an object is an image of a node.
+func isImage(object map[string]any) bool {
+	return textOf(object, "kind") == v1alpha1.ImageKind.Kind && groupOf(textOf(object, "apiVersion")) == v1alpha1.ImageKind.Group
+}
+
+// imageReader reads the fields of an image. It keeps the first error.
+type imageReader struct{ err error }
+
+func (r *imageReader) fail(field string, err error) {
+	if r.err == nil {
+		r.err = shorten(field + ": " + err.Error())
+	}
+}
+
+func (r *imageReader) texts(from map[string]any, field string) []string {
+	list, ok := from[field].([]any)
+	if !ok && from[field] != nil {
+		r.fail(field, errors.New("is no list"))
+	}
+	var texts []string
+	for _, element := range list {
+		text, ok := element.(string)
+		if !ok {
+			r.fail(field, fmt.Errorf("has an element that is no text: %v", element))
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (r *imageReader) flag(from map[string]any, field string) bool {
+	value, ok := from[field].(bool)
+	if !ok && from[field] != nil {
+		r.fail(field, errors.New("is neither true nor false"))
+	}
+	return value
+}
+
+func (r *imageReader) time(from map[string]any, field string) time.Time {
+	t, err := timeOf(from, field)
+	if err != nil {
+		r.fail(field, err)
+	}
+	return t
+}
+
+// Object is the node as the variable node has it.
+func (n *Node) Object() map[string]any {
+	if n == nil {
+		n = &Node{}
+	}
+	labels := make(map[string]any, len(n.Labels))
+	for key, value := range n.Labels {
+		labels[key] = value
+	}
+	object := map[string]any{"name": n.Name, "labels": labels}
+	if f := n.Filesystem; f != nil {
+		object["imageFs"] = map[string]any{"usedBytes": f.UsedBytes, "capacityBytes": f.CapacityBytes, "usedPercent": int64(f.UsedPercent)}
+	}
+	return object
+}
+
+func listOf(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}

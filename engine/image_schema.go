@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// aboutImages reports whether a target is images of nodes, at whatever version.
+func aboutImages(target v1alpha1.Target) bool {
+	return target.Kind == v1alpha1.ImageKind.Kind && groupOf(target.APIVersion) == v1alpha1.ImageKind.Group
+}
+
+// imageSchema is all that an image has. Unlike the schema of a kind in a cluster nothing is behind it: what it does not
+// have no image has.
+func imageSchema() *spec.Schema {
+	text, flag, number := *spec.StringProperty(), *spec.BooleanProperty(), *spec.Int64Property()
+	texts := *spec.ArrayProperty(&text)
+	schema := record(map[string]spec.Schema{
+		"apiVersion": text, "kind": text,
+		"metadata": record(map[string]spec.Schema{"name": text}),
+		"spec":     record(map[string]spec.Schema{"tags": texts, "digests": texts, "sizeBytes": number, "pinned": flag, "runtimeHandler": text}),
+		"status":   record(map[string]spec.Schema{"firstSeen": text, "lastUsed": text, "unusedSince": text, "inUse": flag}),
+	})
+	return &schema
+}
+
+// nodeSchema is all that the variable node has.
+func nodeSchema() *spec.Schema {
+	text, number := *spec.StringProperty(), *spec.Int64Property()
+	schema := record(map[string]spec.Schema{
+		"name": text, "labels": *spec.MapProperty(&text),
+		"imageFs": record(map[string]spec.Schema{"usedBytes": number, "capacityBytes": number, "usedPercent": number}),
+	})
+	return &schema
+}
+
+func record(fields map[string]spec.Schema) spec.Schema {
+	return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}
+}
+
+const imageFieldsHint = "object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
+	".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent"
+
+var imageFields = []string{"metadata", "spec", "status", "name", "tags", "digests", "sizeBytes", "pinned", "runtimeHandler", "firstSeen",
+	"lastUsed", "unusedSince", "inUse", "labels", "imageFs", "usedBytes", "capacityBytes", "usedPercent"}
+
+// misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not. Those of a
+// variable are told where the rule uses it, since it may be right for other rules.
+func (r *Rule) misfits() []policy.Problem {
+	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
+	env, err := r.compiler.base.Extend(
+		cel.CustomTypeProvider(provider),
+		cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),
+		cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)))
+	if err != nil {
+		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of images cannot be used: %v", err)}}
+	}
+	s, ofVariables := r.declareFor(&scope{env: env})
+	var problems []policy.Problem
+	for _, e := range r.source.expressions() {
+		_, findings := r.compiler.checked(e.text, e.wants, s)
+		for _, name := range r.source.uses(e.text) {
+			for _, f := range ofVariables[name] {
+				findings = append(findings, finding{message: "variables." + name + ": " + f.message, hint: f.hint, line: 1, column: 1})
+			}
+		}
+		for i := range findings {
+			findings[i] = aboutImageField(findings[i])
+		}
+		problems = append(problems, problemsAt(e.path(r.source.path), e.text, findings)...)
+	}
+	return problems
+}
+
+// uses names the variables that a text uses, also by way of others, in the order of the policy.
+func (s *source) uses(text string) []string {
+	var names []string
+	for _, v := range slices.Backward(s.variables) {
+		if slices.ContainsFunc(used.FindAllStringSubmatch(text, -1), func(match []string) bool { return match[1] == v.Name }) {
+			names = append(names, v.Name)
+			text += "\n" + v.Expression
+		}
+	}
+	slices.Reverse(names)
+	return names
+}
+
+var unknownField = regexp.MustCompile(`the schema has no field "(.*)"$`)
+
+// aboutImageField says of a field that is not there which there are.
+func aboutImageField(f finding) finding {
+	at := unknownField.FindStringSubmatchIndex(f.message)
+	if at == nil {
+		return f
+	}
+	name := f.message[at[2]:at[3]]
+	f.message, f.hint = f.message[:at[0]]+fmt.Sprintf("there is no field %q", name), imageFieldsHint
+	if meant := policy.Closest(name, imageFields); meant != "" {
+		f.hint = fmt.Sprintf("did you mean %s?", meant)
+	}
+	return f
+}

@@ -1,0 +1,279 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	seen = time.Date(2026, 2, 1, 8, 0, 0, 0, time.UTC)
+	used = time.Date(2026, 2, 20, 17, 30, 0, 0, time.UTC)
+)
+
+// imageRule is a rule about images that compiles, for tests to change.
+func imageRule() v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: "images", Target: v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
+	}
+}
+
+func image(tags ...string) *engine.Image {
+	return &engine.Image{
+		ID: "sha256:1", Tags: tags, Digests: []string{"registry.example.com/app@sha256:2"}, SizeBytes: 7, FirstSeen: seen, LastUsed: used,
+	}
+}
+
+func TestObjectOfAnImage(t *testing.T) {
+	want := decode(t, `
+apiVersion: node.sunset.x-k8s.io/v1alpha1
+kind: Image
+metadata: {name: "sha256:1"}
+spec: {tags: [a:1], digests: ["registry.example.com/app@sha256:2"], sizeBytes: 7, pinned: false, runtimeHandler: ""}
+status: {firstSeen: "2026-02-01T08:00:00Z", lastUsed: "2026-02-20T17:30:00Z", unusedSince: "2026-02-20T17:30:00Z", inUse: false}
+`)
+	if diff := cmp.Diff(want, image("a:1").Object()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	never := &engine.Image{ID: "sha256:1", FirstSeen: seen, InUse: true}
+	wantStatus := map[string]any{"firstSeen": "2026-02-01T08:00:00Z", "inUse": true}
+	if diff := cmp.Diff(wantStatus, never.Object()["status"]); diff != "" {
+		t.Errorf("never used before: -want +got\n%s", diff)
+	}
+}
+
+func TestAnImageIsReadAsItWasWritten(t *testing.T) {
+	for name, i := range map[string]*engine.Image{
+		"unused": image("a:1", "b:2"), "pinned": {ID: "sha256:1", Pinned: true, RuntimeHandler: "gvisor"}, "in use": {ID: "sha256:1", FirstSeen: seen, InUse: true},
+		"unobserved for a while": {ID: "sha256:1", FirstSeen: seen, UnusedSince: used},
+	} {
+		got, err := engine.ImageOf(i.Object())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(i.Object(), got.Object()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		fromObject, err := engine.SubjectOf(i.Object())
+		if diff := cmp.Diff(i.Subject(), fromObject); diff != "" || err != nil {
+			t.Errorf("%s: %v -want +got\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestSubjectOfAnImage(t *testing.T) {
+	later := used.Add(time.Hour)
+	tests := map[string]struct {
+		image engine.Image
+		want  policy.Subject
+	}{
+		"its age begins when it was last used":     {*image(), policy.Subject{Created: used}},
+		"or first seen if it never was":            {engine.Image{FirstSeen: seen}, policy.Subject{Created: seen}},
+		"or later, if nobody could see it":         {engine.Image{FirstSeen: seen, LastUsed: used, UnusedSince: later}, policy.Subject{Created: later}},
+		"never before it was seen":                 {engine.Image{FirstSeen: used, UnusedSince: seen}, policy.Subject{Created: used}},
+		"pinned and in use are told by their flag": {engine.Image{Pinned: true, InUse: true}, policy.Subject{Flags: policy.IsPinned | policy.IsInUse}},
+	}
+	for name, test := range tests {
+		test.image.ID = "sha256:1"
+		test.want.Name, test.want.UID = "sha256:1", "sha256:1"
+		if diff := cmp.Diff(test.want, test.image.Subject()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestFactsOfImages(t *testing.T) {
+	ssd := &engine.Node{Name: "n1", Labels: map[string]string{"disk": "ssd"}, Filesystem: &v1alpha1.NodeImageFilesystem{UsedBytes: 50, CapacityBytes: 100, UsedPercent: 50}}
+	const repository = "imageRepository(object.spec.tags[?0].orValue(''))"
+	// ofTag gives one value for tag v1 and another for any other.
+	ofTag := func(one, other string) string {
+		return "imageTag(object.spec.tags[0]) == 'v1' ? " + one + " : " + other
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.Rule)
+		image  *engine.Image
+		node   *engine.Node
+		want   policy.Facts
+		err    string
+	}{
+		"without startTime it starts with the last use":      {func(*v1alpha1.Rule) {}, image("a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"never used, with the first sight":                   {func(*v1alpha1.Rule) {}, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Start: seen, Unpullable: true}, ""},
+		"a startTime of its own":                             {func(r *v1alpha1.Rule) { r.StartTime = "object.status.firstSeen" }, image("a:v1"), nil, policy.Facts{Eligible: true, Start: seen}, ""},
+		"no time of use is no start":                         {func(r *v1alpha1.Rule) { r.StartTime = "object.status.?lastUsed" }, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Unpullable: true}, ""},
+		"several tags, all eligible":                         {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"several tags, one not":                              {func(r *v1alpha1.Rule) { r.Eligible = ofTag("true", "false") }, image("a:v1", "a:v2"), nil, policy.Facts{}, ""},
+		"no tag":                                             {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags == []" }, image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"one tag fails":                                      {func(r *v1alpha1.Rule) { r.Eligible = ofTag("false", "1/0 == 1") }, image("a:v1", "a:v2"), nil, policy.Facts{}, "of a:v2: eligible: division by zero"},
+		"the latest start":                                   {func(r *v1alpha1.Rule) { r.StartTime = ofTag("object.status.lastUsed", "object.status.firstSeen") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"one tag without a start":                            {func(r *v1alpha1.Rule) { r.StartTime = ofTag("optional.of(object.status.lastUsed)", "optional.none()") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true}, ""},
+		"the longest life":                                   {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("days(1)", "days(9)") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, TTL: 9 * policy.Day}, ""},
+		"one tag forever":                                    {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("optional.of(days(1))", "optional.none()") }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, TTL: policy.NeverTTL}, ""},
+		"one group":                                          {groupBy(repository), image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, Group: "a"}, ""},
+		"a group for each tag":                               {groupBy(repository), image("c:v1", "a:v2", "b:v1", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, Group: "a", Also: []string{"b", "c"}}, ""},
+		"the group of no tag":                                {groupBy(repository), image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"digests are whole each time":                        {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.digests.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"the node's label":                                   {func(r *v1alpha1.Rule) { r.Eligible = "node.labels[?'disk'].orValue('') == 'ssd'" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
+		"the node's filesystem":                              {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs) && node.imageFs.usedPercent >= 50" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
+		"a filesystem that is unknown":                       {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs)" }, image("a:v1"), &engine.Node{Name: "n"}, policy.Facts{}, ""},
+		"a filesystem that is unknown and read all the same": {func(r *v1alpha1.Rule) { r.Eligible = "node.imageFs.usedPercent > 1" }, image("a:v1"), nil, policy.Facts{}, "eligible: no such key: imageFs; where a field can be absent write .?field or has()"},
+	}
+	c := newCompiler(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := imageRule()
+			test.change(&r)
+			e := c.NewEvaluator(t.Context())
+			defer e.Close()
+			e.SetNode(test.node)
+			object := test.image.Object()
+			got := e.Facts(mustCompile(t, c, r), object)
+			if (got.Err == nil) != (test.err == "") || got.Err != nil && got.Err.Error() != test.err {
+				t.Fatalf("error %v, want %q", got.Err, test.err)
+			}
+			test.want.Selected, test.want.Err = true, got.Err
+			if test.err == "" {
+				test.want.FirstSeen = test.image.FirstSeen
+			}
+			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(test.image.Object(), object); diff != "" {
+				t.Errorf("the object was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func groupBy(text string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: text} }
+}
+
+// TestTheOrderOfTagsDoesNotMatter: two ways to write the same image are one.
+func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
+	r := imageRule()
+	r.StartTime = "imageTag(object.spec.tags[0]) == 'v1' ? object.status.firstSeen : object.status.lastUsed"
+	r.TTL, r.TTLExpression = "", "days(imageTag(object.spec.tags[0]) == 'v2' ? 3 : 5)"
+	groupBy("imageRepository(object.spec.tags[0])")(&r)
+	compiled := mustCompile(t, newCompiler(t), r)
+	want := compiled.Facts(t.Context(), image("a:v1", "b:v2", "c:v3").Object())
+	for _, tags := range [][]string{{"a:v1", "c:v3", "b:v2"}, {"b:v2", "a:v1", "c:v3"}, {"b:v2", "c:v3", "a:v1"}, {"c:v3", "b:v2", "a:v1"}} {
+		if diff := cmp.Diff(want, compiled.Facts(t.Context(), image(tags...).Object())); diff != "" {
+			t.Errorf("%v: -want +got\n%s", tags, diff)
+		}
+	}
+}
+
+func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
+	compiled := mustCompile(t, newCompiler(t), imageRule())
+	for text, want := range map[string]string{
+		`{metadata: {name: "1"}, spec: {tags: a}}`:                "tags: is no list",
+		`{metadata: {name: "1"}, spec: {tags: [1, 2]}}`:           "tags: has an element that is no text: 1",
+		`{metadata: {name: "1"}, status: {firstSeen: yesterday}}`: `firstSeen: "yesterday" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`,
+		`{metadata: {name: "1"}, status: {inUse: "yes"}}`:         "inUse: is neither true nor false",
+		`{metadata: {}}`: "the image has no metadata.name, which is its ID",
+	} {
+		if got := compiled.Facts(t.Context(), decode(t, text)); got.Err == nil || got.Err.Error() != want || got.Eligible || !got.Selected {
+			t.Errorf("%s: %+v, want %s", text, got, want)
+		}
+	}
+}
+
+// TestProblemsOfRulesAboutImages: no cluster is needed to know what an image has.
+func TestProblemsOfRulesAboutImages(t *testing.T) {
+	const has = " (object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
+		".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent)"
+	variables := []v1alpha1.Variable{
+		{Name: "label", Expression: "node.labels[?'disk'].orValue('')"},
+		{Name: "gone", Expression: "finished(object) && object.status.succeeded > 0"}, // for the rules about Jobs
+		{Name: "both", Expression: "variables.gone && variables.label == 'ssd'"},
+	}
+	tests := map[string]struct {
+		target, eligible string
+		want             []string
+	}{
+		"all that there is": {"Image", "object.kind == 'Image' && object.spec.sizeBytes > 1e9 && !object.spec.pinned && has(object.status.lastUsed) && " +
+			"object.status.?unusedSince.hasValue() && node.name != '' && node.labels.all(k, k != 'a') && node.?imageFs.?usedPercent.orValue(0) > 3", nil},
+		"a misspelt field":           {"Image", "object.spec.tag == []", []string{`spec.rules[0].eligible:1:12: there is no field "tag" (did you mean tags?)`}},
+		"a field of other objects":   {"Image", "object.metadata.creationTimestamp != ''", []string{`spec.rules[0].eligible:1:16: there is no field "creationTimestamp"` + has}},
+		"a misspelt field of a node": {"Image", "node.lables == {}", []string{`spec.rules[0].eligible:1:5: there is no field "lables" (did you mean labels?)`}},
+		"what cannot be compared":    {"Image", "object.spec.tags == 'a'", []string{"spec.rules[0].eligible:1:18: == does not take (list(string), string) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"text for a condition":       {"Image", "object.spec.tags[0]", []string{"spec.rules[0].eligible:1:1: gives string, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"a variable of the node":     {"Image", "variables.label == ''", nil},
+		"a variable for Jobs":        {"Image", "variables.both", []string{`spec.rules[0].eligible:1:1: variables.gone: there is no field "succeeded"` + has}},
+		"a Job that reads the node": {"Job", "object.spec.parallelism > 1 && node.name == 'a'", []string{
+			"spec.rules[0].eligible:1:32: node is there only in rules about images of nodes (what a rule says about any other object depends on nothing but the object)"}},
+		"a Job that reads it by a variable": {"Job", "variables.both", []string{
+			"spec.rules[0].eligible:1:1: variables.both reads node, which is there only in rules about images of nodes (what a rule says about any other object depends on nothing but the object)"}},
+		"a Job and a loop variable of that name": {"Job", "object.status.nodes.all(node, node.name != 'x') && variables.gone", nil},
+		"a loop variable that would hide the node": {"Image", "object.spec.tags.all(node, variables.label != node)", []string{
+			"spec.rules[0].eligible:1:21: a loop variable cannot be called node where node is read (give it another name, such as n)"}},
+	}
+	c := newCompiler(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule()
+			if test.target == "Image" {
+				r = imageRule()
+			}
+			r.Eligible = test.eligible
+			_, problems := c.Rule(r, variables, "spec.rules[0]")
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRulesSayWhatTheyReadOfTheNode(t *testing.T) {
+	for text, want := range map[string]string{
+		"true": "", "node.labels['a'] == object.metadata.name": "labels.a", "variables.full && node.name != ''": "imageFs.usedPercent name",
+		"dyn(node) != dyn(object)": "*", "has(node.imageFs)": "imageFs",
+	} {
+		r := imageRule()
+		r.Eligible = text
+		compiled := mustCompile(t, newCompiler(t), r, v1alpha1.Variable{Name: "full", Expression: "node.imageFs.usedPercent > 80"})
+		if got := strings.Join(compiled.NodeReads(), " "); got != want || compiled.ReadsNode() != (want != "") || !compiled.OnNodes() {
+			t.Errorf("%s reads %q of the node: %v", text, got, compiled.ReadsNode())
+		}
+	}
+}
+
+func TestLoadOfRulesAboutImages(t *testing.T) {
+	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "nodes", UID: "u"}}
+	bad := imageRule()
+	bad.Name, bad.Target.Selector = "bad", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+	d.Spec.Rules = []v1alpha1.Rule{imageRule(), bad}
+	p := d.Load(policy.DefaultProtection())
+	programs := newCompiler(t).Load(p)
+	if r := p.Rules[0]; r.Invalid() || r.Mark != "" || programs[r.Key].Marks() {
+		t.Errorf("rule %+v: a rule about images marks nothing", r)
+	}
+	r := p.Rules[1]
+	if facts := programs[r.Key].Facts(t.Context(), image("a:v1").Object()); !r.Invalid() || !facts.Selected || facts.Eligible {
+		t.Errorf("facts %+v: an invalid rule keeps every image, since images have no labels to select by", facts)
+	}
+}
+
+func TestExplainTellsTheTagThatDecides(t *testing.T) {
+	r := imageRule()
+	r.Eligible = "imageTag(object.spec.tags[0]) != node.labels['keeps']"
+	compiled := mustCompile(t, newCompiler(t), r)
+	node := &engine.Node{Labels: map[string]string{"keeps": "v2"}}
+	for tags, want := range map[string]string{"a:v1": " true", "a:v1 a:v2 a:v3": "a:v2 false", "a:v3 a:v1": "a:v3 true"} {
+		got := compiled.ExplainOn(t.Context(), node, image(strings.Fields(tags)...).Object())
+		if got[0].Tag+" "+got[0].Value != want || len(got[0].Parts) == 0 {
+			t.Errorf("%s: %+v, want %s", tags, got[0], want)
+		}
+	}
+}

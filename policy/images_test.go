@@ -1,0 +1,238 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// imageRule is a rule about images without a problem.
+func imageRule(name string) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: name, Target: v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
+	}
+}
+
+// mixed is a document with a rule about Jobs and one about images; each test spoils a copy.
+func mixed() *policy.Document {
+	d := fine()
+	d.Spec.Rules = []v1alpha1.Rule{fineRule("jobs"), imageRule("images")}
+	return d
+}
+
+func TestLoadOfRulesAboutImages(t *testing.T) {
+	build := &metav1.LabelSelector{MatchLabels: map[string]string{"role": "build"}}
+	tests := map[string]struct {
+		change func(*v1alpha1.Rule)
+		images policy.Images
+		ttl    time.Duration
+		nodes  map[string]bool // by the label role: whether the rule is about such a node
+	}{
+		"without anything special": {
+			func(*v1alpha1.Rule) {}, policy.Images{MinAge: 2 * time.Minute}, policy.Week, map[string]bool{"": true, "build": true}},
+		"with thresholds, which take the place of a ttl": {
+			func(r *v1alpha1.Rule) {
+				r.TTL = ""
+				r.Images = &v1alpha1.Images{MinAge: "1d", HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(80))}
+			},
+			policy.Images{MinAge: policy.Day, HasThresholds: true, High: 85, Low: 80}, policy.NeverTTL, nil},
+		"for some nodes": {
+			func(r *v1alpha1.Rule) { r.NodeSelector = build },
+			policy.Images{MinAge: 2 * time.Minute}, policy.Week, map[string]bool{"": false, "build": true}},
+		"also those that cannot be pulled": {
+			func(r *v1alpha1.Rule) { r.Images = &v1alpha1.Images{AllowUnpullable: true, MinAge: "0s"} },
+			policy.Images{AllowUnpullable: true}, policy.Week, nil},
+		"of an empty selector": {
+			func(r *v1alpha1.Rule) {
+				r.Target.Selector, r.NodeSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
+			},
+			policy.Images{MinAge: 2 * time.Minute}, policy.Week, map[string]bool{"": true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := mixed()
+			test.change(&d.Spec.Rules[1])
+			p := d.Load(policy.DefaultProtection())
+			r := p.Rules[1]
+			if len(p.Problems) > 0 || p.Rules[0].OnNodes() || !r.OnNodes() || r.Images != test.images || r.TTL != test.ttl {
+				t.Errorf("problems %v, images %+v, ttl %s", p.Problems, r.Images, r.TTL)
+			}
+			for role, want := range test.nodes {
+				if got := r.SelectsNode(labels.Set{"role": role}); got != want {
+					t.Errorf("selects node %q: %v", role, got)
+				}
+			}
+		})
+	}
+}
+
+func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
+	images := func(i v1alpha1.Images) func(*policy.Spec, *v1alpha1.Rule) {
+		return spoil(func(r *v1alpha1.Rule) { r.Images = &i })
+	}
+	tests := map[string]struct {
+		spoil func(*policy.Spec, *v1alpha1.Rule)
+		path  string
+	}{
+		"another version":            {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset.x-k8s.io/v1" }), "target.apiVersion"},
+		"something else of nodes":    {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "Images" }), "target.kind"},
+		"one threshold, high":        {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85))}), "images.lowThresholdPercent"},
+		"one threshold, low":         {images(v1alpha1.Images{LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
+		"thresholds the wrong way":   {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(80)), LowThresholdPercent: ptr(int32(80))}), "images.lowThresholdPercent"},
+		"a high threshold above 100": {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(101)), LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
+		"a negative low threshold":   {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(-1))}), "images.lowThresholdPercent"},
+		"a minAge that is none":      {images(v1alpha1.Images{MinAge: "soon"}), "images.minAge"},
+		"a selector of labels": {spoil(func(r *v1alpha1.Rule) {
+			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+		}), "target.selector"},
+		"a selector of nodes that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector"},
+		"an outcome":          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
+		"what may override":   {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: ptr(true)} }), "override"},
+		"an owner that goes":  {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
+		"a propagation":       {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
+		"an Event for each":   {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
+		"a part of a quota":   {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: ptr(int32(50))} }), "capacity.percentOfQuota"},
+		"a capacity of all":   {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{Max: ptr(int32(50)), Share: "Fair"} }), "capacity.share"},
+		"neither ttl nor why": {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "ttl"},
+		"limits":              {func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1h"} }, "target"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := mixed()
+			test.spoil(&d.Spec, &d.Spec.Rules[1])
+			p := d.Load(policy.DefaultProtection())
+			if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules[1]."+test.path {
+				t.Fatalf("problems %v, want one at %s", p.Problems, test.path)
+			}
+			if p.Rules[0].Invalid() || !p.Rules[1].Invalid() {
+				t.Error("the rule about Jobs is to be blamed for nothing, that about images for all")
+			}
+		})
+	}
+}
+
+func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
+	d := mixed()
+	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
+	const why = ": only a rule about images of nodes has it (leave it out, or write target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image})"
+	want := []string{"spec.rules[0].images" + why, "spec.rules[0].nodeSelector" + why}
+	if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestNamespacesHaveNoRulesAboutImages(t *testing.T) {
+	d := mixed()
+	d.Kind, d.Metadata.Namespace, d.Spec.ServiceAccountName = "RetentionPolicy", "team-a", "cleaner"
+	want := []string{"spec.rules[1].target.kind: images are of nodes, which are in no namespace (only a ClusterRetentionPolicy has rules about images)"}
+	if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
+	d := fine()
+	d.Kind, d.Metadata.Name, d.Metadata.Namespace = "RetentionPolicy", "ours", "team-a"
+	d.Spec = policy.Spec{Mode: v1alpha1.Enforce, Overrides: []v1alpha1.RuleOverride{
+		{Policy: "batch", Rule: "images", TTL: "1d"}, {Policy: "batch", Suspend: ptr(true)},
+	}}
+	ours := d.Load(policy.DefaultProtection())
+	namespaces := map[string]policy.Namespace{"team-a": {}}
+	b := policy.NewBook([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
+	want := []string{"spec.overrides[0].rule: rule batch/images is about images of nodes, which are in no namespace (leave the override out)"}
+	if diff := cmp.Diff(want, problems(b.Policies()[1].Problems)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
+		t.Errorf("rules of the namespace are %v", rules)
+	}
+	page := b.Page(v1alpha1.ImageKind.GroupKind(), "")
+	if len(page.Rules) != 1 || page.Rules[0].Suspended || page.Rules[0].TTL != policy.Week {
+		t.Errorf("of images the rules are %+v", page.Rules)
+	}
+}
+
+func TestImagesAreNotInTheLedgerOfTheirPolicy(t *testing.T) {
+	d := mixed()
+	d.Spec.Rules[0].Outcome = "'done'"
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) > 0 || !p.Rules[0].Ledger || p.Rules[1].Ledger {
+		t.Errorf("problems %v, in the ledger: Jobs %v, images %v", p.Problems, p.Rules[0].Ledger, p.Rules[1].Ledger)
+	}
+}
+
+func TestWarningsOfShortLivesOfImages(t *testing.T) {
+	for ttl, want := range map[string][]string{
+		"1h":  nil,
+		"59m": {"spec.rules[1].ttl: images that go after 59m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)"},
+		"x":   nil, // a problem already
+	} {
+		d := mixed()
+		d.Spec.Rules[0].TTL, d.Spec.Rules[1].TTL = "1m", ttl
+		if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Warnings())); diff != "" {
+			t.Errorf("%s: -want +got\n%s", ttl, diff)
+		}
+	}
+}
+
+func TestDecideAboutImages(t *testing.T) {
+	start := now.Add(-10 * hour)
+	due := policy.Facts{Selected: true, Eligible: true, Start: start, FirstSeen: start}
+	tests := map[string]struct {
+		flags  policy.Flags
+		change func(*policy.Ruling)
+		want   policy.Verdict
+	}{
+		"it goes":            {0, func(*policy.Ruling) {}, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"pinned it stays":    {policy.IsPinned, func(*policy.Ruling) {}, policy.Verdict{Reason: policy.Pinned, Due: start.Add(hour)}},
+		"in use it stays":    {policy.IsInUse, func(*policy.Ruling) {}, policy.Verdict{Reason: policy.InUse, Due: start.Add(hour)}},
+		"unpullable stays":   {0, func(r *policy.Ruling) { r.Facts.Unpullable = true }, policy.Verdict{Reason: policy.Unpullable}},
+		"unless it may go":   {0, func(r *policy.Ruling) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"too young it waits": {0, func(r *policy.Ruling) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
+		"for want of space it goes at once": {
+			0, func(r *policy.Ruling) { r.Rule.TTL, r.Standing.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
+		"but not too young": {
+			0, func(r *policy.Ruling) { r.Rule.TTL, r.Standing.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour },
+			policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := policy.Ruling{Rule: enforced("nodes", "images"), Facts: due, Known: true}
+			r.Rule.Kind = v1alpha1.ImageKind
+			test.change(&r)
+			v, _ := policy.Decide(policy.Subject{Name: "sha256:1", Created: start, Flags: test.flags}, []policy.Ruling{r}, now)
+			got := policy.Verdict{Action: v.Action, Reason: v.Reason, Due: v.Due}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnImageOfSeveralGroups(t *testing.T) {
+	member := func(uid string, age time.Duration, group string, also ...string) policy.Member {
+		return policy.Member{UID: types.UID(uid), Group: group, Also: also, Start: now.Add(-age)}
+	}
+	ranking := policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: 2} }}
+	members := []policy.Member{
+		member("newest of a", 1*hour, "a"),
+		member("third of a, second of b", 3*hour, "a", "b"),
+		member("second of a", 2*hour, "a"),
+		member("third of b: the one of two groups takes a place", 4*hour, "b"),
+		member("first of b", 1*hour, "b"),
+		member("fourth of a and of b", 5*hour, "a", "b"),
+	}
+	want := []bool{true, true, true, false, true, false}
+	for i, standing := range ranking.Rank(members) {
+		if standing.Newest != want[i] {
+			t.Errorf("%s: newest is %v", members[i].UID, standing.Newest)
+		}
+	}
+}

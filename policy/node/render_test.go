@@ -95,12 +95,12 @@ func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
 		path string
 		want *metav1.LabelSelector
 	}{
-		"another field":       {"spec.rules[0].eligible", selector},
-		"an unknown field":    {"spec.rules[0].eligibel", selector},
-		"its selector":        {"spec.rules[0].nodeSelector", nil},
+		"another field":        {"spec.rules[0].eligible", selector},
+		"an unknown field":     {"spec.rules[0].eligibel", selector},
+		"its selector":         {"spec.rules[0].nodeSelector", nil},
 		"part of its selector": {"spec.rules[0].nodeSelector.matchLabel", nil},
-		"the rule as a whole": {"spec.rules[0]", nil},
-		"the policy":          {"spec.excludeNamespace", nil},
+		"the rule as a whole":  {"spec.rules[0]", nil},
+		"the policy":           {"spec.excludeNamespace", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (r *Reports) goneOf(uid types.UID) *removed {
 }
 
 // Resume makes what a policy has removed at least what its status says: nodes that are no more have removed some of it. It
-// is called once for each policy, with complete reports.
+// may be called again.
 func (r *Reports) Resume(uid types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
 	now := removed{}
 	for _, n := range r.nodes {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -83,6 +84,17 @@ func (s *Sums) Settled() bool { return s.New*10 <= s.Nodes }
 func (s *Sums) Counted(uid types.UID) bool {
 	sum := s.Policies[uid]
 	return sum != nil && sum.Status.Nodes > 0 && sum.Behind == 0 && s.Settled()
+}
+
+// With is the sum beside a count of the objects that the policy's other rules are about, which may be nil. Neither is changed.
+func (s *Sum) With(objects *policy.Tally) *policy.Tally {
+	if objects == nil {
+		objects = &policy.Tally{}
+	}
+	all := &policy.Tally{Count: objects.Count, Rules: maps.Clone(s.Tally.Rules)}
+	all.Add(s.Tally.Count)
+	maps.Copy(all.Rules, objects.Rules)
+	return all
 }
 
 // begin makes the sum of a policy of which only nodes that are no more have reported.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -26,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/nodes"
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/report"
@@ -165,11 +167,15 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	}
 	loop.Rights = mayDo
 	scribe := report.NewScribe(mgr.GetClient(), c.Clock)
+	board, census, err := c.nodes(mgr, lock)
+	if err != nil {
+		return err
+	}
 	reporter := &report.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
-		Rights: mayDo.Known, Gates: loop,
+		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board,
 	}
-	checker.Changed = reporter.Changed
+	checker.Changed, board.Changed = reporter.Changed, reporter.Changed
 	cluster, err := objects.New(objects.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
 		Protection: c.Protection,
@@ -183,6 +189,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	reconciler := retention.New(retention.Options{
 		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+		Elsewhere: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() },
 	})
 	office.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
@@ -194,10 +201,12 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		reporter.Use(e) // before anything is deleted that it would not know
 		office.Use(e.Book)
 		reconciler.Use(e.Book, e.Programs)
+		board.Use(e.Book)
+		census.Use(e.Book)
 		checker.Use(e)
 		watchRights.Look()
 	}
-	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights} {
+	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights, board, census} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -214,6 +223,16 @@ func (c *Config) rights(mgr manager.Manager) (*rights.Checker, error) {
 		return nil, err
 	}
 	return rights.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
+}
+
+// nodes makes what speaks with the agents on nodes.
+func (c *Config) nodes(mgr manager.Manager, lock *lease.Lock) (*nodes.Board, *nodes.Census, error) {
+	live, err := client.NewWithWatch(c.Rest, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := nodes.Options{Client: live, Clock: c.Clock, Leadership: lock}
+	return nodes.NewBoard(o), nodes.NewCensus(o), nil
 }
 
 // liveClient reads past every cache, and lets the loop see the API server's clock.

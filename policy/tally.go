@@ -57,8 +57,10 @@ type Count struct {
 }
 
 const (
-	soonestKept  = 5
-	failingKept  = 3
+	// SoonestKept is how many samples of what goes next are kept.
+	SoonestKept = 5
+	// FailingKept is how many samples of errors are kept.
+	FailingKept  = 3
 	messageLimit = 256
 )
 
@@ -146,7 +148,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 		tally.Pending.Selected++
 		tally.Pending.Due += own.Due.Now
 	}
-	tally.merge(own)
+	tally.Add(own)
 }
 
 // addRule counts a subject for one rule that selects it, and reports whether the rule is one that makes it go.
@@ -154,8 +156,7 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 	var c Count
 	c.note(s, r)
 	if r.Facts.Err != nil {
-		rule.Failing = keepFirst(rule.Failing, failingKept, compareErrors,
-			v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: cut(r.Facts.Err.Error())})
+		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
 	due = verdict.Action != Keep && r.say(&s, t.now, supposed).isDue()
 	if due {
@@ -165,9 +166,9 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 		}
 		sample := v1alpha1.DueSample{Namespace: s.Namespace, Name: s.Name, Owner: verdict.Owner.String()}
 		sample.DueTime.Time = verdict.Due
-		rule.Soonest = keepFirst(rule.Soonest, soonestKept, compareDue, sample)
+		rule.Goes(sample)
 	}
-	rule.merge(c)
+	rule.Add(c)
 	return due
 }
 
@@ -232,7 +233,8 @@ func (c *Count) flatten() {
 	c.Errors, c.Excess = min(c.Errors, 1), min(c.Excess, 1)
 }
 
-func (c *Count) merge(o Count) {
+// Add adds another count.
+func (c *Count) Add(o Count) {
 	c.Matched += o.Matched
 	c.Eligible += o.Eligible
 	c.Held += o.Held
@@ -246,6 +248,17 @@ func (c *Count) merge(o Count) {
 	if c.NextDue.IsZero() || (!o.NextDue.IsZero() && o.NextDue.Before(c.NextDue)) {
 		c.NextDue = o.NextDue
 	}
+}
+
+// Goes takes a sample of what goes next, if it is one of the first.
+func (t *RuleTally) Goes(sample v1alpha1.DueSample) {
+	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
+}
+
+// Fails takes a sample of an error, if it is one of the first, and cuts its message.
+func (t *RuleTally) Fails(sample v1alpha1.ErrorSample) {
+	sample.Message = cut(sample.Message)
+	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
 }
 
 // keepFirst keeps the first n in order, so that samples do not depend on the order in which subjects are counted.

@@ -30,7 +30,7 @@ func (t *Tallies) addTeam(team *Team, s Subject, rulings []Ruling) {
 			if verdict.Action != Keep && r.say(&s, t.now, supposed).isDue() {
 				t.due(&c, verdict.Due)
 			}
-			team.count(r.Rule.ID).merge(c)
+			team.count(r.Rule.ID).Add(c)
 		}
 	}
 }

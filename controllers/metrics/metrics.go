@@ -52,6 +52,8 @@ var (
 	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
 	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or deleted by somebody (terminating), and stay because their Jobs have not counted them yet.", "state")
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
+	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")
+	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
@@ -89,7 +91,7 @@ func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 func (c *Count) Describe(ch chan<- *prometheus.Desc) {
 	ch <- LedgerDeletions.desc
 	for _, g := range []Gauge{
-		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble,
+		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble, Nodes, ImageBytes,
 		LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
 	} {
 		ch <- g.desc

@@ -104,7 +104,7 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	for _, p := range c.edition.Book.Policies() {
 		for _, r := range p.Rules {
 			used[r.Key] = true
-			if _, done := c.warnings[r.Key]; !done && !r.Invalid() {
+			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // no API server has a schema of images
 				wanted[r.Kind] = append(wanted[r.Kind], r.Key)
 			}
 		}

@@ -38,17 +38,29 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 
 // pending is what waits behind a policy's gate, once it is counted; nil when that is no more than may go.
 func (v *view) pending(p *policy.Policy) *v1alpha1.PendingApproval {
-	tally := v.tallies.Policies[p.Name]
-	if p.Gate == nil || tally == nil || !p.Approval.Exceeded(tally.Pending.Due, tally.Pending.Selected) {
+	waiting := v.waiting(p)
+	if p.Gate == nil || !p.Approval.Exceeded(waiting.Due, waiting.Selected) {
 		return nil
 	}
 	pending := &v1alpha1.PendingApproval{
-		Hash: p.Gate.Hash, Due: tally.Pending.Due, Selected: tally.Pending.Selected, Namespaces: sets.List(p.Gate.Namespaces),
+		Hash: p.Gate.Hash, Due: waiting.Due, Selected: waiting.Selected, Namespaces: sets.List(p.Gate.Namespaces),
 	}
 	if !p.Gate.Since.IsZero() {
 		pending.Since = &metav1.MicroTime{Time: p.Gate.Since.UTC()}
 	}
 	return pending
+}
+
+// waiting counts what waits for approval: objects, and images once all nodes have counted them.
+func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
+	if tally := v.tallies.Policies[p.Name]; tally != nil {
+		all = tally.Pending
+	}
+	if v.nodes.sums.Counted(p.UID) {
+		images := v.nodes.sums.Policies[p.UID].Tally.Pending
+		all.Due, all.Selected = all.Due+images.Due, all.Selected+images.Selected
+	}
+	return all
 }
 
 // stillPending is what waited before if it waits behind the same gate.
@@ -89,8 +101,9 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
 	return !stillUncounted && v.pending(p) == nil
 }
 
-// uncounted are the rules that are invalid, which another policy's target can bring and take away, and those whose kind
-// cannot be listed; ok is false while any other is still being listed, or a right to read is missing.
+// uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
+// cannot be listed, and those about images that not every node has counted; ok is false while any other is still being
+// listed, or a right to read is missing.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if v.missingRight(p) != nil {
 		return nil, false
@@ -100,6 +113,12 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 		switch {
 		case r.Invalid():
 			rules = append(rules, r.ID.Rule)
+		case r.OnNodes() && v.nodes.reading():
+			return nil, false
+		case r.OnNodes():
+			if !v.nodes.counted(p) {
+				rules = append(rules, r.ID.Rule)
+			}
 		case r.Capacity.ByQuota && v.edition.QuotasUnread:
 			return nil, false
 		case watched && v.listed[r.ID]:

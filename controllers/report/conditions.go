@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/node"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -78,7 +79,7 @@ func (v *view) valid(p *policy.Policy) standing {
 
 func (v *view) watching(p *policy.Policy) standing {
 	for _, r := range p.Rules {
-		if r.Invalid() {
+		if r.Invalid() || r.OnNodes() {
 			continue
 		}
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
@@ -89,7 +90,11 @@ func (v *view) watching(p *policy.Policy) standing {
 			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}
-	return standing{true, "Watching", "every target kind is listed and watched"}
+	watching := standing{true, "Watching", "every target kind is listed and watched"}
+	if node.OnNodes(p) {
+		return v.nodes.watching(p, watching)
+	}
+	return watching
 }
 
 func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
@@ -119,6 +124,9 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
 		return standing{false, "Counting", "what would go at once is being counted; nobody has previewed it"}
+	}
+	if withheld := v.nodes.withheld(p); !withheld.ok {
+		return withheld
 	}
 	if v.doubt != nil {
 		return standing{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}

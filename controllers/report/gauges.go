@@ -36,12 +36,16 @@ func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 func (g *gauges) rules(t *policy.Tallies) {
 	for name, tally := range t.Policies {
 		for rule, c := range tally.Rules {
-			for state, n := range map[string]int64{
-				"matched": c.Matched, "eligible": c.Eligible, "held": c.Held, "error": c.Errors, "due": c.Due.Now,
-			} {
-				g.count = append(g.count, metrics.Subjects.Of(float64(n), name, rule, state))
-			}
+			g.rule(name, rule, &c.Count)
 		}
+	}
+}
+
+func (g *gauges) rule(policy, rule string, c *policy.Count) {
+	for state, n := range map[string]int64{
+		"matched": c.Matched, "eligible": c.Eligible, "held": c.Held, "error": c.Errors, "due": c.Due.Now,
+	} {
+		g.count = append(g.count, metrics.Subjects.Of(float64(n), policy, rule, state))
 	}
 }
 
@@ -106,4 +110,19 @@ func (g *gauges) ends(n v1alpha1.LedgerCount, name, rule, outcome string) {
 // publish puts the count in place of the last one.
 func (g *gauges) publish() {
 	metrics.Counted.Set(append(g.count, metrics.Backlog.Of(float64(g.backlog))))
+}
+
+// nodes says what nodes report about policies.
+func (g *gauges) nodes(book *policy.Book, n nodesNow) {
+	for _, p := range book.Policies() {
+		sum := n.about(p)
+		if sum == nil {
+			continue
+		}
+		for rule, c := range sum.Tally.Rules {
+			g.rule(p.Name, rule, &c.Count)
+		}
+		g.count = append(g.count, metrics.Nodes.Of(float64(sum.Status.Nodes), p.Name, "counted"),
+			metrics.Nodes.Of(float64(sum.Status.StaleNodes), p.Name, "stale"), metrics.ImageBytes.Of(float64(sum.Status.Due.Now.Bytes), p.Name))
+	}
 }

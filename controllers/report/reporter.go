@@ -46,6 +46,8 @@ type Reporter struct {
 	Rights  func(*policy.Rule) (err error, known bool)
 	Gates   Gates
 	Ledgers Ledgers
+	Nodes   Nodes // nil: no agent reports
+	Board   Board // nil: as if all was well
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -207,14 +209,17 @@ func (r *Reporter) stale(now time.Time) bool {
 	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
 		return true
 	}
-	return r.seen != fingerprint(r.State.Kinds(), r.State.Doubt())
+	return r.seen != r.fingerprint(r.State.Kinds(), r.State.Doubt())
 }
 
 // fingerprint changes whenever a count or a condition may have.
-func fingerprint(kinds []retention.KindState, doubt error) string {
-	parts := make([]string, 0, len(kinds)+1)
+func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
+	parts := make([]string, 0, len(kinds)+2)
 	for _, k := range kinds {
 		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Lost, k.Undeletable, k.Unmarkable))
+	}
+	if r.Nodes != nil {
+		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))
 	}
 	slices.Sort(parts)
 	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
@@ -232,12 +237,13 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	kinds := r.State.Kinds()
 	doubt := r.State.Doubt()
-	r.seen = fingerprint(kinds, doubt)
+	r.seen = r.fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	view := newView(edition, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
-	view.counted(r.count(edition.Book, kinds, view.ledgers))
+	view.nodes = r.nodesNow(ctx, edition.Book)
+	view.counted(r.count(edition.Book, kinds, view))
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
@@ -249,7 +255,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 }
 
 // count goes through every subject once.
-func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, kept map[types.UID]ledgers.State) *policy.Tallies {
+func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view) *policy.Tallies {
 	all := policy.NewTallies(r.counted)
 	for _, p := range book.Policies() {
 		if p.Namespace != "" {
@@ -266,9 +272,10 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, kept ma
 		}
 	}
 	gauges.rules(all)
-	r.changes = all.Changes()
+	gauges.nodes(book, v.nodes)
+	r.changes = soonest(all.Changes(), v.nodes.sums.Changes)
 	for _, p := range book.Policies() {
-		if kept, ok := kept[p.UID]; ok {
+		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)
 			r.changes = soonest(r.changes, kept.EasesAt)
 		}

@@ -31,6 +31,7 @@ type view struct {
 	warnings func(key string) []policy.Problem
 	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
 	ledgers  map[types.UID]ledgers.State                // by policy
+	nodes    nodesNow
 	doubt    error
 	now      time.Time
 }
@@ -83,6 +84,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
 		deleted = countedBy(kept, deleted)
 	}
+	deleted = v.withImages(p, &s, before, deleted)
 	for _, r := range p.Rules {
 		own := tally.Rules[r.ID.Rule]
 		if v.forbidden(r) != nil {
@@ -101,6 +103,8 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 func (v *view) tally(p *policy.Policy) *policy.Tally {
 	tally := v.tallies.Policies[p.Name]
 	switch {
+	case v.nodes.about(p) != nil:
+		return v.nodes.about(p).With(tally)
 	case tally == nil:
 		return &policy.Tally{}
 	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
@@ -171,6 +175,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		return err
 	}
 	r.follow(p, v)
+	r.keepImages(p, rec.status)
 	status := v.status(p, r.historyOf(p.UID), rec.status)
 	preview, counted := previewOf(status, p.Hash)
 	_, knew := previewOf(rec.status, p.Hash)
@@ -258,7 +263,7 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		return nil, fmt.Errorf("read status: %w", err)
 	}
 	if _, ok := r.before[p.UID]; !ok {
-		before := history{total: status.Deleted, rules: deletions{}}
+		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
 		for _, rule := range status.Rules {
 			before.rules[rule.Name] = rule.Deleted
 		}

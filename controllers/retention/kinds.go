@@ -73,7 +73,7 @@ func (r *Reconciler) follow() {
 	}
 	for _, kind := range r.book.Kinds() {
 		q, wanted := questionsOf(r.book, r.programs, kind)
-		if !wanted {
+		if !wanted || r.Elsewhere != nil && r.Elsewhere(kind) {
 			continue
 		}
 		w := r.kinds[kind]

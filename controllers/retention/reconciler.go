@@ -54,6 +54,8 @@ type Options struct {
 	Ledger  Ledger
 	Clock   clock.Clock
 	Witness Witness
+	// Elsewhere says of which kinds the subjects are somebody else's to see to; nil for none.
+	Elsewhere func(schema.GroupKind) bool
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows

@@ -43,9 +43,27 @@ type NodeImageRules struct {
 
 	// policies with rules about images.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	Policies []NodeImagePolicy `json:"policies,omitempty"`
+
+	// known are all ClusterRetentionPolicies as they were read for this, about images or not. One that is not among them, or
+	// has changed since, may keep what the rules here let go: an agent compares before it removes anything.
+	// +optional
+	// +listType=atomic
+	Known []NodeImageKnownPolicy `json:"known,omitempty"`
+}
+
+// NodeImageKnownPolicy names one form of a ClusterRetentionPolicy.
+type NodeImageKnownPolicy struct {
+	// name of the policy.
+	Name string `json:"name"`
+	// uid of the policy.
+	UID types.UID `json:"uid"`
+	// generation of its spec.
+	Generation int64 `json:"generation"`
+	// approved is its annotation sunset.x-k8s.io/approved.
+	// +optional
+	Approved string `json:"approved,omitempty"`
 }
 
 // NodeImageRulesName is the name of the one NodeImageRules.
@@ -70,14 +88,16 @@ type NodeImagePolicy struct {
 	Created metav1.Time `json:"created"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// hash of the whole spec but for mode, approval, limits and the rules' events and outcomes.
+	// hash of the whole spec but for mode, approval, limits and the rules' events and outcomes. "left-out" where the policy
+	// does not fit: it has then one rule that nobody understands, which keeps everything if the policy has a say.
 	Hash string `json:"hash"`
 	// unapproved are the rules that wait: enforced, they would delete more than approval allows that nobody has seen. They
 	// keep what they find eligible.
 	// +optional
 	// +listType=set
 	Unapproved []string `json:"unapproved,omitempty"`
-	// spec with its rules about images only.
+	// spec with its rules about images only, and of the rest what matters to them: mode and variables. A rule that the
+	// controller does not understand is here as one that agents do not understand either.
 	Spec ClusterRetentionPolicySpec `json:"spec"`
 }
 
@@ -118,7 +138,8 @@ type NodeImageReport struct {
 	// pulledAgain are those of them that came back within a day.
 	// +optional
 	PulledAgain int64 `json:"pulledAgain,omitempty"`
-	// policies has what each policy with a rule for the node sees there.
+	// policies has what each policy of the rules sees there, also one without a rule for this node: it sees nothing. An
+	// entry is here once all images have been counted by that form of the policy.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -71,7 +71,8 @@ func New(gap time.Duration) *History {
 // An empty listing although there were images is doubted: an agent that runs from an image does not see none. Nothing is
 // known then, and no time counts, until the next listing that is not empty. If that has all the images there were, the empty
 // one was wrong, and they keep their ages. If one is missing, it may have been right, and all begin anew: those that are
-// there may have been pulled again.
+// there may have been pulled again. So they do if the first listing of a process is empty: nobody knows whether all the images
+// there were are in the file.
 func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,14 +81,15 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 		return Outcome{Stale: true}
 	}
 	h.changes++
-	if len(seen) == 0 && len(h.images) > 0 {
+	isEmpty := len(seen) == 0 && len(h.images) > 0
+	if isEmpty && h.begun {
 		h.doubt()
 		return Outcome{Doubted: true}
 	}
 	var o Outcome
 	o.Paused, o.Moved = h.pass(at)
 	missing, hasNew := h.match(seen)
-	o.Anew = missing && h.doubted
+	o.Anew = missing && (h.doubted || isEmpty)
 	h.begun, h.doubted = true, false
 	if o.Anew {
 		h.beginAnew()

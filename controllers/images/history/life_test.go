@@ -42,6 +42,7 @@ type life struct {
 	images   map[string]bool // whether each is in use
 	listings []listing
 	restarts int
+	isFirst  bool // the next listing, since a restart
 	exact    bool // nothing was lost
 }
 
@@ -61,6 +62,7 @@ func (l *life) reading() history.Reading {
 func (l *life) open() {
 	l.Helper()
 	l.restarts++
+	l.isFirst = true
 	var err error
 	if l.store, err = history.OpenOn(l.disk, l.reading(), options); err != nil {
 		l.Fatal(err)
@@ -102,10 +104,14 @@ func (l *life) observe(seen map[string]bool, crash bool) {
 	}
 	if !isLost || l.isSaved(at) { // if not, nothing was judged by it
 		before := l.believed()
-		doubted := len(seen) == 0 && before != nil && lacks(listing{}, *before)
+		doubted := len(seen) == 0 && before != nil && lacks(listing{}, *before) && !l.isFirst
 		l.listings = append(l.listings, listing{l.now, l.boot, maps.Clone(seen), map[string]bool{}, doubted})
 	}
-	if !isLost && len(seen) > 0 {
+	if isLost {
+		return
+	}
+	l.isFirst = false
+	if len(seen) > 0 {
 		l.check()
 	}
 }

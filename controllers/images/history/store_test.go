@@ -69,6 +69,33 @@ func TestReopened(t *testing.T) {
 	}
 }
 
+func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
+	dir, _ := written(t)
+	s := open(t, dir, reading(3*interval))
+	if o := s.Observe(reading(3*interval), nil); !o.Anew || o.Doubted {
+		t.Errorf("%+v", o)
+	}
+	s.Observe(reading(4*interval), listed("a b"))
+	if a, ok := s.Of("a"); !ok || a.UnusedFor != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestADoubtOutlivesARestart(t *testing.T) {
+	dir, _ := written(t)
+	s := open(t, dir, reading(3*interval))
+	s.Observe(reading(3*interval), listed("a b"))
+	s.Observe(reading(4*interval), nil)
+	shut(t, s)
+	s = open(t, dir, reading(5*interval))
+	if o := s.Observe(reading(5*interval), listed("a c")); !o.Anew {
+		t.Errorf("%+v", o)
+	}
+	if a, ok := s.Of("a"); !ok || a.UnusedFor != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 	replace := func(old, by string) func([]byte) []byte {
 		return func(data []byte) []byte { return bytes.Replace(data, []byte(old), []byte(by), 1) }

@@ -131,9 +131,6 @@ type Limits struct {
 // Invalid reports whether the rule cannot be understood. It then deletes nothing, and keeps what it may be about.
 func (r *Rule) Invalid() bool { return len(r.Problems) > 0 }
 
-// OnNodes reports whether the rule is about images of nodes: agents there do what it says.
-func (r *Rule) OnNodes() bool { return r.Kind.GroupKind() == v1alpha1.ImageKind.GroupKind() }
-
 // dryRun reports whether the rule has no say. The zero value of a mode is DryRun; a mode nobody knows is none.
 func (r *Rule) dryRun() bool { return r.Mode == v1alpha1.DryRun || r.Mode == "" }
 

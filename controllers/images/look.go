@@ -1,0 +1,211 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// look is the images of the node as they were at one moment.
+type look struct {
+	outcome history.Outcome
+	images  []image
+	byID    map[string]*image
+}
+
+// image is one image with what the look found of it.
+type image struct {
+	engine.Image
+	version string
+	use     cri.Use // one of those it has, when InUse
+	ageless bool    // nobody knows how old it is
+}
+
+// byPod is why an image is in use that a Pod names.
+const byPod = "Pod"
+
+// look lists what there is, then what is used: what comes to be used in between is used.
+func (n *Node) look(ctx context.Context) (*look, error) {
+	l, err := n.see(ctx)
+	if err == nil {
+		n.note(l)
+	}
+	n.mu.Lock()
+	n.trouble = err
+	n.mu.Unlock()
+	return l, err
+}
+
+func (n *Node) see(ctx context.Context) (*look, error) {
+	at := n.Readings()
+	listed, err := n.Runtime.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := n.Cluster.Pods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the Pods of the node: %w", err)
+	}
+	uses, err := n.Runtime.Uses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		addPod(uses, &pods[i])
+	}
+	l := &look{images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
+	seen := make([]history.Seen, len(listed))
+	for i, of := range listed {
+		use, inUse := uses.Of(of)
+		seen[i] = history.Seen{ID: of.ID, InUse: inUse}
+		l.images[i] = image{use: use, Image: engine.Image{
+			ID: of.ID, Tags: of.Tags, Digests: of.Digests, SizeBytes: of.SizeBytes, Pinned: of.Pinned,
+			RuntimeHandler: of.RuntimeHandler, InUse: inUse,
+		}}
+		l.byID[of.ID] = &l.images[i]
+	}
+	return l, n.age(at, l, seen)
+}
+
+var errStale = errors.New("a later look was taken first")
+
+// age gives the images of a look their ages.
+func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
+	if l.outcome = n.History.Observe(at, seen); l.outcome.Stale {
+		return errStale
+	}
+	n.save(at)
+	for i := range l.images {
+		image := &l.images[i]
+		record, known := n.History.Of(image.ID)
+		image.ageless = !known
+		image.FirstSeen, image.LastUsed, image.UnusedSince = record.FirstSeen, record.LastUsed, record.UnusedSince()
+	}
+	return nil
+}
+
+// saveEvery is how often the history is written at most, however many looks are taken while images are removed. What a crash
+// makes of it is what it makes of the time without an agent.
+const saveEvery = time.Second
+
+// save has the ages kept. That they cannot be written to disk is no error: what is known stays known, and the history tells.
+func (n *Node) save(at history.Reading) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := n.Clock.Now(); n.saved.IsZero() || now.Sub(n.saved) >= saveEvery {
+		n.saved = now
+		_ = n.History.Save(at)
+	}
+}
+
+// addPod adds what a Pod of the node names, be it pulled or not: all of it until the Pod has ended, and the kubelet may still
+// start what has been pulled.
+func addPod(uses cri.Uses, pod *corev1.Pod) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return // what is left of it are containers, which count by themselves
+	}
+	name := pod.Namespace + "/" + pod.Name
+	add := func(image string) { uses.Add(cri.Use{By: byPod, ID: name, Name: image}) }
+	for _, c := range pod.Spec.InitContainers {
+		add(c.Image)
+	}
+	for _, c := range pod.Spec.Containers {
+		add(c.Image)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		add(c.Image)
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.Image != nil {
+			add(v.Image.Reference)
+		}
+	}
+	for _, of := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for _, s := range of {
+			add(s.Image)
+			add(s.ImageID)
+		}
+	}
+}
+
+// formOf is all of an image that a verdict may rest on. Two forms are the same text only if they are the same.
+func formOf(i *engine.Image) string {
+	var b strings.Builder
+	for _, list := range [][]string{i.Tags, i.Digests} {
+		fmt.Fprintf(&b, "%q ", list)
+	}
+	fmt.Fprintf(&b, "%d %t %q %t", i.SizeBytes, i.Pinned, i.RuntimeHandler, i.InUse)
+	for _, t := range []time.Time{i.FirstSeen, i.LastUsed, i.UnusedSince} {
+		fmt.Fprintf(&b, " %d", t.UnixNano())
+	}
+	return b.String()
+}
+
+// looks takes one look at a time, and lets all share one who asked before it began.
+type looks struct {
+	take func(context.Context) (*look, error)
+
+	mu            sync.Mutex
+	running, next *flight
+}
+
+type flight struct {
+	done chan struct{}
+	look *look
+	err  error
+}
+
+// lookTimeout bounds one look: each call it makes has a deadline of its own.
+const lookTimeout = 2 * time.Minute
+
+// fresh gives a look that began after the call. The error is that of the look, or ctx's.
+func (l *looks) fresh(ctx context.Context) (*look, error) {
+	f := l.join()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.done:
+		return f.look, f.err
+	}
+}
+
+func (l *looks) join() *flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next == nil {
+		l.next = &flight{done: make(chan struct{})}
+		if l.running == nil {
+			l.start()
+		}
+	}
+	if l.next != nil {
+		return l.next
+	}
+	return l.running
+}
+
+// start begins the next look. The caller holds mu.
+func (l *looks) start() {
+	f := l.next
+	l.running, l.next = f, nil
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		defer cancel()
+		f.look, f.err = l.take(ctx)
+		close(f.done)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.running = nil; l.next != nil {
+			l.start()
+		}
+	}()
+}

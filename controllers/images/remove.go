@@ -1,0 +1,81 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+var (
+	errNoWarrant = errors.New("no warrant, or one for another image")
+	errMoved     = errors.New("the image is not as it was judged")
+	errMark      = errors.New("images cannot be marked")
+)
+
+// Aim implements retention.Remover: what goes is the image.
+func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
+}
+
+// Remove implements retention.Remover. It looks at the node again first, and leaves an image that is not exactly as it was
+// judged: used by now, with another tag, or observed in another way.
+func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+	subject := w.Subject()
+	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
+		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
+	}
+	l, err := n.looks.fresh(ctx)
+	if err != nil {
+		return retention.Outcome{Err: err, Unsent: true}
+	}
+	i := l.byID[t.Name]
+	switch {
+	case i == nil:
+		return retention.Outcome{Result: retention.Gone, Err: errors.New("somebody else removed it"), Unsent: true}
+	case i.InUse:
+		return retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
+	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
+		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
+	}
+	return n.remove(ctx, i)
+}
+
+func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
+	err := n.Runtime.Remove(ctx, i.ID)
+	if err != nil && !n.isGone(ctx, i.ID) {
+		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
+	}
+	n.History.Removed(i.ID, i.Tags, n.Readings())
+	n.looks.join() // which writes that down, and shows what else has changed
+	return retention.Outcome{Result: retention.Removed}
+}
+
+// isGone looks whether an image is gone although removing it failed, as it often is.
+func (n *Node) isGone(ctx context.Context, id string) bool {
+	l, err := n.looks.fresh(ctx)
+	return err == nil && !l.outcome.Doubted && l.byID[id] == nil
+}
+
+// resultOf is what an error of the runtime means: most are about the image, few about the runtime.
+func resultOf(err error) retention.Result {
+	switch cri.Code(err) {
+	case codes.Unavailable.String(), codes.ResourceExhausted.String():
+		return retention.Busy
+	case codes.DeadlineExceeded.String(), codes.Canceled.String(), codes.Unknown.String(), codes.Internal.String():
+		return retention.Failed
+	default:
+		return retention.Refused
+	}
+}
+
+// Mark implements retention.Remover. Rules about images mark nothing: the history knows since when an image is unused.
+func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.Marking) retention.Outcome {
+	return retention.Outcome{Result: retention.Refused, Err: errMark, Unsent: true}
+}

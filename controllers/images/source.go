@@ -1,0 +1,159 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// source is a retention.Source of the images of a node.
+type source struct {
+	node *Node
+	asks retention.Questions
+}
+
+// Reasons why nothing is known of the images.
+const (
+	runtimeUnreachable = "RuntimeUnreachable"
+	nodeUnknown        = "NodeUnknown"
+)
+
+// Run implements retention.Source. It looks at the node again and again, and tells what differs.
+func (s *source) Run(ctx context.Context, sink retention.Sink) {
+	var told map[types.UID]string // versions; nil until all has been told
+	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
+	for ctx.Err() == nil {
+		rows, trouble := s.rows(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case trouble != nil:
+			told = nil
+			sink.Lost(trouble)
+			log.FromContext(ctx).V(1).Info("images are not known", "why", trouble.Message)
+			s.pause(ctx, delay())
+			continue
+		case told == nil:
+			sink.Undeletable(nil)
+			sink.Replace(rows)
+		default:
+			tell(sink, rows, told)
+		}
+		told = versionsOf(rows)
+		s.pause(ctx, wait.Jitter(s.node.Interval, 0.1))
+	}
+}
+
+// retries spaces the looks that fail.
+func retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 15 * time.Second}
+}
+
+func (s *source) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-s.node.Clock.After(d):
+	}
+}
+
+// tell tells a sink what has changed since it was told.
+func tell(sink retention.Sink, rows []*index.Row, told map[types.UID]string) {
+	for _, row := range rows {
+		subject := row.Subject()
+		if told[subject.UID] != subject.ResourceVersion {
+			sink.Apply(row)
+		}
+		delete(told, subject.UID)
+	}
+	for uid := range told {
+		sink.Forget(uid)
+	}
+}
+
+func versionsOf(rows []*index.Row) map[types.UID]string {
+	versions := make(map[types.UID]string, len(rows))
+	for _, row := range rows {
+		subject := row.Subject()
+		versions[subject.UID] = subject.ResourceVersion
+	}
+	return versions
+}
+
+// rows takes a look at the node and asks the rules about each image.
+func (s *source) rows(ctx context.Context) ([]*index.Row, *retention.Trouble) {
+	l, err := s.node.looks.fresh(ctx)
+	if err != nil {
+		return nil, &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
+	}
+	judge, trouble := s.judge(ctx)
+	if trouble != nil {
+		return nil, trouble
+	}
+	defer judge.Close()
+	rows := make([]*index.Row, len(l.images))
+	for i := range l.images {
+		rows[i] = s.row(judge, &l.images[i])
+	}
+	return rows, nil
+}
+
+// judge makes an evaluator that knows the node.
+func (s *source) judge(ctx context.Context) (*engine.Evaluator, *retention.Trouble) {
+	node, err := s.node.Cluster.Node()
+	if err != nil {
+		return nil, &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
+	}
+	evaluator := s.node.Compiler.NewEvaluator(ctx)
+	evaluator.SetNode(node)
+	return evaluator, nil
+}
+
+var errAgeless = errors.New("nobody knows how old the image is")
+
+func (s *source) row(judge *engine.Evaluator, i *image) *index.Row {
+	subject, object, asked := i.Subject(), i.Object(), s.asks.About("")
+	subject.ResourceVersion = i.version
+	facts := make([]policy.Facts, len(asked.Rules))
+	for k, rule := range asked.Rules {
+		if i.ageless {
+			facts[k] = policy.Facts{Selected: true, Err: errAgeless}
+		} else {
+			facts[k] = judge.Facts(rule, object)
+		}
+	}
+	return index.NewRow(subject, asked.Layout, facts...)
+}
+
+// Read implements retention.Source.
+func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+	l, err := s.node.looks.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := l.byID[subject.Name]
+	if i == nil {
+		return nil, nil
+	}
+	judge, trouble := s.judge(ctx)
+	if trouble != nil {
+		return nil, fmt.Errorf("%s: %s", trouble.Reason, trouble.Message)
+	}
+	defer judge.Close()
+	return s.row(judge, i), nil
+}
+
+// Ask implements retention.Source: a new Source costs no more than a look.
+func (s *source) Ask(retention.Questions) bool { return false }
+
+// List implements retention.Source. Images are in no namespace.
+func (s *source) List(context.Context, string) ([]*index.Row, error) { return nil, nil }

@@ -44,6 +44,7 @@ type NodeImageRules struct {
 	// policies with rules about images.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
 	Policies []NodeImagePolicy `json:"policies,omitempty"`
 
 	// known are all ClusterRetentionPolicies as they were read for this, about images or not. One that is not among them, or

@@ -1,0 +1,236 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// oldImages is a policy about images and, beside them, ConfigMaps.
+const oldImages = `
+mode: Enforce
+approval: {backlogCount: 3, backlogPercent: 100}
+rules:
+- name: old
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: "!object.status.inUse"
+  startTime: object.status.lastUsed
+  ttl: 30d
+- name: maps
+  target: {apiVersion: v1, kind: ConfigMap}
+  eligible: "false"
+  startTime: object.metadata.creationTimestamp
+  ttl: 1h
+`
+
+// node creates a node that an agent reports about.
+func (w *world) node(name string) *corev1.Node {
+	w.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
+	w.create(n)
+	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), n) })
+	return n
+}
+
+// report writes what an agent on a node reports.
+func (w *world) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1.NodeImageReport {
+	w.Helper()
+	r := &v1alpha1.NodeImageReport{}
+	err := w.Get(w.Context(), client.ObjectKeyFromObject(n), r)
+	r.ObservedTime, r.Policies = metav1.Now(), policies
+	switch {
+	case apierrors.IsNotFound(err):
+		r.Name = n.Name
+		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}}
+		w.create(r)
+		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), r) })
+	case err != nil:
+		w.Fatal(err)
+	default:
+		if err := w.Update(w.Context(), r); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return r
+}
+
+// imagesOf is what a node sees of a policy as it was rendered: ten images, some of them due, one removed.
+func imagesOf(p v1alpha1.NodeImagePolicy, due int64) v1alpha1.NodeImagePolicyReport {
+	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n << 20} }
+	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
+	return v1alpha1.NodeImagePolicyReport{
+		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, Matched: 10, Eligible: due, Due: all, Removed: count(1),
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: "old", Matched: 10, Eligible: due, Due: all, Removed: count(1),
+			Soonest: []v1alpha1.ImageSample{{Name: "registry/app:v1", ID: "sha256:1", DueTime: metav1.Now()}}}},
+	}
+}
+
+// told waits until nodes are told of a policy as wanted, and gives it.
+func (w *world) told(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.NodeImagePolicy) error) (found v1alpha1.NodeImagePolicy) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		rules := &v1alpha1.NodeImageRules{}
+		if err := w.Get(w.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules); err != nil {
+			return err
+		}
+		for _, found = range rules.Policies {
+			if found.Name == p.Name {
+				return want(found)
+			}
+		}
+		return fmt.Errorf("nodes are not told of %s", p.Name)
+	})
+	return found
+}
+
+func generation(n int64) func(v1alpha1.NodeImagePolicy) error {
+	return func(p v1alpha1.NodeImagePolicy) error {
+		if p.Generation != n {
+			return fmt.Errorf("generation %d", p.Generation)
+		}
+		return nil
+	}
+}
+
+func waits(rules int) func(v1alpha1.NodeImagePolicy) error {
+	return func(p v1alpha1.NodeImagePolicy) error {
+		if len(p.Unapproved) != rules {
+			return fmt.Errorf("unapproved: %v", p.Unapproved)
+		}
+		return nil
+	}
+}
+
+// TestImagesAreSeenToOnNodes: agents are told what the policies say, and what they report is in the policies' status.
+func TestImagesAreSeenToOnNodes(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a"), w.node("b")
+	w.report(a)
+	w.report(b)
+	w.sunset()
+	p := w.policy("images", oldImages)
+
+	rendered := w.told(p, waits(1))
+	if len(rendered.Spec.Rules) != 1 || rendered.Spec.Rules[0].Name != "old" || rendered.Spec.Mode != v1alpha1.Enforce {
+		t.Errorf("nodes are told %+v", rendered.Spec)
+	}
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if c := w.condition(s, v1alpha1.ConditionWatching); c.Reason != "Counting" || s.NodeImages == nil || s.NodeImages.StaleNodes != 2 {
+			return errors.New("not waited for")
+		}
+		return nil
+	})
+	w.report(a, imagesOf(rendered, 2))
+	w.report(b, imagesOf(rendered, 2))
+	w.pending(p, 4)
+	w.told(p, waits(1))
+	w.report(b, imagesOf(rendered, 1))
+	w.told(p, waits(0))
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		n := s.NodeImages
+		rule := s.Rules[0]
+		switch {
+		case n == nil || n.Nodes != 2 || n.StaleNodes != 0 || n.Images != 20 || n.Due.Now.Images != 3 || n.Due.Now.Bytes != 3<<20 || n.Removed.Images != 2:
+			return errors.New("another sum")
+		case s.Matched != 20 || s.Eligible != 3 || s.Due.Now != 3 || s.Deleted != 2 || rule.Matched != 20 || rule.Deleted != 2:
+			return errors.New("other numbers")
+		case len(rule.Soonest) != 2 || rule.Soonest[0].Name != a.Name+": registry/app:v1" && rule.Soonest[0].Name != b.Name+": registry/app:v1":
+			return errors.New("other samples")
+		case w.condition(s, v1alpha1.ConditionReady).Status != "True" || s.PendingApproval != nil:
+			return errors.New("not ready")
+		}
+		return nil
+	})
+
+	began := time.Now()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "60d" })
+	w.told(p, generation(2))
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("nodes were told of an edit after %s", took)
+	}
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.NodeImages.Nodes != 0 || s.NodeImages.StaleNodes != 2 || s.Deleted != 2 {
+			return errors.New("what was said of another form counts")
+		}
+		return nil
+	})
+	w.spoilt(p)
+
+	if err := w.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(&v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.NodeImages.StaleNodes != 1 || s.Deleted != 2 {
+			return errors.New("the node counts, or what it removed does not")
+		}
+		return nil
+	})
+	if err := w.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, patience, func() error {
+		rules := w.rules()
+		if len(rules.Policies)+len(rules.Known) > 0 {
+			return fmt.Errorf("nodes are told of %v", rules.Policies)
+		}
+		return nil
+	})
+}
+
+func (w *world) rules() *v1alpha1.NodeImageRules {
+	w.Helper()
+	rules := &v1alpha1.NodeImageRules{}
+	if err := w.Get(w.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules); err != nil {
+		w.Fatal(err)
+	}
+	return rules
+}
+
+// spoilt does what nobody should do with what nodes are told, and sees it mended and then left alone.
+func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
+	w.Helper()
+	good := w.rules()
+	for _, patch := range []string{
+		`[{"op": "replace", "path": "/policies/0/spec/mode", "value": "Suspended"}]`,
+		`[{"op": "add", "path": "/policies/0/spec/rules/0/images", "value": {"allowUnpullable": true}}]`,
+		`[{"op": "add", "path": "/policies/0/spec/rules/0/unheardOf", "value": true}]`,
+		`[{"op": "remove", "path": "/known"}]`,
+	} {
+		spoilt := &unstructured.Unstructured{}
+		spoilt.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
+		spoilt.SetName(v1alpha1.NodeImageRulesName)
+		if err := w.Patch(w.Context(), spoilt, client.RawPatch("application/json-patch+json", []byte(patch))); err != nil {
+			w.Fatal(err)
+		}
+		cluster.Eventually(w, patience, func() error {
+			if now := w.rules(); now.Generation <= spoilt.GetGeneration() {
+				return fmt.Errorf("not mended after %s", patch)
+			}
+			return nil
+		})
+	}
+	if err := w.Delete(w.Context(), good.DeepCopy()); err != nil {
+		w.Fatal(err)
+	}
+	w.told(p, generation(2))
+	mended := w.rules()
+	if mended.UID == good.UID || fmt.Sprint(mended.Policies, mended.Known) != fmt.Sprint(good.Policies, good.Known) {
+		w.Errorf("mended as %+v, was %+v", mended.Policies, good.Policies)
+	}
+	time.Sleep(3 * time.Second) // in which nothing may happen
+	if now := w.rules(); now.ResourceVersion != mended.ResourceVersion {
+		w.Errorf("written again though nothing had changed")
+	}
+}

@@ -16,8 +16,8 @@ import (
 // resolve finds the resource of a rule's target. A kind that is not there may come, so that an administrator is only
 // warned; in a namespace it is fatal, because then the author's rights cannot be checked.
 func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Problem, fatal bool, err error) {
-	if rule.Kind.Kind == "" {
-		return nil, false, nil // said already
+	if rule.Kind.Kind == "" || rule.OnNodes() {
+		return nil, false, nil // said already; and no API server has images of nodes
 	}
 	path := fmt.Sprintf("spec.rules[%d].target.kind", rule.Index)
 	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)

@@ -57,6 +57,8 @@ func (r *Rule) ownChanges() []Change {
 		return []Change{{What: "eligible of " + id + " gives true" + r.nowFalse()}}
 	case policy.NoStartTime:
 		return []Change{{What: "startTime of " + id + " gives a time"}}
+	case policy.Unpullable:
+		return []Change{{What: "images.allowUnpullable of " + id + " lets go what no registry may have"}}
 	case policy.NoOwner:
 		return []Change{{What: "a controller among the object's ownerReferences, which " + id + " would let go"}}
 	case policy.NeverDue:

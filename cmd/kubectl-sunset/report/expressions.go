@@ -59,7 +59,11 @@ func cellsOf(all []engine.Explanation) []cell {
 		if e.Err != nil {
 			failure = strings.TrimPrefix(e.Err.Error(), e.Field+": ")
 		}
-		cells = append(cells, cell{2, e.Field + ": " + e.Text, gave(e.Value, failure, e.Skipped, hasFailure(e.Parts, 0, failure))})
+		field := e.Field
+		if e.Tag != "" {
+			field += " of " + e.Tag
+		}
+		cells = append(cells, cell{2, field + ": " + e.Text, gave(e.Value, failure, e.Skipped, hasFailure(e.Parts, 0, failure))})
 		for i, p := range e.Parts {
 			cells = append(cells, cell{4 + 2*p.Depth, p.Text, gave(p.Value, p.Err, p.Skipped, hasFailure(e.Parts[i+1:], p.Depth+1, p.Err))})
 		}

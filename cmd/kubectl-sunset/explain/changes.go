@@ -28,7 +28,7 @@ func changesOf(p *Page) []Change {
 	for _, r := range p.Rules {
 		changes = append(changes, r.changes()...)
 	}
-	if p.Verdict.Action != policy.Keep {
+	if p.Verdict.Action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
 		changes = append(changes, Change{What: "annotation " + v1alpha1.HoldAnnotation + `: "true" on the object would keep it`})
 	}
 	return changes

@@ -14,6 +14,7 @@ type Rank struct {
 	Keep      int    // how many of the newest stay; 0 without keepNewest
 	Unknown   int    // objects of the namespace that cannot be judged: while there are any, all that keepNewest is about stay
 	Room      *Room  // nil without a capacity
+	OnNode    bool   // of images: a node stands in the place of the namespace
 }
 
 // Room is a capacity and what takes it.

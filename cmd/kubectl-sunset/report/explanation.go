@@ -168,18 +168,22 @@ func places(r *explain.Rank) []string {
 		return nil
 	}
 	var texts []string
+	place := "the namespace"
+	if r.OnNode {
+		place = "the node"
+	}
 	if r.Keep > 0 && r.Place > 0 {
-		group := "the namespace"
+		group := place
 		if r.Group != "" {
 			group = fmt.Sprintf("group %q", r.Group)
 		}
 		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
 	}
 	if r.Keep > 0 && r.Unknown > 0 {
-		texts = append(texts, fmt.Sprintf("%d of the namespace cannot be judged; until they can, all stay", r.Unknown))
+		texts = append(texts, fmt.Sprintf("%d of %s cannot be judged; until they can, all stay", r.Unknown, place))
 	}
 	if c := r.Room; c != nil {
-		where := "in the namespace"
+		where := "in " + place
 		if c.Everywhere {
 			where = "in all namespaces"
 		}

@@ -18,6 +18,9 @@ const valueColumn = 58
 
 // expressions writes each expression of a rule with its parts below it, and their values in one column.
 func (e *explanation) expressions(all []engine.Explanation) {
+	if len(all) > 0 && all[0].Tag != "" {
+		e.line(2, "asked for each tag; of %s, which decides:", all[0].Tag)
+	}
 	cells := cellsOf(all)
 	column := 0
 	for _, c := range cells {
@@ -59,11 +62,7 @@ func cellsOf(all []engine.Explanation) []cell {
 		if e.Err != nil {
 			failure = strings.TrimPrefix(e.Err.Error(), e.Field+": ")
 		}
-		field := e.Field
-		if e.Tag != "" {
-			field += " of " + e.Tag
-		}
-		cells = append(cells, cell{2, field + ": " + e.Text, gave(e.Value, failure, e.Skipped, hasFailure(e.Parts, 0, failure))})
+		cells = append(cells, cell{2, e.Field + ": " + e.Text, gave(e.Value, failure, e.Skipped, hasFailure(e.Parts, 0, failure))})
 		for i, p := range e.Parts {
 			cells = append(cells, cell{4 + 2*p.Depth, p.Text, gave(p.Value, p.Err, p.Skipped, hasFailure(e.Parts[i+1:], p.Depth+1, p.Err))})
 		}

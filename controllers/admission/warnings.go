@@ -26,6 +26,9 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	found := make(chan []string, 1)
 	go func() { // OpenAPI is read without a context
 		var all []string
+		for _, warning := range v.Warnings() {
+			all = append(all, warning.String())
+		}
 		all = append(all, r.protected(v)...)
 		all = append(all, r.overrides(ctx, v)...)
 		all = append(all, r.typeCheck(ctx, v)...)

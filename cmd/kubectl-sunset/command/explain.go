@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // explaining is the command explain.
@@ -149,9 +150,12 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 	if engine.IsMirror(object) {
 		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
 	}
+	if c.Kind == v1alpha1.ImageKind.GroupKind() {
+		in.Others = append(explain.OnOtherNodes(by.Node, by.Policies), in.Others...)
+	}
 	for i, r := range in.Rulings {
 		id := r.Rule.ID
-		in.Explanations[id] = by.Programs[r.Rule.Key].Explain(ctx, object)
+		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainOn(ctx, by.Node, object)
 		if ranked, ok := c.Rankings[id]; ok {
 			in.Ranks[id] = explain.RankOf(ranked.Self, ranked.Members, ranked.Ranking)
 		}

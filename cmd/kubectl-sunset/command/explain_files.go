@@ -40,6 +40,9 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 	}
 	input := e.input(in.Rules(), namespaceOf(object))
 	input.Namespaces = in.Namespaces
+	if input.Node, err = in.Node(); err != nil {
+		return nil, err
+	}
 	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
 	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
 	if err != nil {
@@ -89,7 +92,7 @@ func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, er
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && what == asked{}:
-		return nil, errors.New("no object in the files but policies, namespaces and quotas")
+		return nil, errors.New("no object in the files but policies, namespaces, quotas and nodes")
 	case len(found) == 0:
 		return nil, fmt.Errorf("no %s %s in the files", what.kind, what.name)
 	default:
@@ -104,7 +107,7 @@ func (e *explaining) isAsked(what asked, object map[string]any) bool {
 		return false
 	}
 	if what == (asked{}) {
-		isContext := kind == schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} || kind == schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"}
+		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind)
 		return !isContext && !inventory.IsPolicy(object)
 	}
 	return nameOf(object) == what.name && isNamed(what.kind, kind)

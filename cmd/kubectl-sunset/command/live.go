@@ -77,6 +77,9 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, errors.New("no policy in the cluster; name one with -f")
 	}
 	input.Policies = in.Rules()
+	if slices.ContainsFunc(rulesOf(input.Policies), (*policy.Rule).OnNodes) {
+		notes{p.streams.ErrOut}.note("the API server has no images: rules about them are judged with --images, or Image objects in files")
+	}
 	if len(fromFiles) > 0 {
 		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // asked about; without files it is everything
 		if input.Namespace == "" && !p.all {

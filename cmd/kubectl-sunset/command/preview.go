@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type previewing struct {
 	namespace  string
 	all        bool
 	selector   string
+	images     imageFlags
 	connection connectionFlags
 }
 
@@ -46,12 +48,17 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&p.namespace, "namespace", "n", "", "judge only objects of this namespace")
 	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "judge objects of all namespaces and cluster-scoped ones: the default, but with files about one namespace")
 	flags.StringVarP(&p.selector, "selector", "l", "", "judge only objects with these labels, such as team=data,tier!=gold")
+	p.images.add(flags, now)
 	p.protection.add(flags)
 	p.connection.add(flags)
 	return c
 }
 
 func (p *previewing) run(ctx context.Context, args []string) error {
+	if p.images.file == manifest.Stdin && slices.Contains(p.files.names, manifest.Stdin) {
+		return errors.New("standard input cannot be both -f and --images")
+	}
+	p.files.names = p.images.names(p.files.names)
 	files, err := p.files.open(args, p.streams.In)
 	if err != nil {
 		return err
@@ -87,12 +94,12 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	if err != nil {
 		return nil, err
 	}
+	offline := in.Others > 0 || p.images.file != ""
 	switch {
-	case in.Others > 0 && len(in.Policies) == 0:
+	case offline && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
-	case in.Others > 0:
-		input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
-		return preview.New(input).Run(ctx, preview.FromFiles(files))
+	case offline:
+		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:
 		return nil, errors.New("neither a policy nor any other object in the files")
 	default:

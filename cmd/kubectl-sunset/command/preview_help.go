@@ -20,6 +20,12 @@ does not. Objects that only the replaced policies are about are compared too, su
 they are in the diff alone. What is due either way, or kept either way, is no change. Who may not list the cluster's
 policies gets a note on standard error, and no diff.
 
+Rules about images of nodes are judged offline: with Image objects in the files, or with --images and the list that
+"crictl images -o json" writes on the node. That list does not say how long an image has been there nor whether
+anything uses it: each counts as unused from now on, or since --unused-since. An image that a container uses is never
+removed, whatever is shown here. A Node in the files, or in that of --node, is the node they are on; without one it is
+a node without labels. Images for want of space go only on the node, where it is known how full it is.
+
 RetentionPolicies replace those of the same namespace and name; files with nothing but those of one namespace ask about
 that namespace and the rules that they change. What -n and -l leave out still counts where rules rank. A rule without
 startTime counts from the mark on the object, and from --at where there is none.
@@ -29,7 +35,7 @@ line: how many objects it selects, and of those it decided about, how many are d
 a week after it, later, and how many are kept. In JSON:
 
   {"at": "...", "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
-   "policy", "rule", "startTime", "ttl", "dueTime", "message"}],
+   "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes"}],
    "errors": [{"policy", "rule", "namespace", "name", "message"}],
    "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyGoes|NewlyKept|Sooner|Later",
    "before": {"action", "reason", "dueTime", "policy", "rule"}, "after": {...}}]}
@@ -53,6 +59,12 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
   # Judge a copy of the cluster's Jobs, without a cluster
   kubectl get jobs -A -o yaml > jobs.yaml
   kubectl sunset preview -f policy.yaml -f jobs.yaml
+
+  # What would go from a node, and when, if none of its images were used from now on? And in 30 days?
+  crictl images -o json > images.json
+  kubectl get node worker-1 -o yaml > node.yaml
+  kubectl sunset preview -f policy.yaml --images images.json --node node.yaml
+  kubectl sunset preview -f policy.yaml --images images.json --node node.yaml --at +30d
 
   # Count what would go, by reason
   kubectl sunset preview -f policy.yaml -o json | jq -r '.verdicts[].reason' | sort | uniq -c`

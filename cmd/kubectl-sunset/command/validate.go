@@ -66,6 +66,7 @@ func (v *validate) print(files int, in *inventory.Inventory) error {
 		return report.ValidationJSON(v.streams.Out, files, in)
 	}
 	report.Problems(v.streams.Out, in.Policies)
+	report.Warnings(v.streams.Out, in.Policies)
 	report.ValidationSummary(v.streams.Out, files, in)
 	return nil
 }
@@ -75,6 +76,8 @@ expression, and a hint at what to write. Unknown and repeated fields are wrong t
 
 Files are YAML or JSON and may hold many documents, lists, and objects of other kinds, which are skipped and counted.
 Of a directory the files that end in .yaml, .yml or .json are read. No cluster is asked.
+
+What may be a mistake, such as images that go after minutes, is a warning: the policy is valid all the same.
 
 Exit codes: 0 every policy is valid; 1 there are problems; 2 wrong usage, or a file that cannot be read or parsed.`
 

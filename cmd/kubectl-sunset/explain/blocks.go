@@ -49,6 +49,12 @@ func (in *Input) held() []Block {
 	if in.Subject.Flags.Has(policy.IsUncounted) {
 		blocks = append(blocks, Block{policy.Uncounted, "its Job has not counted the Pod yet", ""})
 	}
+	if in.Subject.Flags.Has(policy.IsPinned) {
+		blocks = append(blocks, Block{policy.Pinned, "the container runtime must have the image", ""})
+	}
+	if in.Subject.Flags.Has(policy.IsInUse) {
+		blocks = append(blocks, Block{policy.InUse, "a container or a Pod uses the image", ""})
+	}
 	if len(finalizers) > 0 && !isTerminating {
 		blocks = append(blocks, Block{Finalizers, "once deleted it stays until these are removed: " + strings.Join(finalizers, ", "), ""})
 	}

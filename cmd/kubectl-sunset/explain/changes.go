@@ -28,7 +28,7 @@ func changesOf(p *Page) []Change {
 	for _, r := range p.Rules {
 		changes = append(changes, r.changes()...)
 	}
-	if p.Verdict.Action != policy.Keep {
+	if p.Verdict.Action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
 		changes = append(changes, Change{What: "annotation " + v1alpha1.HoldAnnotation + `: "true" on the object would keep it`})
 	}
 	return changes
@@ -57,6 +57,8 @@ func (r *Rule) ownChanges() []Change {
 		return []Change{{What: "eligible of " + id + " gives true" + r.nowFalse()}}
 	case policy.NoStartTime:
 		return []Change{{What: "startTime of " + id + " gives a time"}}
+	case policy.Unpullable:
+		return []Change{{What: "images.allowUnpullable of " + id + " lets go what no registry may have"}}
 	case policy.NoOwner:
 		return []Change{{What: "a controller among the object's ownerReferences, which " + id + " would let go"}}
 	case policy.NeverDue:

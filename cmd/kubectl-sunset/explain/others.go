@@ -3,6 +3,7 @@ package explain
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -24,6 +25,7 @@ const (
 	NamespaceExcluded    Why = "NamespaceExcluded"    // by excludeNamespaces
 	NamespaceProtected   Why = "NamespaceProtected"   // from every policy
 	OtherNamespace       Why = "OtherNamespace"       // a RetentionPolicy is about its own only
+	NodeNotSelected      Why = "NodeNotSelected"      // by the rule's nodeSelector
 	MirrorPod            Why = "MirrorPod"            // deleting it would delete nothing
 )
 
@@ -32,6 +34,22 @@ func Mirrored(rules []*policy.Rule) []Other {
 	var others []Other
 	for _, r := range rules {
 		others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it mirrors a Pod that only its node can end"})
+	}
+	return others
+}
+
+// OnOtherNodes are the rules about images that do not count on a node; nil is one without labels.
+func OnOtherNodes(node *engine.Node, policies []*policy.Policy) []Other {
+	if node == nil {
+		node = &engine.Node{}
+	}
+	var others []Other
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			if r.OnNodes() && !r.SelectsNode(node.Labels) {
+				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector wants " + r.NodeSelector.String()})
+			}
+		}
 	}
 	return others
 }

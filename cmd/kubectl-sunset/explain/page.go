@@ -97,6 +97,7 @@ func (in *Input) rule(r policy.Ruling) Rule {
 		rule.Expressions = in.Explanations[r.Rule.ID]
 	}
 	if rank, ok := in.Ranks[r.Rule.ID]; ok {
+		rank.OnNode = r.Rule.OnNodes()
 		rule.Rank = &rank
 	}
 	rule.Trial = in.trial(r, &rule)

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -13,6 +14,7 @@ type Rank struct {
 	Keep      int    // how many of the newest stay; 0 without keepNewest
 	Unknown   int    // objects of the namespace that cannot be judged: while there are any, all that keepNewest is about stay
 	Room      *Room  // nil without a capacity
+	OnNode    bool   // of images: a node stands in the place of the namespace
 }
 
 // Room is a capacity and what takes it.
@@ -24,7 +26,8 @@ type Room struct {
 // RankOf is the rank of a member among all, itself included.
 func RankOf(self policy.Member, members []policy.Member, ranking policy.Ranking) Rank {
 	settings := ranking.In(self.Namespace)
-	rank := Rank{Group: self.Group, Keep: settings.Keep}
+	rank := bestRank(self, members)
+	rank.Keep = settings.Keep
 	inNamespace, everywhere := 0, 0
 	for _, m := range members {
 		isNear := m.Namespace == self.Namespace
@@ -36,7 +39,6 @@ func RankOf(self policy.Member, members []policy.Member, ranking policy.Ranking)
 			everywhere++
 			if isNear {
 				inNamespace++
-				rank.add(self, m)
 			}
 		}
 	}
@@ -49,11 +51,28 @@ func RankOf(self policy.Member, members []policy.Member, ranking policy.Ranking)
 	return rank
 }
 
-// add counts one of the same namespace.
-func (r *Rank) add(self, m policy.Member) {
-	if self.Unknown || m.Group != self.Group {
-		return
+// bestRank is the place in the group where the member is nearest to the newest: of several groups that one counts.
+func bestRank(self policy.Member, members []policy.Member) Rank {
+	best := Rank{Group: self.Group}
+	if self.Unknown {
+		return best
 	}
+	for group := range self.Groups() {
+		rank := Rank{Group: group}
+		for _, m := range members {
+			if m.Namespace == self.Namespace && !m.Unknown && (m.Group == group || slices.Contains(m.Also, group)) {
+				rank.add(self, m)
+			}
+		}
+		if best.Place == 0 || rank.Place < best.Place {
+			best = rank
+		}
+	}
+	return best
+}
+
+// add counts one of the same group.
+func (r *Rank) add(self, m policy.Member) {
 	r.Of++
 	if cmp.Or(self.Start.Compare(m.Start), cmp.Compare(m.UID, self.UID)) <= 0 { // as package policy orders them
 		r.Place++

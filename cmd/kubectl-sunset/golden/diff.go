@@ -77,7 +77,7 @@ func (f field) matches(got string) bool {
 // verdictFields are those that --update writes.
 func verdictFields(v report.Verdict) []field {
 	return []field{
-		{"kind", v.Kind}, {"namespace", v.Namespace}, {"name", v.Name}, {"action", v.Action}, {"reason", v.Reason},
+		{"kind", v.Kind}, {"namespace", v.Namespace}, {"name", v.Name}, {"image", v.Image}, {"action", v.Action}, {"reason", v.Reason},
 		{"policy", v.Policy}, {"rule", v.Rule}, {"dueTime", v.DueTime},
 	}
 }

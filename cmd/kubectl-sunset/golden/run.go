@@ -34,6 +34,10 @@ func (c Case) Run(ctx context.Context, compiler *engine.Compiler, protection pol
 	if c.Want.Modes != AsWritten {
 		in.Enforce()
 	}
+	node, err := in.Node()
+	if err != nil {
+		return nil, err
+	}
 	judge := preview.New(preview.Input{
 		Compiler:   compiler,
 		Policies:   in.Rules(),
@@ -41,6 +45,7 @@ func (c Case) Run(ctx context.Context, compiler *engine.Compiler, protection pol
 		Namespaces: in.Namespaces,
 		Protection: protection,
 		At:         c.Want.At,
+		Node:       node,
 		Whole:      true,
 	})
 	result, err := judge.Run(ctx, preview.FromFiles(files))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -16,6 +17,8 @@ import (
 type Inventory struct {
 	Policies   []Policy
 	Namespaces map[string]policy.Namespace // the Namespace objects
+	Nodes      []engine.Node               // the Node objects
+	Images     bool                        // there are images of nodes among the others
 	Others     int                         // objects that are no policies
 }
 
@@ -28,7 +31,7 @@ func Read(files *manifest.Files, loader *Loader) (*Inventory, error) {
 // there are. A list that could not be split counts as one of the others.
 func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
 	return read(files, loader, func(item manifest.Item) bool {
-		return item.Mentions(v1alpha1.GroupVersion.Group+"/v", "Namespace", "ResourceQuota")
+		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "Namespace", "ResourceQuota")...)
 	})
 }
 
@@ -76,7 +79,12 @@ func (in *Inventory) Apart(anyFile bool) {
 
 // note keeps what matters of a namespace.
 func (in *Inventory) note(object map[string]any) {
-	if object["apiVersion"] != "v1" {
+	switch object["apiVersion"] {
+	case "v1":
+	case v1alpha1.ImageKind.GroupVersion().String():
+		in.Images = true
+		return
+	default:
 		return
 	}
 	switch object["kind"] {
@@ -90,6 +98,8 @@ func (in *Inventory) note(object map[string]any) {
 		in.Namespaces[name] = described
 	case "ResourceQuota":
 		in.noteQuota(object)
+	case "Node":
+		in.noteNode(object)
 	}
 }
 
@@ -133,6 +143,15 @@ func (in *Inventory) Problems() int {
 	n := 0
 	for _, p := range in.Policies {
 		n += len(p.Problems)
+	}
+	return n
+}
+
+// Warnings is the number of warnings of all policies.
+func (in *Inventory) Warnings() int {
+	n := 0
+	for _, p := range in.Policies {
+		n += len(p.Warnings())
 	}
 	return n
 }

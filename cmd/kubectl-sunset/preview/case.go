@@ -49,7 +49,7 @@ func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*C
 	}
 	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.places.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
 	page := j.places.page(c.Kind, self.subject.Namespace)
-	c.Subject, c.Applying, c.Rulings = page.See(self.subject), page.Rules, slices.Clone(self.rulings)
+	c.Subject, c.Applying, c.Rulings = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.rulings)
 	self.rulings = c.Rulings
 	c.Unmarked = b.unmarked
 	if ranks, _ := j.Ranks(c.Kind); ranks && heard {

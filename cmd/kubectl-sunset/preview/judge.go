@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Input is what objects are judged by.
@@ -20,6 +21,7 @@ type Input struct {
 	Namespaces map[string]policy.Namespace // one that is missing carries only its name as a label
 	Protection policy.Protection
 	At         time.Time
+	Node       *engine.Node // that images are on; nil for one without labels
 
 	Namespace string          // judge only objects of this namespace; empty means all
 	Selector  labels.Selector // judge only objects with these labels; nil means all
@@ -45,7 +47,7 @@ func New(in Input) *Judge {
 func (j *Judge) Targets() []schema.GroupVersionKind {
 	var targets []schema.GroupVersionKind
 	for _, kind := range j.places.book.Kinds() {
-		if j.about(kind) {
+		if j.about(kind) && kind != v1alpha1.ImageKind.GroupKind() { // no API server has images
 			targets = append(targets, j.version(kind))
 		}
 	}
@@ -105,7 +107,7 @@ func (b *bench) judge(object map[string]any) {
 		c.rulings, c.hidden = slices.Clone(c.rulings), !asked
 		b.sheet.candidates = append(b.sheet.candidates, c)
 	default:
-		b.sheet.add(c.kind, c.subject, c.rulings)
+		b.sheet.add(&c)
 	}
 }
 
@@ -116,7 +118,7 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	page := b.places.page(policy.StoredAs(c.kind), namespace)
-	rules := page.Rules
+	rules := b.onNode(page.Rules)
 	if len(rules) == 0 || engine.IsMirror(object) {
 		return c, false
 	}
@@ -126,7 +128,7 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
 		return c, false
 	}
-	c.subject = page.See(subject)
+	c.subject, c.image = page.See(subject), imageOf(object)
 	c.subject.Namespace = b.sheet.intern(subject.Namespace)
 	if agreed := b.places.book.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
 		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))

@@ -13,7 +13,8 @@ type candidate struct {
 	kind    schema.GroupVersionKind
 	subject policy.Subject
 	rulings []policy.Ruling
-	hidden  bool // it only counts among the others
+	image   *Image // nil for any other object
+	hidden  bool   // it only counts among the others
 }
 
 // Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.
@@ -30,9 +31,9 @@ func (j *Judge) ranked(sheets []*sheet) *sheet {
 	}
 	j.rank(all)
 	verdicts := newSheet(j.At)
-	for _, c := range all {
-		if !c.hidden {
-			verdicts.add(c.kind, c.subject, c.rulings)
+	for i := range all {
+		if !all[i].hidden {
+			verdicts.add(&all[i])
 		}
 	}
 	return verdicts

@@ -28,6 +28,7 @@ type Row struct {
 	Namespace, Name  string
 	Verdict          policy.Verdict
 	Message          string // more about the reason, where there is more to say
+	Image            *Image // nil for any other object
 
 	Propagation metav1.DeletionPropagation // where an owner goes: what becomes of what it owns
 	Dependents  int                        // of the owner that goes, directly or not; 0 where nobody has counted
@@ -53,24 +54,33 @@ type Tally struct {
 	Now, Hour, Day, Week int // due by then, each including those before; in a dry run, what would be due
 	Later                int // due after a week
 	Kept                 int // the rest
+
+	Bytes Bytes // of images
 }
 
-func (t *Tally) count(v policy.Verdict, at time.Time) {
+// Bytes are those of the images that a Tally counts.
+type Bytes struct{ Now, Hour, Day, Week, Later, Kept int64 }
+
+func (t *Tally) count(v policy.Verdict, at time.Time, bytes int64) {
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
 		t.Kept++
+		t.Bytes.Kept += bytes
 		return
 	}
-	left := v.Due.Sub(at)
+	left, b := v.Due.Sub(at), &t.Bytes
 	for _, window := range []struct {
 		count *int
+		bytes *int64
 		span  time.Duration
-	}{{&t.Now, 0}, {&t.Hour, time.Hour}, {&t.Day, policy.Day}, {&t.Week, policy.Week}} {
+	}{{&t.Now, &b.Now, 0}, {&t.Hour, &b.Hour, time.Hour}, {&t.Day, &b.Day, policy.Day}, {&t.Week, &b.Week, policy.Week}} {
 		if left <= window.span {
 			*window.count++
+			*window.bytes += bytes
 		}
 	}
 	if left > policy.Week {
 		t.Later++
+		b.Later += bytes
 	}
 }
 
@@ -82,6 +92,16 @@ func (t *Tally) merge(o *Tally) {
 	t.Week += o.Week
 	t.Later += o.Later
 	t.Kept += o.Kept
+	t.Bytes.merge(&o.Bytes)
+}
+
+func (b *Bytes) merge(o *Bytes) {
+	b.Now += o.Now
+	b.Hour += o.Hour
+	b.Day += o.Day
+	b.Week += o.Week
+	b.Later += o.Later
+	b.Kept += o.Kept
 }
 
 // sheet is what one goroutine found.
@@ -107,7 +127,8 @@ func newSheet(at time.Time) *sheet {
 }
 
 // add notes the verdict on one subject, if any rule selects it.
-func (s *sheet) add(kind schema.GroupVersionKind, subject policy.Subject, rulings []policy.Ruling) {
+func (s *sheet) add(c *candidate) {
+	kind, subject, rulings := c.kind, c.subject, c.rulings
 	for _, r := range rulings {
 		if r.Facts.Selected {
 			s.tally(r.Rule.ID).Matched++
@@ -120,7 +141,11 @@ func (s *sheet) add(kind schema.GroupVersionKind, subject policy.Subject, ruling
 	if v.Reason == policy.NotSelected {
 		return
 	}
-	s.tally(v.Rule).count(v, s.at)
+	bytes := int64(0)
+	if c.image != nil {
+		bytes = c.image.Bytes
+	}
+	s.tally(v.Rule).count(v, s.at, bytes)
 	s.rows = append(s.rows, Row{
 		APIVersion: s.version(kind.GroupVersion()),
 		Kind:       s.intern(kind.Kind),
@@ -128,6 +153,7 @@ func (s *sheet) add(kind schema.GroupVersionKind, subject policy.Subject, ruling
 		Name:       subject.Name,
 		Verdict:    v,
 		Message:    s.intern(explain(v, rulings)),
+		Image:      c.image,
 	})
 }
 

@@ -88,6 +88,7 @@ func work(batches <-chan Batch, w worker) error {
 }
 
 func (j *Judge) bench(e *engine.Evaluator) *bench {
+	e.SetNode(j.Node)
 	b := &bench{Judge: j, evaluator: e, sheet: newSheet(j.At)}
 	if j.Whole && j.lettingOwnersGo() {
 		b.sheet.kin = kin{}

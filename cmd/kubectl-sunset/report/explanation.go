@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,7 +91,7 @@ func Sentence(v policy.Verdict, at time.Time) string {
 
 // isAboutObject reports whether a reason is the object's, whatever the rules say.
 func isAboutObject(r policy.Reason) bool {
-	return r == policy.Terminating || r == policy.Held || r == policy.Uncounted
+	return slices.Contains([]policy.Reason{policy.Terminating, policy.Held, policy.Uncounted, policy.Pinned, policy.InUse}, r)
 }
 
 // moment is a time and how far away it is.
@@ -167,18 +168,22 @@ func places(r *explain.Rank) []string {
 		return nil
 	}
 	var texts []string
+	place := "the namespace"
+	if r.OnNode {
+		place = "the node"
+	}
 	if r.Keep > 0 && r.Place > 0 {
-		group := "the namespace"
+		group := place
 		if r.Group != "" {
 			group = fmt.Sprintf("group %q", r.Group)
 		}
 		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
 	}
 	if r.Keep > 0 && r.Unknown > 0 {
-		texts = append(texts, fmt.Sprintf("%d of the namespace cannot be judged; until they can, all stay", r.Unknown))
+		texts = append(texts, fmt.Sprintf("%d of %s cannot be judged; until they can, all stay", r.Unknown, place))
 	}
 	if c := r.Room; c != nil {
-		where := "in the namespace"
+		where := "in " + place
 		if c.Everywhere {
 			where = "in all namespaces"
 		}
@@ -247,12 +252,15 @@ var words = map[policy.Reason]string{
 	policy.Terminating:      "somebody deleted it already",
 	policy.Held:             "annotation " + v1alpha1.HoldAnnotation,
 	policy.Uncounted:        "its Job has not counted it yet",
+	policy.Pinned:           "the container runtime must have it",
+	policy.InUse:            "a container or a Pod uses it",
 	policy.EvaluationFailed: "an expression failed",
 	policy.RuleInvalid:      "the rule cannot be understood",
 	policy.Stale:            "what the rule says is not known yet",
 	policy.IsSuspended:      "the rule is suspended and finds it eligible",
 	policy.IsUnapproved:     "the policy waits for approval",
 	policy.KeptNewest:       "among the newest of its group",
+	policy.Unpullable:       "it has no digest: no registry may have it",
 	policy.NoOwner:          "its owner is to go, and it has none",
 	policy.NeverDue:         "ttlExpression gives none",
 	policy.Unmarked:         "not marked eligible yet",

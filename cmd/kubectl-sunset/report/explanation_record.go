@@ -97,6 +97,7 @@ type pageCapacity struct {
 type pageExpression struct {
 	Field   string     `json:"field"`
 	Text    string     `json:"text"`
+	Tag     string     `json:"tag,omitempty"` // of an image with several, the one that is asked about
 	Value   string     `json:"value,omitempty"`
 	Error   string     `json:"error,omitempty"`
 	Skipped bool       `json:"skipped,omitempty"`
@@ -219,7 +220,7 @@ func newRank(r explain.Rank) *pageRank {
 }
 
 func newExpression(e engine.Explanation) pageExpression {
-	out := pageExpression{Field: e.Field, Text: e.Text, Value: e.Value, Skipped: e.Skipped}
+	out := pageExpression{Field: e.Field, Text: e.Text, Tag: e.Tag, Value: e.Value, Skipped: e.Skipped}
 	if e.Err != nil {
 		out.Error = e.Err.Error()
 	}

@@ -18,6 +18,9 @@ const valueColumn = 58
 
 // expressions writes each expression of a rule with its parts below it, and their values in one column.
 func (e *explanation) expressions(all []engine.Explanation) {
+	if len(all) > 0 && all[0].Tag != "" {
+		e.line(2, "asked for each tag; of %s, which decides:", all[0].Tag)
+	}
 	cells := cellsOf(all)
 	column := 0
 	for _, c := range cells {

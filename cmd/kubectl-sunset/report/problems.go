@@ -39,6 +39,7 @@ type validation struct {
 	Policies int       `json:"policies"`
 	Skipped  int       `json:"skipped"` // objects that are no policies
 	Problems []problem `json:"problems"`
+	Warnings []problem `json:"warnings,omitempty"`
 }
 
 type problem struct {
@@ -58,11 +59,10 @@ func ValidationJSON(w io.Writer, files int, in *inventory.Inventory) error {
 	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}}
 	for _, p := range in.Policies {
 		for _, found := range p.Problems {
-			v.Problems = append(v.Problems, problem{
-				File: p.File, Document: p.Document, Policy: p.Name,
-				Path: found.Path, Line: found.Line, Column: found.Column,
-				Message: found.Message, Hint: found.Hint, Expression: found.Expression,
-			})
+			v.Problems = append(v.Problems, newProblem(p, found))
+		}
+		for _, found := range p.Warnings() {
+			v.Warnings = append(v.Warnings, newProblem(p, found))
 		}
 	}
 	e := json.NewEncoder(w)
@@ -71,9 +71,30 @@ func ValidationJSON(w io.Writer, files int, in *inventory.Inventory) error {
 	return e.Encode(v)
 }
 
+func newProblem(p inventory.Policy, found policy.Problem) problem {
+	return problem{
+		File: p.File, Document: p.Document, Policy: p.Name,
+		Path: found.Path, Line: found.Line, Column: found.Column,
+		Message: found.Message, Hint: found.Hint, Expression: found.Expression,
+	}
+}
+
+// Warnings writes what may be a mistake of every policy, and makes none invalid.
+func Warnings(w io.Writer, policies []inventory.Policy) {
+	for _, p := range policies {
+		for _, warning := range p.Warnings() {
+			warning.Message = "warning: " + warning.Message
+			fmt.Fprint(w, describe(p, warning))
+		}
+	}
+}
+
 // ValidationSummary writes what was looked at, in one line.
 func ValidationSummary(w io.Writer, files int, in *inventory.Inventory) {
 	fmt.Fprintf(w, "%s in %s: %s", policies(len(in.Policies)), count(files, "file"), orNo(in.Problems(), "problem"))
+	if n := in.Warnings(); n > 0 {
+		fmt.Fprintf(w, "; %s", count(n, "warning"))
+	}
 	if in.Others > 0 {
 		fmt.Fprintf(w, "; %s skipped", count(in.Others, "other object"))
 	}

@@ -22,6 +22,9 @@ type Verdict struct {
 	DueTime    string `json:"dueTime,omitempty"`
 	Message    string `json:"message,omitempty"`
 
+	Image string `json:"image,omitempty"` // of an image, its first tag or digest
+	Bytes int64  `json:"bytes,omitempty"` // of an image
+
 	Owner       *Owner `json:"owner,omitempty"`             // what goes instead, and takes the object along
 	Propagation string `json:"propagationPolicy,omitempty"` // with owner only
 	Dependents  int    `json:"dependents,omitempty"`        // of the owner; with owner only, and where all objects are in files
@@ -72,6 +75,9 @@ func NewVerdict(row preview.Row) Verdict {
 		Rule:       row.Verdict.Rule.Rule,
 		Message:    row.Message,
 		Owner:      NewOwner(row.Verdict.Owner), Propagation: string(row.Propagation), Dependents: row.Dependents,
+	}
+	if row.Image != nil {
+		v.Image, v.Bytes = row.Image.Name, row.Image.Bytes
 	}
 	if !row.Verdict.Due.IsZero() {
 		v.StartTime, v.DueTime = FormatTime(row.Verdict.Start), FormatTime(row.Verdict.Due)

@@ -29,6 +29,10 @@ func Table(w io.Writer, r *preview.Result) error {
 
 func verdicts(w io.Writer, r *preview.Result) error {
 	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
+	images := slices.ContainsFunc(r.Rows, func(row preview.Row) bool { return row.Image != nil })
+	if images {
+		header = slices.Insert(header, 3, ">SIZE")
+	}
 	owners := slices.ContainsFunc(r.Rows, func(row preview.Row) bool { return row.Verdict.Owner != nil })
 	if owners {
 		header = append(header, "GOES WITH")
@@ -36,7 +40,10 @@ func verdicts(w io.Writer, r *preview.Result) error {
 	return columns(w, header, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
 		v := &row.Verdict
-		cells := []string{orDash(row.Namespace), row.Kind, row.Name, v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		cells := []string{orDash(row.Namespace), row.Kind, nameOf(row), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		if images {
+			cells = slices.Insert(cells, 3, sizeOf(row))
+		}
 		if owners {
 			cells = append(cells, owner(row))
 		}
@@ -83,8 +90,10 @@ func summary(w io.Writer, tallies []preview.Tally) error {
 	return columns(w, header, len(tallies), func(i int) []string {
 		t := &tallies[i]
 		cells := []string{t.Rule.String()}
-		for _, n := range []int{t.Matched, t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
-			cells = append(cells, strconv.Itoa(n))
+		b := &t.Bytes
+		bytes := []int64{0, b.Now, b.Hour, b.Day, b.Week, b.Later, b.Kept}
+		for i, n := range []int{t.Matched, t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
+			cells = append(cells, strconv.Itoa(n)+inBytes(bytes[i]))
 		}
 		return cells
 	})

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/crictl"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// imageFlags name a list of images as crictl writes it, and what the list does not say.
+type imageFlags struct {
+	file        string
+	node        string
+	unusedSince pastFlag
+}
+
+func (f *imageFlags) add(flags *pflag.FlagSet, now time.Time) {
+	f.unusedSince = pastFlag{now: now}
+	flags.StringVar(&f.file, "images", "", `judge the images of a node: a file that "crictl images -o json" wrote, or "-" for standard input`)
+	flags.StringVar(&f.node, "node", "", "file with the Node that images are on, for nodeSelector and the variable node; a Node with -f does as well")
+	flags.Var(&f.unusedSince, "unused-since", "since when each image of --images is there and unused: RFC 3339, or a span before now such as 14d")
+}
+
+// names adds the file of the node to those to read.
+func (f *imageFlags) names(files []string) []string {
+	if f.node == "" {
+		return files
+	}
+	return append(files[:len(files):len(files)], f.node)
+}
+
+func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
+	if f.file == "" {
+		return nil, nil
+	}
+	from := stdin
+	if f.file != manifest.Stdin {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	images, err := crictl.Read(from, f.unusedSince.get())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.file, err)
+	}
+	return images, nil
+}
+
+// pastFlag is a time, or a span of time before now.
+type pastFlag struct {
+	now  time.Time
+	time time.Time
+}
+
+// Set implements pflag.Value.
+func (t *pastFlag) Set(text string) error {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		t.time = at.UTC()
+		return nil
+	}
+	span, err := policy.ParseTTL(strings.TrimPrefix(text, "-"))
+	if err != nil {
+		return errors.New("write a time such as 2026-03-01T12:00:00Z, or a span before now such as 14d")
+	}
+	t.time = t.now.UTC().Truncate(time.Second).Add(-span)
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *pastFlag) String() string {
+	if t.time.IsZero() {
+		return "now"
+	}
+	return t.time.Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (t *pastFlag) Type() string { return "time" }
+
+// get is the time given, or now.
+func (t *pastFlag) get() time.Time {
+	if t.time.IsZero() {
+		return t.now.UTC().Truncate(time.Second)
+	}
+	return t.time
+}
+
+// judgeFiles judges the objects of the files, and the images beside them.
+func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, input preview.Input) (*preview.Result, error) {
+	images, err := p.images.read(p.streams.In)
+	if err != nil {
+		return nil, err
+	}
+	in.Images = in.Images || len(images) > 0
+	if input.Node, err = in.Node(); err != nil {
+		return nil, err
+	}
+	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
+	judge := preview.New(input)
+	if in.Images {
+		for _, note := range judge.NoNode() {
+			notes{p.streams.ErrOut}.note("%s", note)
+		}
+	}
+	return judge.Run(ctx, preview.Both(preview.FromFiles(files), preview.FromImages(images)))
+}

@@ -1,0 +1,77 @@
+package command_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+const (
+	crictlList = "testdata/crictl-images.json"
+	buildNodes = samples + "/image-build-nodes"
+)
+
+func TestPreviewOfImages(t *testing.T) {
+	golden(t, "preview-images", run(t, "", "preview", "-f", samples+"/image-age"))
+	golden(t, "preview-crictl", run(t, "", "preview", "-f", buildNodes+"/policy.yaml", "--images", crictlList, "--node", "testdata/node.yaml"))
+	golden(t, "preview-crictl-json", run(t, "", "preview", "-f", buildNodes+"/policy.yaml", "-f", "testdata/node.yaml", "--images", crictlList, "--unused-since", "14d", "-o", "json"))
+}
+
+func TestExplainImage(t *testing.T) {
+	golden(t, "explain-image", run(t, "", "explain", "-f", samples+"/image-keep-in-release",
+		"image/sha256:9b84b99b2d9fa139143ad311013ff875371a9524e8fc62fa1798d9add66c7d69"))
+	golden(t, "explain-image-group", run(t, "", "explain", "-f", samples+"/image-keep-newest-per-repository",
+		"images.node.sunset.x-k8s.io/sha256:4a66da95b1f041ebee9b58d7a6ed039ab48ebd8a5ab3ac0855f6bdc49f023cef"))
+	wants(t, run(t, "", "explain", "-f", buildNodes, "image/sha256:f12e69f5a2db19887d5f1f3e1ba9ee87bb865502f7134f18a018f72f08a4df98"),
+		command.ExitFine, "(NodeNotSelected)", "image-build-nodes/build-nodes")
+}
+
+func TestImagesOfANodeNobodyNames(t *testing.T) {
+	list, err := os.ReadFile(crictlList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, string(list), "preview", "-f", buildNodes+"/policy.yaml", "--images", "-")
+	wants(t, got, command.ExitFine, "image-build-nodes/other-nodes", "901MB",
+		"note: rule image-build-nodes/build-nodes does not count on a node without labels, as no Node is given: its nodeSelector wants example.com/role=build\n")
+}
+
+func TestTroubleWithImages(t *testing.T) {
+	for name, args := range map[string][]string{
+		"a list that is none":             {"-f", buildNodes + "/policy.yaml", "--images", "testdata/node.yaml"},
+		"a list that is missing":          {"-f", buildNodes + "/policy.yaml", "--images", "testdata/missing.json"},
+		"a list without a policy":         {"--images", crictlList},
+		"images of two nodes":             {"-f", buildNodes, "--images", crictlList, "--node", "testdata/node.yaml"},
+		"a time that is none":             {"-f", buildNodes + "/policy.yaml", "--images", crictlList, "--unused-since", "lately"},
+		"standard input for two purposes": {"-f", "-", "--images", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, run(t, "", append([]string{"preview"}, args...)...), command.ExitTrouble, "error: ")
+		})
+	}
+}
+
+func TestValidateOfRulesAboutImages(t *testing.T) {
+	policy := write(t, t.TempDir(), "policy.yaml", `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: nodes}
+spec:
+  rules:
+  - name: misspelt
+    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    eligible: object.spec.tag.size() > 0
+    ttl: 7d
+    delete: {what: Owner}
+  - name: short
+    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    eligible: "true"
+    ttl: 5m
+`)
+	const warning = "spec.rules[1].ttl: warning: images that go after 5m may be pulled again and again\n    hint: 1h or longer"
+	wants(t, run(t, "", "validate", "-f", policy), command.ExitFindings,
+		`spec.rules[0].eligible:1:12: there is no field "tag"`, "hint: did you mean tags?", "spec.rules[0].delete: an image is removed from its node",
+		warning, "2 problems; 1 warning\n")
+	wants(t, run(t, "", "validate", "-f", policy, "-o", "json"), command.ExitFindings, `"warnings": [`, `"path": "spec.rules[1].ttl"`)
+}

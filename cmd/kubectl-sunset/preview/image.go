@@ -1,0 +1,93 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Image is what people know an image by, and what it takes.
+type Image struct {
+	Name  string // its first tag, or else its first digest; empty without either
+	Tags  int
+	Bytes int64
+}
+
+// imageOf reads it from the object of an image; nil for any other.
+func imageOf(object map[string]any) *Image {
+	if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+		return nil
+	}
+	i, err := engine.ImageOf(object)
+	if err != nil {
+		return nil
+	}
+	image := &Image{Tags: len(i.Tags), Bytes: i.SizeBytes}
+	if references := slices.Concat(i.Tags, i.Digests); len(references) > 0 {
+		image.Name = references[0]
+	}
+	return image
+}
+
+// FromImages feeds images.
+func FromImages(images []engine.Image) Feed {
+	return func(yield func(Batch) error) error {
+		for i := range images {
+			if err := yield(oneImage{&images[i]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+type oneImage struct{ image *engine.Image }
+
+// Objects implements Batch.
+func (o oneImage) Objects() ([]map[string]any, error) {
+	return []map[string]any{o.image.Object()}, nil
+}
+
+// Both feeds what one gives and then what another does.
+func Both(one, another Feed) Feed {
+	return func(yield func(Batch) error) error {
+		if err := one(yield); err != nil {
+			return err
+		}
+		return another(yield)
+	}
+}
+
+// onNode are the rules that count on the node of Input; those about other objects do everywhere.
+func (j *Judge) onNode(rules []*policy.Rule) []*policy.Rule {
+	if !slices.ContainsFunc(rules, (*policy.Rule).OnNodes) {
+		return rules
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r *policy.Rule) bool { return !r.SelectsNode(j.nodeLabels()) })
+}
+
+func (j *Judge) nodeLabels() map[string]string {
+	if j.Node == nil {
+		return nil
+	}
+	return j.Node.Labels
+}
+
+// NoNode says of the rules that ask for another node than Input's, or for any where there is none, that they do not count.
+func (j *Judge) NoNode() []string {
+	var notes []string
+	for _, r := range j.places.book.Rules(v1alpha1.ImageKind.GroupKind()) {
+		if r.SelectsNode(j.nodeLabels()) {
+			continue
+		}
+		where := "a node without labels, as no Node is given"
+		if j.Node != nil {
+			where = "node " + j.Node.Name
+		}
+		notes = append(notes, fmt.Sprintf("rule %s does not count on %s: its nodeSelector wants %s", r.ID, where, r.NodeSelector))
+	}
+	return notes
+}

@@ -72,6 +72,9 @@ var homes = map[string][]string{
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"github.com/google/btree":             {"controllers"},
+	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
+	"google.golang.org/grpc":              {"controllers/images/cri", "test/containerd"},
+	"github.com/distribution/reference":   {"controllers/images/cri"},
 	"github.com/google/go-cmp":            {"test"},
 }
 

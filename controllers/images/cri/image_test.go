@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -121,6 +122,10 @@ func TestARemovalOutlivesItsCaller(t *testing.T) {
 	server.On("RemoveImage", func(ctx context.Context, _ any, handle func() (any, error)) (any, error) {
 		close(reached)
 		<-goOn
+		select { // the news of a caller's end takes a moment
+		case <-ctx.Done():
+		case <-time.After(soon):
+		}
 		told <- ctx.Err()
 		return handle()
 	})

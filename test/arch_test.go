@@ -73,6 +73,9 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"github.com/google/btree":             {"controllers"},
 	"golang.org/x/sys":                    {"controllers/images"},
+	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
+	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
+	"github.com/distribution/reference":   {"controllers/images/cri"},
 	"github.com/google/go-cmp":            {"test"},
 }
 

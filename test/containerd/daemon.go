@@ -19,12 +19,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
+// maxSocketPath is what the kernel has room for (sockaddr_un).
+const maxSocketPath = 107
+
 // Options says which containerd runs, and where.
 type Options struct {
 	Lane Lane
 
 	// Dir is where the daemon's directory is made, which has all images: perhaps on a file system whose size the test
-	// has chosen. Empty means memory if there is enough, or else the temporary directory.
+	// has chosen. Its path must not be long, as a socket is in it. Empty means memory if there is enough, or else the temporary directory.
 	Dir string
 
 	// Progress receives a line for what has to be installed or built first. Nil means os.Stderr.
@@ -106,7 +109,10 @@ func (d *Daemon) run(ctx context.Context) error {
 	if err := writeProgram(d.scratch.Path("pause"), pause); err != nil {
 		return err
 	}
-	socket := d.scratch.Path("containerd.sock")
+	socket := d.scratch.Path("c.sock")
+	if longest := socket + ".ttrpc"; len(longest) > maxSocketPath { // containerd's own for its shims
+		return fmt.Errorf("%s is longer than the path of a socket may be: choose another Dir", longest)
+	}
 	d.Endpoint = "unix://" + socket
 	if err := os.WriteFile(d.scratch.Path("config.toml"), d.config(socket), 0o600); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestCodes(t *testing.T) {
 }
 
 func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
-	path := filepath.Join("/tmp", fmt.Sprintf("cri-nobody-%d.sock", time.Now().UnixNano()))
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("cri-nobody-%d.sock", time.Now().UnixNano()))
 	nobody, err := cri.Dial(path, cri.Options{})
 	if err != nil {
 		t.Fatal(err)

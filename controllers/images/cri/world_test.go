@@ -51,7 +51,9 @@ func container(id, imageID, ref, name string) *runtimeapi.Container {
 	return &runtimeapi.Container{Id: id, ImageId: imageID, ImageRef: ref, Image: &runtimeapi.ImageSpec{Image: name}}
 }
 
-func repoDigest(repository string, n int) string { return fmt.Sprintf("%s@%s", repository, critest.ID(n)) }
+func repoDigest(repository string, n int) string {
+	return fmt.Sprintf("%s@%s", repository, critest.ID(n))
+}
 
 func wantCode(t *testing.T, what string, err error, want string) {
 	t.Helper()

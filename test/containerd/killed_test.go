@@ -1,0 +1,94 @@
+package containerd_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// victim makes this test binary run a container and wait to be killed. Its value is the directory.
+const victim = "SUNSET_CONTAINERD_VICTIM"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victim); dir != "" {
+		wait(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// wait never returns.
+func wait(dir string) {
+	ctx := context.Background() // there is no test
+	d, err := containerd.Start(ctx, containerd.Options{Lane: containerd.Debian, Dir: dir})
+	if err == nil {
+		var pod string
+		pod, err = d.RunPod(ctx, "victim")
+		if err == nil {
+			_, err = d.RunContainer(ctx, containerd.Container{Pod: pod, Name: "app", Image: containerd.SandboxImage})
+		}
+	}
+	fmt.Println("ready", err)
+	select {}
+}
+
+// TestKilled: nobody but the kernel ends what a test had started that is killed itself.
+func TestKilled(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip(containerd.ErrMachine)
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), victim+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	switch {
+	case strings.Contains(said, containerd.ErrMachine.Error()):
+		t.Skip(said)
+	case said != "ready <nil>\n":
+		t.Errorf("the victim says %q", said)
+	case processes(t, dir) < 3: // the nest, the daemon and a shim
+		t.Errorf("%d processes name %s, want more", processes(t, dir), dir)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	w := world{T: t}
+	w.eventually(func() bool { return processes(t, dir) == 0 })
+	// What the kernel cannot remove the next daemon does.
+	name := filepath.Base(scratchIn(t, dir))
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name); len(left) == 0 {
+		return // version 2 of cgroups has them elsewhere
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	containerd.Run(t, containerd.Options{Lane: containerd.Debian})
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// scratchIn is the directory that a daemon made in dir.
+func scratchIn(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "sunset-containerd-*"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("directories of daemons: %v, %v", all, err)
+	}
+	return all[0]
+}

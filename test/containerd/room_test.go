@@ -1,0 +1,44 @@
+package containerd_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// TestImagesOnASmallFilesystem: a test may choose how much room there is, and sees it where CRI says images are.
+func TestImagesOnASmallFilesystem(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip(containerd.ErrMachine, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian, Dir: dir})
+	free := func() uint64 {
+		all, err := d.Runtime().Filesystems(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s unix.Statfs_t
+		if err := unix.Statfs(all[0].Mountpoint, &s); err != nil {
+			t.Fatal(err)
+		}
+		if total := s.Blocks * uint64(s.Bsize); total != 64<<20 {
+			t.Fatalf("%s has %d bytes, want 64 MiB", all[0].Mountpoint, total)
+		}
+		return s.Bavail * uint64(s.Bsize)
+	}
+	before := free()
+	if err := d.Import(t.Context(), containerd.Image{Tags: []string{"sunset.test/big:1"}, Bytes: 8 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if after := free(); before-after < 8<<20 {
+		t.Errorf("%d bytes were free before and %d after an image of 8 MiB", before, after)
+	}
+}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// cluster is what the API server knows of the node. It implements images.Cluster.
+type cluster struct {
+	live  client.Reader // past every cache
+	clock clock.PassiveClock
+	name  string // of the node
+	disk  *disk
+
+	mu   sync.Mutex
+	node *corev1.Node // nil until it was seen, and when it is gone
+
+	asking sync.Mutex // held during a read, so that one read serves all who wait
+	read   time.Time
+	pods   []corev1.Pod
+}
+
+var _ images.Cluster = (*cluster)(nil)
+
+// podsAge is how old what is known of the Pods may be: while images are removed the API server is asked so often, of which
+// there may be thousands of nodes.
+const podsAge = 2 * time.Second
+
+// podsTimeout bounds one listing of the Pods of a node.
+const podsTimeout = 10 * time.Second
+
+// Pods implements images.Cluster.
+func (c *cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	began := c.clock.Now()
+	if age := began.Sub(c.read); !c.read.IsZero() && age >= 0 && age < podsAge {
+		return c.pods, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, podsTimeout)
+	defer cancel()
+	list := &corev1.PodList{}
+	if err := c.live.List(ctx, list, client.MatchingFields{"spec.nodeName": c.name}); err != nil {
+		return nil, err
+	}
+	c.pods, c.read = list.Items, began
+	return c.pods, nil
+}
+
+var errNoNode = errors.New("the node is not known yet, or is gone")
+
+// Node implements images.Cluster.
+func (c *cluster) Node() (*engine.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return nil, errNoNode
+	}
+	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: c.filesystem()}, nil
+}
+
+func (c *cluster) filesystem() *v1alpha1.NodeImageFilesystem {
+	f, err := c.disk.usage()
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// set takes the node as it is by now; nil when it is gone. It reports whether its labels differ.
+func (c *cluster) set(node *corev1.Node) (relabelled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.node
+	c.node = node
+	return before == nil || node == nil || !sameLabels(before.Labels, node.Labels)
+}
+
+// labels are those of the node; false while it is not known.
+func (c *cluster) labels() (map[string]string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return nil, false
+	}
+	return c.node.Labels, true
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,15 +33,6 @@ func (i Image) RepoDigest() string { return repository(i.Tags[0]) + "@" + i.make
 // repository is a name without its tag.
 func repository(tag string) string { return tag[:strings.LastIndex(tag, ":")] }
 
-// names are all that the image is to have.
-func (i Image) names() []string {
-	names := append([]string(nil), i.Tags...)
-	if i.Digest {
-		names = append(names, i.RepoDigest())
-	}
-	return names
-}
-
 // descriptor is how OCI refers to a blob.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
@@ -58,6 +50,8 @@ const (
 // made is an image as OCI has it.
 type made struct {
 	id       string
+	names    []string // all that it is to have
+	pinned   bool
 	manifest descriptor
 	blobs    map[string][]byte // by digest, with the manifest
 }
@@ -73,7 +67,7 @@ func digest(content []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum2
 
 // make makes the image: a layer that is its own and, if it runs, one with the program, which all such images share.
 func (i Image) make() made {
-	m := made{blobs: map[string][]byte{}}
+	m := made{names: slices.Clone(i.Tags), pinned: i.Pinned, blobs: map[string][]byte{}}
 	file := make([]byte, i.Bytes)
 	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(i.Tags[0]))).Read(file) // never fails
 	layers := []layer{newLayer(map[string][]byte{"tag": []byte(i.Tags[0]), "file": file})}
@@ -95,6 +89,9 @@ func (i Image) make() made {
 	m.manifest = m.blob(manifestType, encode(map[string]any{
 		"schemaVersion": 2, "mediaType": manifestType, "config": config, "layers": list,
 	}))
+	if i.Digest {
+		m.names = append(m.names, repository(i.Tags[0])+"@"+m.manifest.Digest)
+	}
 	return m
 }
 

@@ -15,12 +15,16 @@ import (
 )
 
 // importTimeout bounds how long CRI may take to learn of what was imported, which containerd tells it by events.
-const importTimeout = 30 * time.Second
+const importTimeout = 2 * time.Minute
 
 // Import makes images, gives them to containerd and returns when CRI lists them with all names.
 func (d *Daemon) Import(ctx context.Context, images ...Image) error {
+	var all []made
+	for _, i := range images {
+		all = append(all, i.make())
+	}
 	path := d.scratch.Path("import.tar")
-	if err := os.WriteFile(path, archive(images), 0o600); err != nil {
+	if err := os.WriteFile(path, archive(all), 0o600); err != nil {
 		return err
 	}
 	defer os.Remove(path)
@@ -31,15 +35,15 @@ func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 	if _, err := d.Ctr(ctx, append(args, path)...); err != nil {
 		return err
 	}
-	for _, i := range images {
-		if !i.Pinned {
+	for _, m := range all {
+		if !m.pinned {
 			continue
 		}
-		if _, err := d.Ctr(ctx, "images", "label", i.Tags[0], "io.cri-containerd.pinned=pinned"); err != nil {
+		if _, err := d.Ctr(ctx, "images", "label", m.names[0], "io.cri-containerd.pinned=pinned"); err != nil {
 			return err
 		}
 	}
-	return d.listed(ctx, images)
+	return d.listed(ctx, all)
 }
 
 // Ctr runs containerd's own client in the namespace of CRI, and returns what it says.
@@ -55,15 +59,14 @@ func (d *Daemon) Ctr(ctx context.Context, args ...string) (string, error) {
 }
 
 // archive is an OCI layout with images, which containerd names by an annotation.
-func archive(images []Image) []byte {
+func archive(images []made) []byte {
 	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)}
 	var index []descriptor
-	for _, i := range images {
-		m := i.make()
+	for _, m := range images {
 		for digest, blob := range m.blobs {
 			files["blobs/"+strings.Replace(digest, ":", "/", 1)] = blob
 		}
-		for _, name := range i.names() {
+		for _, name := range m.names {
 			entry := m.manifest
 			entry.Annotations = map[string]string{"io.containerd.image.name": name}
 			index = append(index, entry)
@@ -78,16 +81,11 @@ func archive(images []Image) []byte {
 func sorted(files map[string][]byte) []string { return slices.Sorted(maps.Keys(files)) }
 
 // listed waits until CRI knows all images.
-func (d *Daemon) listed(ctx context.Context, images []Image) error {
+func (d *Daemon) listed(ctx context.Context, images []made) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
-	wanted := map[string][]Image{}
-	for _, i := range images {
-		id := i.ID()
-		wanted[id] = append(wanted[id], i)
-	}
 	for {
-		err := d.lists(ctx, wanted)
+		err := d.lists(ctx, images)
 		if err == nil {
 			return nil
 		}
@@ -99,7 +97,7 @@ func (d *Daemon) listed(ctx context.Context, images []Image) error {
 	}
 }
 
-func (d *Daemon) lists(ctx context.Context, wanted map[string][]Image) error {
+func (d *Daemon) lists(ctx context.Context, images []made) error {
 	all, err := d.runtime.Images(ctx)
 	if err != nil {
 		return err
@@ -108,17 +106,15 @@ func (d *Daemon) lists(ctx context.Context, wanted map[string][]Image) error {
 	for _, i := range all {
 		has[i.ID] = i
 	}
-	for id, images := range wanted {
-		names := append(has[id].Tags, has[id].Digests...)
-		for _, i := range images {
-			for _, name := range i.names() {
-				if !slices.Contains(names, name) {
-					return fmt.Errorf("image %s is not listed as %s", id, name)
-				}
+	for _, m := range images {
+		i := has[m.id]
+		for _, name := range m.names {
+			if !slices.Contains(i.Tags, name) && !slices.Contains(i.Digests, name) {
+				return fmt.Errorf("image %s is not listed as %s", m.id, name)
 			}
-			if i.Pinned && !d.isOld() && !has[id].Pinned {
-				return fmt.Errorf("image %s is not listed as pinned", id)
-			}
+		}
+		if m.pinned && !d.isOld() && !i.Pinned {
+			return fmt.Errorf("image %s is not listed as pinned", m.id)
 		}
 	}
 	return nil

@@ -108,3 +108,42 @@ func Example() {
 	// Wait Waiting batch/jobs 2026-03-02 12:10:00 +0000 UTC false
 	// Delete Expired batch/jobs 2026-03-02 12:10:00 +0000 UTC true
 }
+
+// ExampleEvaluator_Facts_image asks a rule about an image of a node, as an agent on the node does.
+func ExampleEvaluator_Facts_image() {
+	data := []byte(`{
+	  "kind": "ClusterRetentionPolicy", "metadata": {"name": "nodes"},
+	  "spec": {"mode": "Enforce", "rules": [{
+	    "name": "unused", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"}, "nodeSelector": {"matchLabels": {"role": "web"}},
+	    "eligible": "imageRepository(object.spec.tags[?0].orValue('')) != node.labels['keeps']", "ttl": "7d"
+	  }]}}`)
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		panic(err)
+	}
+	document, err := policy.Parse(data)
+	if err != nil {
+		panic(err)
+	}
+	p := document.Load(policy.DefaultProtection())
+	programs := compiler.Load(p)
+	node := &engine.Node{Name: "worker-1", Labels: map[string]string{"role": "web", "keeps": "registry.example.com/cart"}}
+	image := &engine.Image{
+		ID: "sha256:1", Tags: []string{"registry.example.com/search:v1", "registry.example.com/search:latest"},
+		Digests: []string{"registry.example.com/search@sha256:2"}, FirstSeen: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
+	}
+
+	evaluator := compiler.NewEvaluator(context.Background())
+	defer evaluator.Close()
+	evaluator.SetNode(node)
+	for _, rule := range p.Rules {
+		if !rule.SelectsNode(node.Labels) {
+			continue
+		}
+		ruling := policy.Ruling{Rule: rule, Facts: evaluator.Facts(programs[rule.Key], image.Object()), Known: true}
+		verdict, _ := policy.Decide(image.Subject(), []policy.Ruling{ruling}, time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC))
+		fmt.Println(verdict.Action, verdict.Reason, verdict.Due, programs[rule.Key].NodeReads())
+	}
+
+	// Output: Wait Waiting 2026-03-08 12:00:00 +0000 UTC [labels.keeps]
+}

@@ -97,21 +97,18 @@ func (b *Board) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
 	watched := false
-	for {
-		next := lookEvery
+	for next := lookEvery; b.pause(ctx, next, b.wake); b.pause(ctx, writeEvery, nil) {
+		next = lookEvery
 		wanted, err := b.keep(ctx)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "rules about images not written")
 			next = tryAgain
 		}
 		if wanted && !watched {
 			watched = true
 			watching.Go(func() { b.watch(ctx) })
 		}
-		if !b.pause(ctx, writeEvery, nil) || !b.pause(ctx, next, b.wake) {
-			return nil
-		}
 	}
+	return nil
 }
 
 // pause waits for a while, or for a nudge; false when ctx has ended.
@@ -145,10 +142,17 @@ func (b *Board) watchOnce(ctx context.Context) error {
 		return err
 	}
 	defer events.Stop()
-	for range events.ResultChan() {
-		b.nudge()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, open := <-events.ResultChan():
+			if !open {
+				return nil
+			}
+			b.nudge()
+		}
 	}
-	return nil
 }
 
 // keep makes the object say what the policies say. It reports whether there are rules about images.
@@ -164,18 +168,22 @@ func (b *Board) keep(ctx context.Context) (wanted bool, err error) {
 	if err != nil && ctx.Err() != nil {
 		return false, nil // whoever stops tells no trouble
 	}
-	b.note(rendered.Missing, err)
+	b.note(ctx, rendered.Missing, err)
 	return len(rendered.Policies) > 0, err
 }
 
 // note keeps what status tells.
-func (b *Board) note(missing sets.Set[types.UID], trouble error) {
+func (b *Board) note(ctx context.Context, missing sets.Set[types.UID], trouble error) {
 	b.mu.Lock()
 	changed := !missing.Equal(b.missing) || fmt.Sprint(trouble) != fmt.Sprint(b.trouble)
 	b.missing, b.trouble = missing, trouble
 	b.mu.Unlock()
-	if changed {
-		b.Changed()
+	if !changed {
+		return
+	}
+	b.Changed()
+	if trouble != nil {
+		log.FromContext(ctx).Error(trouble, "nodes are not told what the policies say")
 	}
 }
 
@@ -191,8 +199,8 @@ func (b *Board) write(ctx context.Context, r node.Rendered) error {
 	object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
 	err = b.Client.Get(ctx, types.NamespacedName{Name: v1alpha1.NodeImageRulesName}, object)
 	switch {
-	case len(r.Policies) == 0 && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)):
-		return nil
+	case len(r.Policies) == 0 && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err)):
+		return nil // nor need the kind be there, or the right, where nobody uses it
 	case apierrors.IsNotFound(err):
 		object = &unstructured.Unstructured{}
 		object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)

@@ -1,7 +1,10 @@
 package report
 
 import (
+	"context"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -19,6 +22,10 @@ type View struct {
 	Deleted  map[string]int64
 	Before   v1alpha1.RetentionPolicyStatus
 	Now      time.Time
+	Nodes    interface { // nil for none
+		Nodes
+		Board
+	}
 }
 
 // Status is the status of a policy in this view.
@@ -32,6 +39,13 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	}
 	for _, k := range v.Kinds {
 		k.Index.Scan(tallies.Add)
+	}
+	if v.Nodes != nil {
+		r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+		for _, p := range v.Edition.Book.Policies() {
+			r.written[p.UID] = &record{status: v.Before}
+		}
+		made.nodes = r.nodesNow(context.Background(), v.Edition.Book)
 	}
 	made.counted(tallies)
 	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt

@@ -39,6 +39,26 @@ type counts struct {
 	removed                   v1alpha1.ImageCount
 }
 
+// What one node can have. A report that says more, or less than nothing, must not outweigh those of other nodes.
+const (
+	mostImages = 1 << 24
+	mostBytes  = 1 << 48
+)
+
+func countsOf(matched, eligible, errors int64, due v1alpha1.ImageDueCounts, removed v1alpha1.ImageCount) counts {
+	return counts{
+		matched: bounded(matched, mostImages), eligible: bounded(eligible, mostImages), errors: bounded(errors, mostImages),
+		due:     v1alpha1.ImageDueCounts{Now: countOf(due.Now), Hour: countOf(due.Hour), Day: countOf(due.Day), Week: countOf(due.Week)},
+		removed: countOf(removed),
+	}
+}
+
+func countOf(c v1alpha1.ImageCount) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: bounded(c.Images, mostImages), Bytes: bounded(c.Bytes, mostBytes)}
+}
+
+func bounded(n, most int64) int64 { return min(max(n, 0), most) }
+
 type sample struct {
 	image string
 	due   time.Time
@@ -51,7 +71,7 @@ func keep(r *v1alpha1.NodeImageReport) *report {
 		p := &r.Policies[i]
 		kept.policies[i] = entry{
 			uid: types.UID(once(string(p.UID))), generation: p.Generation, hash: once(p.Hash),
-			counts: counts{p.Matched, p.Eligible, p.Errors, p.Due, p.Removed},
+			counts: countsOf(p.Matched, p.Eligible, p.Errors, p.Due, p.Removed),
 			rules:  make([]ruleEntry, len(p.Rules)),
 		}
 		for k := range p.Rules {
@@ -63,7 +83,7 @@ func keep(r *v1alpha1.NodeImageReport) *report {
 
 func keepRule(r *v1alpha1.NodeImageRuleReport) ruleEntry {
 	kept := ruleEntry{
-		name: once(r.Name), counts: counts{r.Matched, r.Eligible, r.Errors, r.Due, r.Removed},
+		name: once(r.Name), counts: countsOf(r.Matched, r.Eligible, r.Errors, r.Due, r.Removed),
 		failing: once(r.ErrorSample), soonest: make([]sample, len(r.Soonest)),
 	}
 	if r.NextDueTime != nil {

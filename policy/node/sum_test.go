@@ -204,6 +204,26 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 	}
 }
 
+// TestNoNodeOutweighsTheOthers, whatever it says.
+func TestNoNodeOutweighsTheOthers(t *testing.T) {
+	p := enforced()
+	p.Gate = &policy.Gate{}
+	for _, lie := range []int64{-1 << 62, 1<<63 - 1} {
+		r := node.NewReports()
+		for i := range 100 {
+			liar := reportOf(fmt.Sprint("liar-", i), seen(p, lie))
+			of := &liar.Policies[0]
+			of.Eligible, of.Due.Now, of.Rules[0].Due.Now = lie, v1alpha1.ImageCount{Images: lie, Bytes: lie}, v1alpha1.ImageCount{Images: lie, Bytes: lie}
+			r.Put(liar)
+		}
+		r.Put(reportOf("honest", seen(p, 10)))
+		sum := r.Sum([]*policy.Policy{p}, now).Policies[p.UID]
+		if sum.Tally.Pending.Due < 2 || sum.Tally.Matched < 10 || sum.Status.Due.Now.Bytes < 20 || sum.Tally.Eligible < 3 {
+			t.Errorf("lie %d: %+v", lie, sum)
+		}
+	}
+}
+
 // TestARuleThatIsNotMentionedAnyMoreStillCounts.
 func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	p := enforced()

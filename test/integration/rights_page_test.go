@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -61,6 +62,14 @@ rules:
   events: PerObject
 `)
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: "Never", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	images := w.policy("images", oldImages)
+	w.told(images, waits(1))
+	w.status(images, func(s v1alpha1.RetentionPolicyStatus) error {
+		if c := w.condition(s, v1alpha1.ConditionWatching); c.Reason == "Forbidden" || s.NodeImages == nil {
+			return fmt.Errorf("no report is read: %s", c.Message)
+		}
+		return nil
+	})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "job"}, Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: template}}
 	w.create(job)
 	w.gone(job)

@@ -63,7 +63,7 @@ func parseAsked(args []string) (asked, error) {
 	case 2:
 		kind, name = args[0], args[1]
 	}
-	if kind == "" || name == "" || strings.Contains(name, "/") {
+	if kind == "" || name == "" || strings.Contains(name, "/") && !isNamed(kind, v1alpha1.ImageKind) {
 		return asked{}, errors.New("name one object as KIND/NAME, such as job/report")
 	}
 	return asked{kind, name}, nil

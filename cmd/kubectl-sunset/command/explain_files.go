@@ -15,7 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // page asks the files alone if they have objects, and the cluster otherwise.
@@ -110,7 +112,16 @@ func (e *explaining) isAsked(what asked, object map[string]any) bool {
 		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind)
 		return !isContext && !inventory.IsPolicy(object)
 	}
-	return nameOf(object) == what.name && isNamed(what.kind, kind)
+	return isNamed(what.kind, kind) && (nameOf(object) == what.name || hasReference(object, what.name))
+}
+
+// hasReference reports whether an object is an image that goes by a tag or a digest.
+func hasReference(object map[string]any, reference string) bool {
+	if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+		return false
+	}
+	image, err := engine.ImageOf(object)
+	return err == nil && slices.Contains(slices.Concat(image.Tags, image.Digests), reference)
 }
 
 // isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch.

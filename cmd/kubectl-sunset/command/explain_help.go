@@ -10,7 +10,8 @@ those of the same name. Where a rule ranks (keepNewest, capacity), the others of
 is that of this moment.
 
 With objects in the files only the files are read, as by preview; without KIND/NAME they must hold one object beside
-policies, namespaces and quotas. There KIND is a kind, or its usual singular or plural.
+policies, namespaces, quotas and nodes. There KIND is a kind, or its usual singular or plural. An image of a node, which only
+files have, goes by its ID, or by any of its tags and digests: image/registry.example.com/team/app:v1.
 
 - A policy that waits for approval, by its status, keeps what its rules find eligible; a preview ignores that.
 - What a RetentionPolicy that is a dry run would change is shown beside what is.
@@ -25,7 +26,7 @@ JSON and YAML have the same:
      "settings": [{"name", "value", "from", "note"}],
      "rank": {"group", "place", "of", "keep", "unknown", "capacity": {"count", "max", "allNamespaces"}},
      "trial": {"retentionPolicies": [], "says", "reason", "startTime", "dueTime", "settings": []},
-     "expressions": [{"field", "text", "value", "error", "skipped",
+     "expressions": [{"field", "text", "tag", "value", "error", "skipped",
        "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
    "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at"}]}

@@ -20,9 +20,9 @@ func TestPreviewOfImages(t *testing.T) {
 
 func TestExplainImage(t *testing.T) {
 	golden(t, "explain-image", run(t, "", "explain", "-f", samples+"/image-keep-in-release",
-		"image/sha256:9b84b99b2d9fa139143ad311013ff875371a9524e8fc62fa1798d9add66c7d69"))
+		"image/registry.example.com/shop/search:2026.07"))
 	golden(t, "explain-image-group", run(t, "", "explain", "-f", samples+"/image-keep-newest-per-repository",
-		"images.node.sunset.x-k8s.io/sha256:4a66da95b1f041ebee9b58d7a6ed039ab48ebd8a5ab3ac0855f6bdc49f023cef"))
+		"images.node.sunset.x-k8s.io", "registry.example.com:5000/mirror/cart:v43"))
 	wants(t, run(t, "", "explain", "-f", buildNodes, "image/sha256:f12e69f5a2db19887d5f1f3e1ba9ee87bb865502f7134f18a018f72f08a4df98"),
 		command.ExitFine, "(NodeNotSelected)", "image-build-nodes/build-nodes")
 }

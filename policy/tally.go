@@ -19,6 +19,9 @@ type Tallies struct {
 
 	Lingering Lingering
 
+	// Weigh gives the bytes that a subject takes; nil when nobody asks.
+	Weigh func(Subject) int64
+
 	now  time.Time
 	next time.Time
 }
@@ -53,7 +56,8 @@ type Count struct {
 	// Estimated counts what is due, and whose time to live Sunset counts without a mark on the object.
 	Estimated int64
 	Due       v1alpha1.DueCounts
-	NextDue   time.Time // zero when nothing will be due
+	DueBytes  v1alpha1.DueCounts // of what is due
+	NextDue   time.Time          // zero when nothing will be due
 }
 
 const (
@@ -142,7 +146,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 	}
 	own.flatten()
 	if due {
-		t.due(&own, verdict.Due)
+		t.due(&own, s, verdict.Due)
 	}
 	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		tally.Pending.Selected++
@@ -160,7 +164,7 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 	}
 	due = verdict.Action != Keep && r.say(&s, t.now, supposed).isDue()
 	if due {
-		t.due(&c, verdict.Due)
+		t.due(&c, s, verdict.Due)
 		if r.Facts.Estimated {
 			c.Estimated++
 		}
@@ -192,14 +196,23 @@ func (t *Tally) rule(name string) *RuleTally {
 }
 
 // due counts one subject that is due at a time, and notes when that will count elsewhere.
-func (t *Tallies) due(c *Count, due time.Time) {
-	left := due.Sub(t.now)
+func (t *Tallies) due(c *Count, s Subject, due time.Time) {
+	left, weight := due.Sub(t.now), int64(0)
+	if t.Weigh != nil {
+		weight = t.Weigh(s)
+	}
 	for _, window := range []struct {
-		count *int64
-		span  time.Duration
-	}{{&c.Due.Now, 0}, {&c.Due.Hour, time.Hour}, {&c.Due.Day, Day}, {&c.Due.Week, Week}} {
+		count, bytes *int64
+		span         time.Duration
+	}{
+		{&c.Due.Now, &c.DueBytes.Now, 0},
+		{&c.Due.Hour, &c.DueBytes.Hour, time.Hour},
+		{&c.Due.Day, &c.DueBytes.Day, Day},
+		{&c.Due.Week, &c.DueBytes.Week, Week},
+	} {
 		if left <= window.span {
 			*window.count++
+			*window.bytes += weight
 		} else {
 			t.changesAt(due.Add(-window.span))
 		}
@@ -241,10 +254,7 @@ func (c *Count) Add(o Count) {
 	c.Errors += o.Errors
 	c.Excess += o.Excess
 	c.Estimated += o.Estimated
-	c.Due.Now += o.Due.Now
-	c.Due.Hour += o.Due.Hour
-	c.Due.Day += o.Due.Day
-	c.Due.Week += o.Due.Week
+	c.Due, c.DueBytes = c.Due.Plus(o.Due), c.DueBytes.Plus(o.DueBytes)
 	if c.NextDue.IsZero() || (!o.NextDue.IsZero() && o.NextDue.Before(c.NextDue)) {
 		c.NextDue = o.NextDue
 	}

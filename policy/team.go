@@ -28,7 +28,7 @@ func (t *Tallies) addTeam(team *Team, s Subject, rulings []Ruling) {
 			var c Count
 			c.note(s, r)
 			if verdict.Action != Keep && r.say(&s, t.now, supposed).isDue() {
-				t.due(&c, verdict.Due)
+				t.due(&c, s, verdict.Due)
 			}
 			team.count(r.Rule.ID).Add(c)
 		}

@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,7 +85,7 @@ func (c *cluster) set(node *corev1.Node) (relabelled bool) {
 	defer c.mu.Unlock()
 	before := c.node
 	c.node = node
-	return before == nil || node == nil || !sameLabels(before.Labels, node.Labels)
+	return before == nil || node == nil || !maps.Equal(before.Labels, node.Labels)
 }
 
 // labels are those of the node; false while it is not known.
@@ -94,4 +96,14 @@ func (c *cluster) labels() (map[string]string, bool) {
 		return nil, false
 	}
 	return c.node.Labels, true
+}
+
+// identity is who the node is; false while that is not known.
+func (c *cluster) identity() (name string, uid types.UID, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return "", "", false
+	}
+	return c.node.Name, c.node.UID, true
 }

@@ -27,6 +27,8 @@ type rules struct {
 	clock    clock.PassiveClock
 	compiler *engine.Compiler
 	labels   func() (map[string]string, bool)
+	// bound gives policies as much room as the filesystem leaves.
+	bound func([]*policy.Policy) []*policy.Policy
 	// publish puts rules in force.
 	publish func(*policy.Book, map[string]*engine.Rule)
 
@@ -135,8 +137,8 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	return nil
 }
 
-// Relabelled is called when the labels of the node have changed.
-func (r *rules) Relabelled() {
+// Again puts the rules in force anew: the labels of the node have changed, or the room that the filesystem leaves.
+func (r *rules) Again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.read {
@@ -150,8 +152,15 @@ func (r *rules) enforce() {
 	if !known {
 		return
 	}
-	r.book = policy.NewBook(r.told.On(labels), nil, policy.Protection{})
+	r.book = policy.NewBook(r.bound(r.told.On(labels)), nil, policy.Protection{})
 	r.publish(r.book, r.programs)
+}
+
+// Book is what is in force; nil while nothing is.
+func (r *rules) Book() *policy.Book {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.book
 }
 
 // Doubt is why what was told does not count; nil when it does.

@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/images/history"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Runtime is the container runtime of the node.
@@ -41,7 +43,8 @@ type Options struct {
 	Readings history.Clock // of the clocks of the node
 	Clock    clock.Clock
 	Compiler *engine.Compiler
-	Interval time.Duration // between two looks at the node; 0 means DefaultInterval
+	Failed   func(code string) // is told of each call of Remove that failed; nil for nobody
+	Interval time.Duration     // between two looks at the node; 0 means DefaultInterval
 }
 
 // DefaultInterval is how often a Node looks when nobody asks.
@@ -55,9 +58,11 @@ type Node struct {
 	mu       sync.Mutex
 	round    int64
 	versions map[string]version // by ID
-	sizes    map[string]int64   // by ID, also of those removed since the last look
-	trouble  error              // why the last look failed; nil when it did not
-	saved    time.Time          // when the history was last written, or found that it need not be
+	brief    map[string]Brief   // by ID, as of the last look
+	before   map[string]Brief   // of those removed since a look some time ago
+	total    v1alpha1.ImageCount
+	trouble  error     // why the last look failed; nil when it did not
+	saved    time.Time // when the history was last written, or found that it need not be
 }
 
 // version numbers the forms of one image.
@@ -71,7 +76,7 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, sizes: map[string]int64{}}
+	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}}
 	n.looks.take = n.look
 	return n
 }
@@ -79,11 +84,27 @@ func New(o Options) *Node {
 // Open implements retention.Sources.
 func (n *Node) Open(q retention.Questions) retention.Source { return &source{node: n, asks: q} }
 
-// Size is how many bytes an image has or had that was removed a moment ago; 0 when nobody knows.
-func (n *Node) Size(id string) int64 {
+// Brief is what people want to know of an image.
+type Brief struct {
+	Name  string // its first tag, or else its first digest; empty without any
+	Bytes int64
+}
+
+// Brief gives what the last looks found of an image; zero when nobody knows.
+func (n *Node) Brief(id string) Brief {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.sizes[id]
+	if brief, ok := n.brief[id]; ok {
+		return brief
+	}
+	return n.before[id]
+}
+
+// Total is how many images the last look found, and how many bytes they have.
+func (n *Node) Total() v1alpha1.ImageCount {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.total
 }
 
 // Trouble is why the last look at the node failed; nil when it did not.
@@ -98,15 +119,40 @@ func (n *Node) note(l *look) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.round++
-	versions, sizes := make(map[string]version, len(l.images)), make(map[string]int64, len(l.images))
+	versions, brief := make(map[string]version, len(l.images)), make(map[string]Brief, len(l.images))
+	n.total = v1alpha1.ImageCount{Images: int64(len(l.images))}
 	for i := range l.images {
 		image := &l.images[i]
 		known, form := n.versions[image.ID], formOf(&image.Image)
 		if known.form != form {
 			known = version{form, n.round}
 		}
-		versions[image.ID], sizes[image.ID] = known, image.SizeBytes
+		versions[image.ID], brief[image.ID] = known, Brief{nameOf(image), image.SizeBytes}
+		n.total.Bytes += image.SizeBytes
 		image.version = strconv.FormatInt(known.number, 10)
 	}
-	n.versions, n.sizes = versions, sizes
+	n.remember(brief)
+	n.versions, n.brief = versions, brief
+}
+
+// remembered is how many images that are no more are remembered: whoever removed one still wants to tell of it.
+const remembered = 1000
+
+// remember keeps what is known of images that a look does not show any more.
+func (n *Node) remember(now map[string]Brief) {
+	if len(n.before) > remembered || n.before == nil {
+		n.before = map[string]Brief{}
+	}
+	for id, brief := range n.brief {
+		if _, there := now[id]; !there {
+			n.before[id] = brief
+		}
+	}
+}
+
+func nameOf(i *image) string {
+	if names := slices.Concat(i.Tags, i.Digests); len(names) > 0 {
+		return names[0]
+	}
+	return ""
 }

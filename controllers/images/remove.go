@@ -49,6 +49,9 @@ func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) re
 
 func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
 	err := n.Runtime.Remove(ctx, i.ID)
+	if err != nil && n.Failed != nil {
+		n.Failed(cri.Code(err))
+	}
 	if err != nil && !n.isGone(ctx, i.ID) {
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}

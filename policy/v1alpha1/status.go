@@ -184,6 +184,11 @@ type DueCounts struct {
 	Week int64 `json:"week"`
 }
 
+// Plus is the sum of both.
+func (d DueCounts) Plus(o DueCounts) DueCounts {
+	return DueCounts{Now: d.Now + o.Now, Hour: d.Hour + o.Hour, Day: d.Day + o.Day, Week: d.Week + o.Week}
+}
+
 // RuleStatus is what one rule sees and has done.
 type RuleStatus struct {
 	// name of the rule.

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"sync"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/node"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// diary counts what was removed, beside what the node's report said when the agent started. It implements
+// retention.Witness.
+type diary struct {
+	brief   func(id string) (name string, bytes int64)
+	pressed func(policy.RuleID) bool // want of space lets images of the rule go
+
+	mu      sync.Mutex
+	resumed bool
+	total   v1alpha1.ImageCount
+	removed []v1alpha1.NodeImagePolicyReport // by policy; nothing but names and what was removed
+}
+
+// resumeOnce goes on from what the first report says that was read; what others say is what this agent has written.
+func (d *diary) resumeOnce(r *v1alpha1.NodeImageReport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.resumed {
+		return
+	}
+	d.resumed = true
+	d.total = v1alpha1.ImageCount{Images: d.total.Images + r.Removed.Images, Bytes: d.total.Bytes + r.Removed.Bytes}
+	for i := range r.Policies {
+		d.removed = node.AddRemoved(d.removed, &r.Policies[i])
+	}
+}
+
+// Removed implements retention.Witness.
+func (d *diary) Removed(r retention.Removal) {
+	_, bytes := d.brief(r.Subject.Name)
+	reason := d.reasonOf(r)
+	imagesRemoved.WithLabelValues(reason).Inc()
+	bytesRemoved.WithLabelValues(reason).Add(float64(bytes))
+	one := v1alpha1.ImageCount{Images: 1, Bytes: bytes}
+	entry := v1alpha1.NodeImagePolicyReport{
+		Name: r.Rule.ID.Policy, UID: r.Rule.PolicyUID, Removed: one,
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: r.Rule.ID.Rule, Removed: one}},
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total = v1alpha1.ImageCount{Images: d.total.Images + 1, Bytes: d.total.Bytes + bytes}
+	d.removed = node.AddRemoved(d.removed, &entry)
+}
+
+// Attempted implements retention.Witness: the node tells of what failed.
+func (d *diary) Attempted(retention.Result) {}
+
+// reasonOf is why an image went, as the metrics say it.
+func (d *diary) reasonOf(r retention.Removal) string {
+	switch {
+	case r.Reason != policy.OverCapacity:
+		return "age"
+	case d.pressed(r.Rule.ID):
+		return "space"
+	default:
+		return "capacity"
+	}
+}
+
+// said is what was removed so far. The caller may keep it.
+func (d *diary) said() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	copied := make([]v1alpha1.NodeImagePolicyReport, len(d.removed))
+	for i := range d.removed {
+		d.removed[i].DeepCopyInto(&copied[i])
+	}
+	return d.total, copied
+}

@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/node"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// reporter writes the NodeImageReport of the node.
+type reporter struct {
+	client  client.Client // reads past every cache
+	clock   clock.Clock
+	cluster *cluster
+	node    *images.Node
+	history *history.Store
+	rules   *rules
+	disk    *disk
+	diary   *diary
+	runtime string // name and version; empty while it is not known
+
+	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
+	next    time.Time                 // not before
+	refresh time.Time                 // at the latest
+}
+
+const (
+	// reportEvery is how often a report that changes is written, and a tenth more.
+	reportEvery = time.Minute
+	// refreshEvery is how often one that does not, so that everybody sees it is not stale.
+	refreshEvery = 10 * time.Minute
+	// reportTimeout bounds a write.
+	reportTimeout = 10 * time.Second
+	// reportAgain is when one that failed is tried again.
+	reportAgain = 15 * time.Second
+)
+
+// report writes what was counted, if it is time. Without tallies what the policies see is not known: what was reported of
+// them stays.
+func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem) {
+	now := r.clock.Now()
+	if now.Before(r.next) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	if r.written == nil {
+		if err := r.begin(ctx); err != nil {
+			r.failed(ctx, now, err)
+			return
+		}
+	}
+	report := r.describe(book, t, usage, now)
+	if now.Before(r.refresh) && same(report, r.written) {
+		return
+	}
+	report.ObservedTime = metav1.Time{Time: now}
+	if err := r.client.Update(ctx, report); err != nil {
+		r.failed(ctx, now, err)
+		return
+	}
+	r.written = report
+	r.next, r.refresh = now.Add(wait.Jitter(reportEvery, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
+}
+
+func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
+	log.FromContext(ctx).Error(err, "report not written")
+	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
+}
+
+// begin reads the report that there is, or makes one. What it says was removed counts on.
+func (r *reporter) begin(ctx context.Context) error {
+	name, uid, ok := r.cluster.identity()
+	if !ok {
+		return errNoNode
+	}
+	report := &v1alpha1.NodeImageReport{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, report)
+	if apierrors.IsNotFound(err) {
+		report = &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{
+			Name:            name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}},
+		}}
+		err = r.client.Create(ctx, report)
+	}
+	if err != nil {
+		return err
+	}
+	r.diary.resumeOnce(report)
+	r.written = report
+	return nil
+}
+
+func (r *reporter) describe(book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
+	report := r.written.DeepCopy()
+	total, removed := r.diary.said()
+	count := r.node.Total()
+	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.runtime, count.Images, count.Bytes, coarse(usage), total
+	report.PulledAgain = int64(len(r.history.PulledAgain()))
+	if book != nil && t != nil {
+		report.Policies = node.Describe(book.Policies(), t, r.diary.brief, removed)
+	}
+	r.conditions(report, book, now)
+	return report
+}
+
+// coarse is a usage that does not change with every file: to whole percents.
+func coarse(usage *v1alpha1.NodeImageFilesystem) *v1alpha1.NodeImageFilesystem {
+	if usage == nil {
+		return nil
+	}
+	c := *usage
+	c.UsedBytes = c.CapacityBytes / 100 * int64(c.UsedPercent)
+	return &c
+}
+
+// same reports whether two reports say the same, whenever that was.
+func same(a, b *v1alpha1.NodeImageReport) bool {
+	x, y := a.DeepCopy(), b.DeepCopy()
+	x.ObservedTime, y.ObservedTime = metav1.Time{}, metav1.Time{}
+	x.ObjectMeta, y.ObjectMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}
+	return equality.Semantic.DeepEqual(x, y)
+}
+
+func (r *reporter) conditions(report *v1alpha1.NodeImageReport, book *policy.Book, now time.Time) {
+	set := func(kind, reason string, err error) {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
+		if err != nil {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, err.Error()
+		}
+		meta.SetStatusCondition(&report.Conditions, c)
+	}
+	state := r.history.Trouble()
+	if state == nil && r.history.Anew() != nil {
+		state = r.history.Anew()
+	}
+	set(v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", r.node.Trouble())
+	set(v1alpha1.ConditionStateKept, "StateNotKept", state)
+	set(v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.Doubt())
+	var unseen error
+	if book != nil && asksForSpace(book) {
+		if _, err := r.disk.usage(); err != nil {
+			unseen = fmt.Errorf("thresholds do not count: %w", err)
+		}
+	}
+	set(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen", unseen)
+	var first error
+	for _, c := range report.Conditions {
+		if c.Type != v1alpha1.ConditionReady && c.Status == metav1.ConditionFalse && first == nil {
+			first = fmt.Errorf("%s: %s", c.Type, c.Message)
+		}
+	}
+	set(v1alpha1.ConditionReady, "NotReady", first)
+}

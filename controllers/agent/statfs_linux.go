@@ -1,0 +1,16 @@
+package agent
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// statfs asks the kernel how full the filesystem of a path is. As the kubelet does, it counts what is kept for root as used.
+func statfs(path string) (v1alpha1.NodeImageFilesystem, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return v1alpha1.NodeImageFilesystem{}, err
+	}
+	return usageOf(s.Blocks, s.Bavail, uint64(s.Bsize)), nil
+}

@@ -17,7 +17,7 @@ import (
 // warned; in a namespace it is fatal, because then the author's rights cannot be checked.
 func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Problem, fatal bool, err error) {
 	if rule.Kind.Kind == "" || rule.OnNodes() {
-		return nil, false, nil // said already, or not the API server's
+		return nil, false, nil // said already; and no API server has images of nodes
 	}
 	path := fmt.Sprintf("spec.rules[%d].target.kind", rule.Index)
 	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)

@@ -97,6 +97,7 @@ var pure = map[string][]string{
 	"policy/v1alpha1": {"k8s.io/apimachinery"},
 	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
+	"policy/node":     {"k8s.io/apimachinery"},
 	"engine":          nil, // homes says which
 }
 

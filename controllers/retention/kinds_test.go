@@ -313,3 +313,16 @@ func TestResultsAreSpelled(t *testing.T) {
 	}
 	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked"}, spelled)
 }
+
+func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
+	elsewhere := func(kind schema.GroupKind) bool { return kind == pods.GroupKind() }
+	inBubble(t, retention.Options{Elsewhere: elsewhere}, func(t *testing.T, w *world) {
+		w.use(rule("a"), rule("p", about(pods)))
+		w.source(0).list(row("x", w.began))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+		if _, watched := w.states()["Pod"]; watched || len(w.states()) != 1 {
+			t.Errorf("watched: %v", w.states())
+		}
+	})
+}

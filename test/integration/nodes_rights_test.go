@@ -26,6 +26,9 @@ const agentAccount = "sunset-node-agent"
 // agents gives agents their rights, and nothing more, in the test's namespace in place of Sunset's.
 func (w *world) agents() {
 	w.Helper()
+	w.Cleanup(func() { // once the file's objects are gone; other tests write reports too
+		cluster.Eventually(w, patience, func() error { return w.Client.Create(context.Background(), reportOf("probe"), client.DryRunAll) })
+	})
 	here := func(object *unstructured.Unstructured) {
 		text, err := json.Marshal(object.Object)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// oldImages is a policy about images and, beside them, ConfigMaps.
+// oldImages is a policy about images and, beside them, Jobs.
 const oldImages = `
 mode: Enforce
 approval: {backlogCount: 3, backlogPercent: 100}
@@ -27,8 +27,8 @@ rules:
   eligible: "!object.status.inUse"
   startTime: object.status.lastUsed
   ttl: 30d
-- name: maps
-  target: {apiVersion: v1, kind: ConfigMap}
+- name: jobs
+  target: {apiVersion: batch/v1, kind: Job}
   eligible: "false"
   startTime: object.metadata.creationTimestamp
   ttl: 1h

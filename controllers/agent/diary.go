@@ -3,6 +3,7 @@ package agent
 import (
 	"sync"
 
+	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/node"
@@ -12,7 +13,7 @@ import (
 // diary counts what was removed, beside what the node's report said when the agent started. It implements
 // retention.Witness.
 type diary struct {
-	brief   func(id string) (name string, bytes int64)
+	brief   func(id string) images.Brief
 	pressed func(policy.RuleID) bool // want of space lets images of the rule go
 
 	mu      sync.Mutex
@@ -37,7 +38,7 @@ func (d *diary) resumeOnce(r *v1alpha1.NodeImageReport) {
 
 // Removed implements retention.Witness.
 func (d *diary) Removed(r retention.Removal) {
-	_, bytes := d.brief(r.Subject.Name)
+	bytes := d.brief(r.Subject.Name).Bytes
 	reason := d.reasonOf(r)
 	imagesRemoved.WithLabelValues(reason).Inc()
 	bytesRemoved.WithLabelValues(reason).Add(float64(bytes))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/history"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/node"
@@ -31,7 +32,8 @@ type reporter struct {
 	rules   *rules
 	disk    *disk
 	diary   *diary
-	runtime string // name and version; empty while it is not known
+	runtime *cri.Runtime
+	version string // of the runtime; empty while it is not known
 
 	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
 	next    time.Time                 // not before
@@ -64,7 +66,7 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 			return
 		}
 	}
-	report := r.describe(book, t, usage, now)
+	report := r.describe(ctx, book, t, usage, now)
 	if now.Before(r.refresh) && same(report, r.written) {
 		return
 	}
@@ -105,17 +107,31 @@ func (r *reporter) begin(ctx context.Context) error {
 	return nil
 }
 
-func (r *reporter) describe(book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
+func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
 	report := r.written.DeepCopy()
 	total, removed := r.diary.said()
 	count := r.node.Total()
-	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.runtime, count.Images, count.Bytes, coarse(usage), total
+	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total
 	report.PulledAgain = int64(len(r.history.PulledAgain()))
 	if book != nil && t != nil {
-		report.Policies = node.Describe(book.Policies(), t, r.diary.brief, removed)
+		report.Policies = node.Describe(book.Policies(), t, r.brief, removed)
 	}
 	r.conditions(report, book, now)
 	return report
+}
+
+// brief gives what people call an image, and its bytes.
+func (r *reporter) brief(id string) (name string, bytes int64) {
+	b := r.node.Brief(id)
+	return b.Name, b.Bytes
+}
+
+// asks gives the name and version of the runtime. It may have become another while it did not answer.
+func (r *reporter) asks(ctx context.Context) string {
+	if v, err := r.runtime.Version(ctx); err == nil {
+		r.version = v.Name + " " + v.Version
+	}
+	return r.version
 }
 
 // coarse is a usage that does not change with every file: to whole percents.

@@ -84,6 +84,9 @@ func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
 		return errStale
 	}
 	n.save(at)
+	if again := len(l.outcome.PulledAgain); again > 0 && n.Again != nil {
+		n.Again(again)
+	}
 	for i := range l.images {
 		image := &l.images[i]
 		record, known := n.History.Of(image.ID)

@@ -44,6 +44,7 @@ type Options struct {
 	Clock    clock.Clock
 	Compiler *engine.Compiler
 	Failed   func(code string) // is told of each call of Remove that failed; nil for nobody
+	Again    func(n int)       // is told how many images came back within a day after their removal; nil for nobody
 	Interval time.Duration     // between two looks at the node; 0 means DefaultInterval
 }
 

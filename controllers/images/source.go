@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,9 +32,10 @@ const (
 // Run implements retention.Source. It looks at the node again and again, and tells what differs.
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	var told map[types.UID]string // versions; nil until all has been told
+	var about string              // what the rules were told of the node
 	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
 	for ctx.Err() == nil {
-		rows, trouble := s.rows(ctx)
+		rows, node, trouble := s.rows(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -43,13 +45,13 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			log.FromContext(ctx).V(1).Info("images are not known", "why", trouble.Message)
 			s.pause(ctx, delay())
 			continue
-		case told == nil:
+		case told == nil, node != about:
 			sink.Undeletable(nil)
 			sink.Replace(rows)
 		default:
 			tell(sink, rows, told)
 		}
-		told = versionsOf(rows)
+		told, about = versionsOf(rows), node
 		s.pause(ctx, wait.Jitter(s.node.Interval, 0.1))
 	}
 }
@@ -89,33 +91,45 @@ func versionsOf(rows []*index.Row) map[types.UID]string {
 	return versions
 }
 
-// rows takes a look at the node and asks the rules about each image.
-func (s *source) rows(ctx context.Context) ([]*index.Row, *retention.Trouble) {
+// rows takes a look at the node and asks the rules about each image. It also gives what they read of the node itself.
+func (s *source) rows(ctx context.Context) (rows []*index.Row, about string, trouble *retention.Trouble) {
 	l, err := s.node.looks.fresh(ctx)
 	if err != nil {
-		return nil, &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
+		return nil, "", &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
 	}
-	judge, trouble := s.judge(ctx)
-	if trouble != nil {
-		return nil, trouble
+	judge, about, err := s.judge(ctx)
+	if err != nil {
+		return nil, "", &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
 	}
 	defer judge.Close()
-	rows := make([]*index.Row, len(l.images))
+	rows = make([]*index.Row, len(l.images))
 	for i := range l.images {
 		rows[i] = s.row(judge, &l.images[i])
 	}
-	return rows, nil
+	return rows, about, nil
 }
 
-// judge makes an evaluator that knows the node.
-func (s *source) judge(ctx context.Context) (*engine.Evaluator, *retention.Trouble) {
+// judge makes an evaluator that knows the node, and gives what the rules read of it.
+func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 	node, err := s.node.Cluster.Node()
 	if err != nil {
-		return nil, &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
+		return nil, "", err
 	}
 	evaluator := s.node.Compiler.NewEvaluator(ctx)
 	evaluator.SetNode(node)
-	return evaluator, nil
+	about := ""
+	object := node.Object()
+	for _, rule := range s.asks.Rules() {
+		for _, path := range rule.NodeReads() {
+			field, _, _ := strings.Cut(path, ".")
+			value, named := object[field]
+			if !named {
+				value = object // the node as a whole
+			}
+			about += fmt.Sprintf("%s=%v ", path, value)
+		}
+	}
+	return evaluator, about, nil
 }
 
 var errAgeless = errors.New("nobody knows how old the image is")
@@ -144,9 +158,9 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	if i == nil {
 		return nil, nil
 	}
-	judge, trouble := s.judge(ctx)
-	if trouble != nil {
-		return nil, fmt.Errorf("%s: %s", trouble.Reason, trouble.Message)
+	judge, _, err := s.judge(ctx)
+	if err != nil {
+		return nil, err
 	}
 	defer judge.Close()
 	return s.row(judge, i), nil

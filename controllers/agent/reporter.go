@@ -33,6 +33,7 @@ type reporter struct {
 	disk    *disk
 	diary   *diary
 	runtime *cri.Runtime
+	every   time.Duration
 	version string // of the runtime; empty while it is not known
 
 	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
@@ -41,7 +42,7 @@ type reporter struct {
 }
 
 const (
-	// reportEvery is how often a report that changes is written, and a tenth more.
+	// reportEvery is how often a report that changes is written at most, unless the Config says otherwise.
 	reportEvery = time.Minute
 	// refreshEvery is how often one that does not, so that everybody sees it is not stale.
 	refreshEvery = 10 * time.Minute
@@ -76,7 +77,7 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 		return
 	}
 	r.written = report
-	r.next, r.refresh = now.Add(wait.Jitter(reportEvery, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
+	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
 }
 
 func (r *reporter) failed(ctx context.Context, now time.Time, err error) {

@@ -42,6 +42,7 @@ type Config struct {
 	StateDir     string        // of the agent alone; kept across restarts of the node
 	Interval     time.Duration // between two looks at the node; 0 means images.DefaultInterval
 	MaxInFlight  int           // removals under way at a time; 0 means 4
+	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
 
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
@@ -60,6 +61,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = defaultInFlight
+	}
+	if c.ReportEvery <= 0 {
+		c.ReportEvery = reportEvery
 	}
 	runtime, err := cri.Dial(c.Endpoint, cri.Options{SandboxImage: c.SandboxImage})
 	if err != nil {
@@ -152,7 +156,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		return err
 	}
 	keeper.reporter = &reporter{
-		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, diary: diary, runtime: runtime,
+		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, diary: diary, runtime: runtime, every: c.ReportEvery,
 	}
 	for _, runnable := range []manager.Runnable{reconciler, keeper} {
 		if err := mgr.Add(runnable); err != nil {

@@ -57,7 +57,7 @@ type Reporter struct {
 	dirty   bool
 
 	written map[types.UID]*record
-	before  map[types.UID]history // what was deleted before this process, as the first status read says
+	before  map[types.UID]history // what was deleted before this process
 	seen    string                // the state of the reconciler as last counted
 	counted time.Time             // when the last count began
 	took    time.Duration         // how long it took
@@ -83,7 +83,7 @@ type State interface {
 	Doubt() error
 }
 
-// history is what a policy has deleted before this process, as the first status read says. The total also counts rules
+// history is what a policy has deleted before this process, as its status says or its ledger. The total also counts rules
 // that are no more.
 type history struct {
 	total    int64

@@ -96,8 +96,9 @@ func (l *lab) close() {
 
 // startSunset runs the controller as a process of its own.
 func (l *lab) startSunset(env ...string) (*process, error) {
-	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, "--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address="+l.pprof)
+	args := append([]string{"--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address=" + l.pprof}, l.flags...)
+	return start(l.sunset, filepath.Join(l.dir, "sunset.log"), env, args...)
 }
 
 // apply creates a policy from YAML.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,6 +47,7 @@ func main() {
 	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger, kueue, standing or pods")
 	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
+	flags := flag.String("flags", "", "more flags for Sunset, such as --max-in-flight=4, separated by spaces")
 	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -61,7 +63,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof})
+	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags)})
 	if err == nil {
 		err = figures.print(os.Stdout)
 	}
@@ -74,8 +76,9 @@ func main() {
 // options is what to measure.
 type options struct {
 	size  sizes
-	only  string // the one scenario to run; empty for all
-	pprof string // where Sunset serves its profiles; empty for nowhere
+	only  string   // the one scenario to run; empty for all
+	pprof string   // where Sunset serves its profiles; empty for nowhere
+	flags []string // more flags for Sunset
 }
 
 // measure goes through every scenario on one control plane.

@@ -72,7 +72,7 @@ var homes = map[string][]string{
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"github.com/google/btree":             {"controllers"},
-	"golang.org/x/sys":                    {"controllers/images"},
+	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd"},
 	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
 	"github.com/distribution/reference":   {"controllers/images/cri"},

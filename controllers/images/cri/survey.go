@@ -25,7 +25,7 @@ type held struct {
 func (r *Runtime) Uses(ctx context.Context) (Uses, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit(usesTimeout))
 	defer cancel()
-	s := survey{Runtime: r, uses: Uses{by: map[string]Use{}}, known: r.recall(), seen: memory{}, met: map[holder]bool{}}
+	s := survey{Runtime: r, uses: NewUses(), known: r.recall(), seen: memory{}, met: map[holder]bool{}}
 	err := s.everything(ctx)
 	r.remember(s.seen, err == nil)
 	if err != nil {

@@ -30,6 +30,9 @@ func (u Use) String() string {
 // It may be read from many goroutines unless Add is called.
 type Uses struct{ by map[string]Use }
 
+// NewUses returns uses of no image, to which the caller adds all there are.
+func NewUses() Uses { return Uses{by: map[string]Use{}} }
+
 // Of returns why an image is in use, one reason of perhaps many, and whether it is. An image is in use if any of its
 // names, or its ID, is one under which something uses an image.
 func (u Uses) Of(i Image) (Use, bool) {

@@ -1,0 +1,267 @@
+package images_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
+type machine struct {
+	*testing.T
+	*images.Node
+	clock *clocktesting.FakeClock
+
+	mu      sync.Mutex
+	listed  map[string]cri.Image
+	usedBy  func() (cri.Uses, error)
+	pods    []corev1.Pod
+	list    error
+	remove  func(id string) error // nil removes
+	removed []string
+	failed  []string
+	lists   int
+	slow    time.Duration // each listing takes so long
+}
+
+const interval = 30 * time.Second
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{T: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), listed: map[string]cri.Image{}}
+	kept, err := history.Open(t.TempDir(), m.reading(), history.Options{Machine: "node", Gap: 2 * interval, Every: interval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kept.Close() })
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Node = images.New(images.Options{
+		Runtime: runtime{m}, Cluster: api{m}, History: kept, Readings: m.reading, Clock: m.clock, Compiler: compiler, Interval: interval,
+		Failed: func(code string) { m.failed = append(m.failed, code) },
+	})
+	return m
+}
+
+func (m *machine) reading() history.Reading {
+	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().UnixNano())}
+}
+
+// id is a full image ID.
+func id(letter string) string { return "sha256:" + strings.Repeat(letter, 64) }
+
+func (m *machine) has(tag, letter string) {
+	m.listed[id(letter)] = cri.Image{ID: id(letter), Tags: []string{tag}, Digests: []string{"registry/x@" + id(letter)}, SizeBytes: 7}
+}
+
+// runtime is the container runtime of a machine.
+type runtime struct{ m *machine }
+
+func (r runtime) Images(context.Context) ([]cri.Image, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.lists++
+	time.Sleep(r.m.slow)
+	return slices.Collect(maps.Values(r.m.listed)), r.m.list
+}
+
+func (r runtime) Uses(context.Context) (cri.Uses, error) {
+	if r.m.usedBy != nil {
+		return r.m.usedBy()
+	}
+	return cri.NewUses(), nil
+}
+
+func (r runtime) Remove(_ context.Context, id string) error {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.removed = append(r.m.removed, id)
+	if r.m.remove != nil {
+		return r.m.remove(id)
+	}
+	delete(r.m.listed, id)
+	return nil
+}
+
+// api is what the API server knows of a machine.
+type api struct{ m *machine }
+
+func (a api) Pods(context.Context) ([]corev1.Pod, error) { return a.m.pods, nil }
+func (a api) Node() (*engine.Node, error)                { return &engine.Node{Name: "node"}, nil }
+
+const rules = `{
+  "apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": {"name": "p", "uid": "p"},
+  "spec": {"mode": "Enforce", "rules": [{
+    "name": "r", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"},
+    "eligible": "true", "ttl": "1m", "images": {"minAge": "1m"}
+  }]}
+}`
+
+// warrant looks at the node for a while, and judges an image as it is then. It is not valid when the image stays.
+func (m *machine) warrant(letter string) policy.Warrant {
+	m.Helper()
+	return m.warrantAfter(4, letter)
+}
+
+func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
+	m.Helper()
+	document, err := policy.Parse([]byte(rules))
+	if err != nil {
+		m.Fatal(err)
+	}
+	p := document.Load(policy.Protection{})
+	programs := m.Compiler.Load(p)
+	if p.Rules[0].Invalid() {
+		m.Fatal(p.Problems)
+	}
+	rule := p.Rules[0]
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	var row *index.Row
+	for range looks {
+		if row, err = source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}); err != nil || row == nil {
+			m.Fatalf("%v, %v", row, err)
+		}
+		m.clock.Step(interval)
+	}
+	_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now())
+	return w
+}
+
+func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
+	m.Helper()
+	if !w.Valid() {
+		m.Fatal("the image stays")
+	}
+	target, blocked := m.Aim(m.Context(), w.Intent())
+	if blocked != nil {
+		m.Fatal(blocked.Err)
+	}
+	return m.Remove(m.Context(), w, target)
+}
+
+func TestAnImageIsLookedAtAgain(t *testing.T) {
+	tests := map[string]struct {
+		meanwhile func(m *machine)
+		want      retention.Result
+		asked     int // removals
+	}{
+		"nothing has happened":  {func(*machine) {}, retention.Removed, 1},
+		"somebody removed it":   {func(m *machine) { delete(m.listed, id("a")) }, retention.Gone, 0},
+		"another tag":           {func(m *machine) { m.has("go/other:v1", "a") }, retention.Changed, 0},
+		"a container uses it":   {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }, retention.Changed, 0},
+		"nobody knows the uses": {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return cri.Uses{}, nil } }, retention.Changed, 0},
+		"no answer":             {func(m *machine) { m.list = errors.New("away") }, retention.Failed, 0},
+		"a Pod names it":        {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, retention.Changed, 0},
+		"a Pod names its digest": {func(m *machine) {
+			m.pods = []corev1.Pod{naming("elsewhere/x@" + id("a"))}
+		}, retention.Changed, 0},
+		"a Pod that has ended names it": {func(m *machine) {
+			pod := naming("go/app:v1")
+			pod.Status.Phase = corev1.PodSucceeded
+			m.pods = []corev1.Pod{pod}
+		}, retention.Removed, 1},
+		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Gone, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			test.meanwhile(m)
+			if o := m.removeBy(w); o.Result != test.want || len(m.removed) != test.asked {
+				t.Errorf("%s (%v) after %d removals, want %s after %d", o.Result, o.Err, len(m.removed), test.want, test.asked)
+			}
+		})
+	}
+}
+
+func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
+	away := errors.New("deadline")
+	for name, test := range map[string]struct {
+		gone bool
+		want retention.Result
+	}{"it is there": {false, retention.Failed}, "it is gone": {true, retention.Removed}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			m.remove = func(id string) error {
+				if test.gone {
+					delete(m.listed, id)
+				}
+				return away
+			}
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s, want %s", o.Result, test.want)
+			}
+			if len(m.failed) != 1 {
+				t.Errorf("failures told: %v, want one", m.failed)
+			}
+		})
+	}
+}
+
+func TestWhatIsInUseOrYoungStays(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil }
+	if m.warrant("a").Valid() {
+		t.Error("an image in use may go")
+	}
+	m.usedBy = nil
+	m.clock.Step(10 * interval) // unobserved
+	if m.warrantAfter(1, "a").Valid() {
+		t.Error("an image may go that nobody has observed to be unused")
+	}
+	if !m.warrant("a").Valid() {
+		t.Error("an image stays that was observed unused for two minutes")
+	}
+}
+
+func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	w := m.warrant("a")
+	m.lists, m.slow = 0, 20*time.Millisecond
+	target, _ := m.Aim(t.Context(), w.Intent())
+	m.remove = func(string) error { return nil }
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() { m.Remove(t.Context(), w, target) })
+	}
+	group.Wait()
+	if m.lists > 25 {
+		t.Errorf("%d looks for 50 attempts at a time", m.lists)
+	}
+}
+
+func usesOf(name string) cri.Uses {
+	uses := cri.NewUses()
+	uses.Add(cri.Use{By: cri.ByContainer, Name: name})
+	return uses
+}
+
+func naming(image string) corev1.Pod {
+	return corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
+}

@@ -53,8 +53,10 @@ func (k *keeper) Start(ctx context.Context) error {
 
 // keep counts once, and reports whether the filesystem is too full.
 func (k *keeper) keep(ctx context.Context) (pressed bool) {
+	imagesPresent.Set(float64(k.node.Total().Images))
 	book := k.rules.Book()
 	if book == nil {
+		_ = k.rules.Check(ctx, "") // there may be none, of which no watch tells
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
 	}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func thresholds(high, low int) *policy.Rule {
+	return &policy.Rule{
+		ID:     policy.RuleID{Policy: "p", Rule: "space"},
+		Kind:   v1alpha1.ImageKind,
+		Images: policy.Images{HasThresholds: true, High: high, Low: low},
+	}
+}
+
+// TestSpace follows a filesystem from below the high threshold until it is at the low one.
+func TestSpace(t *testing.T) {
+	rule := thresholds(85, 80)
+	type step struct {
+		used          int32
+		eligible, due int
+		room          int // -1 for as many as there are
+		changed       bool
+	}
+	tests := map[string][]step{
+		"below the high threshold":      {{84, 100, 0, -1, false}, {81, 100, 0, -1, false}},
+		"from the high to the low":      {{85, 100, 0, 97, true}, {84, 97, 0, 95, true}, {81, 95, 0, 93, true}, {80, 93, 0, -1, true}, {84, 93, 0, -1, false}},
+		"what goes already may do":      {{90, 100, 0, 97, true}, {90, 100, 3, 97, false}, {90, 97, 0, 95, true}},
+		"due for their age already":     {{90, 100, 7, 100, true}, {90, 93, 0, 91, true}},
+		"few images":                    {{90, 2, 0, 1, true}, {90, 1, 0, 0, true}, {90, 0, 0, 0, false}},
+		"the rest cannot go":            {{90, 3, 0, 2, true}, {90, 3, 0, 1, true}, {90, 3, 0, 0, true}, {90, 3, 0, 0, false}},
+		"how full it is gets forgotten": {{90, 100, 0, 97, true}, {0, 100, 0, -1, true}},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := space{}
+			for i, step := range steps {
+				changed := s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: step.used},
+					func(policy.RuleID) (int, int) { return step.eligible, step.due })
+				room, pressed := s.room[rule.ID]
+				if !pressed {
+					room = -1
+				}
+				if room != step.room || changed != step.changed {
+					t.Fatalf("measure %d: room %d, changed %t, want %d, %t", i+1, room, changed, step.room, step.changed)
+				}
+			}
+		})
+	}
+}
+
+func TestRulesAreBoundByTheSpace(t *testing.T) {
+	rule, other := thresholds(85, 80), &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "age"}}
+	s := space{room: map[policy.RuleID]int{rule.ID: 7}}
+	written := []*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule, other}}}
+	bound := s.bound(written)[0].Rules
+	if want := (policy.Capacity{Bounded: true, Max: 7}); bound[0].Capacity != want || bound[1] != other {
+		t.Errorf("bound to %+v and %+v", bound[0].Capacity, bound[1].Capacity)
+	}
+	if rule.Capacity.Bounded {
+		t.Error("the rule itself was changed")
+	}
+}
+
+func TestUsageIsCountedAsTheKubeletDoes(t *testing.T) {
+	for name, test := range map[string]struct {
+		blocks, available, size uint64
+		want                    v1alpha1.NodeImageFilesystem
+	}{
+		"a fifth is available":            {1000, 200, 4096, v1alpha1.NodeImageFilesystem{CapacityBytes: 4096000, UsedBytes: 3276800, UsedPercent: 80}},
+		"a bit less than a fifth":         {1000, 199, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: 801, UsedPercent: 81}},
+		"nothing at all":                  {0, 0, 4096, v1alpha1.NodeImageFilesystem{}},
+		"more is available than there is": {10, 11, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := usageOf(test.blocks, test.available, test.size); got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}

@@ -8,30 +8,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// limiter bounds how many removals are under way. It looks for the number beyond which more of them would only wait in
-// line on the other side, in front of everybody else's requests: one more for each round while answers come as fast as
-// they ever did, one less while they take so much longer that several must be waiting (as TCP Vegas does). When the other
-// side says that it is busy it is half as many, and none while it asked to be left alone.
+// limiter bounds how many removals are under way: one more for each round that goes well, half as many when the other
+// side is busy (AIMD), none while it asked to be left alone.
 type limiter struct {
 	clock clock.Clock
 	max   int
 
 	mu        sync.Mutex
 	limit     float64
-	fastest   time.Duration // answer since then
-	measured  time.Time     // when that was last measured anew
 	inFlight  int
 	notBefore time.Time
 	shrunk    time.Time     // when the limit was last halved
 	changed   chan struct{} // closed and replaced when a waiter may try again
 }
-
-// Where the number is left alone: so many of the attempts under way seem to wait in line.
-const fewInLine, manyInLine = 2, 4
-
-// measureEvery is how often all but one wait for a moment, so that how fast an answer can be is measured without a line:
-// the other side may have become slower, or another machine may have come to answer.
-const measureEvery = 30 * time.Second
 
 // shrinkEvery keeps one overload, seen by many requests at once, from halving the limit many times.
 const shrinkEvery = 100 * time.Millisecond
@@ -40,7 +29,7 @@ const shrinkEvery = 100 * time.Millisecond
 const longestRest = time.Minute
 
 func newLimiter(c clock.Clock, max int) *limiter {
-	return &limiter{clock: c, max: max, limit: 1, changed: make(chan struct{})}
+	return &limiter{clock: c, max: max, limit: float64(max), changed: make(chan struct{})}
 }
 
 // acquire waits for a place. The error is ctx's.
@@ -87,30 +76,10 @@ func (l *limiter) release(attempt *Outcome) {
 	case attempt.Result == Busy, attempt.Result == Failed:
 		l.shrink(attempt.RetryAfter)
 	default:
-		l.learn(attempt.Took)
+		l.limit = min(float64(l.max), l.limit+1/l.limit)
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
-}
-
-// learn adjusts the limit by how long an attempt took that went well; 0 when nobody knows.
-func (l *limiter) learn(took time.Duration) {
-	now, waiting := l.clock.Now(), 0.0
-	switch {
-	case took <= 0:
-	case now.Sub(l.measured) >= measureEvery:
-		l.measured, l.fastest, l.limit = now, took, 1
-		return
-	default:
-		l.fastest = min(l.fastest, took)
-		waiting = l.limit * (1 - float64(l.fastest)/float64(took))
-	}
-	switch {
-	case waiting < fewInLine:
-		l.limit = min(float64(l.max), l.limit+1/l.limit)
-	case waiting > manyInLine:
-		l.limit = max(1, l.limit-1/l.limit)
-	}
 }
 
 func (l *limiter) shrink(retryAfter time.Duration) {

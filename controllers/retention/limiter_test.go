@@ -23,16 +23,6 @@ func attempt(t *testing.T, l retention.Limiter, o *retention.Outcome) {
 	l.Release(o)
 }
 
-// grown is a limiter whose other side has answered so well that it lets max go at a time.
-func grown(t *testing.T, max int) retention.Limiter {
-	t.Helper()
-	l := retention.NewLimiter(clock.RealClock{}, max)
-	for l.Limit() < float64(max) {
-		attempt(t, l, &retention.Outcome{Result: retention.Removed, Took: 5 * time.Millisecond})
-	}
-	return l
-}
-
 func TestLimitAfterOneAttempt(t *testing.T) {
 	tests := map[string]struct {
 		outcome *retention.Outcome
@@ -46,7 +36,7 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := grown(t, 16)
+			l := retention.NewLimiter(clock.RealClock{}, 16)
 			attempt(t, l, test.outcome)
 			expect(t, "limit", test.want, l.Limit())
 		})
@@ -55,7 +45,7 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 
 func TestOneBurstHalvesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 16)
+		l := retention.NewLimiter(clock.RealClock{}, 16)
 		for range 8 {
 			attempt(t, l, result(retention.Busy))
 		}
@@ -68,7 +58,7 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 
 func TestTheLimitNeverFallsBelowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 16)
+		l := retention.NewLimiter(clock.RealClock{}, 16)
 		for range 20 {
 			attempt(t, l, result(retention.Busy))
 			time.Sleep(time.Second)
@@ -79,7 +69,7 @@ func TestTheLimitNeverFallsBelowOne(t *testing.T) {
 
 func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 4)
+		l := retention.NewLimiter(clock.RealClock{}, 4)
 		for range 4 {
 			attempt(t, l, result(retention.Busy))
 			time.Sleep(time.Second)
@@ -97,7 +87,7 @@ func TestTheLimitGrowsByOneForEachRound(t *testing.T) {
 
 func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 16)
+		l := retention.NewLimiter(clock.RealClock{}, 16)
 		attempt(t, l, result(retention.Busy))
 		for range 100 {
 			attempt(t, l, nil)
@@ -106,75 +96,9 @@ func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
 	})
 }
 
-// line is another side that works on width requests at a time, each for work; the others wait.
-type line struct {
-	width int
-	work  time.Duration
-}
-
-// answer is what so many under way at a time find.
-func (l line) answer(under int) *retention.Outcome {
-	return &retention.Outcome{Result: retention.Removed, Took: l.work * time.Duration(max(under, l.width)) / time.Duration(l.width)}
-}
-
-// settle lets attempts go on for a while, and gives the limit where that ends.
-func settle(t *testing.T, l retention.Limiter, other line) int {
-	t.Helper()
-	for range 2000 {
-		attempt(t, l, other.answer(int(l.Limit())))
-		time.Sleep(time.Millisecond)
-	}
-	return int(l.Limit())
-}
-
-func TestTheLimitFindsWhereALineBegins(t *testing.T) {
-	tests := map[string]struct {
-		other       line
-		least, most int
-	}{
-		"one at a time":                 {line{1, 10 * time.Millisecond}, 1, 3},
-		"four at a time":                {line{4, 5 * time.Millisecond}, 4, 7},
-		"as many as may be":             {line{100, 5 * time.Millisecond}, 16, 16},
-		"nobody knows how long it took": {line{1, 0}, 16, 16},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				got := settle(t, retention.NewLimiter(clock.RealClock{}, 16), test.other)
-				if got < test.least || got > test.most {
-					t.Errorf("%d at a time, want %d to %d", got, test.least, test.most)
-				}
-			})
-		})
-	}
-}
-
-func TestWhatTookNoTimeIsNotTheFastest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 16)
-		for range 500 {
-			attempt(t, l, result(retention.Changed))
-			attempt(t, l, line{100, 5 * time.Millisecond}.answer(16))
-		}
-		expect(t, "limit", 16.0, l.Limit())
-	})
-}
-
-func TestTheLimitFollowsAnotherSide(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := retention.NewLimiter(clock.RealClock{}, 16)
-		settle(t, l, line{100, time.Millisecond})
-		settle(t, l, line{100, 20 * time.Millisecond}) // what was fast was another machine
-		time.Sleep(time.Minute)
-		if got := settle(t, l, line{100, 20 * time.Millisecond}); got != 16 {
-			t.Errorf("%d at a time beside one that is slower but has no line, want 16", got)
-		}
-	})
-}
-
 func TestAcquireWaitsForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 2)
+		l := retention.NewLimiter(clock.RealClock{}, 2)
 		attemptAll := make(chan int)
 		for i := range 3 {
 			go func() {
@@ -219,7 +143,7 @@ func TestRetryAfterRestsEverybody(t *testing.T) {
 
 func TestTheLongerRestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := grown(t, 16)
+		l := retention.NewLimiter(clock.RealClock{}, 16)
 		for range 2 {
 			if err := l.Acquire(t.Context()); err != nil {
 				t.Fatal(err)

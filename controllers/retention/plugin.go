@@ -92,7 +92,6 @@ type Outcome struct {
 	Result     Result
 	Unsure     bool          // it may have happened, or still happen: there was no answer, or one that does not tell
 	Unsent     bool          // nothing was sent that could remove it, and so nothing is known of the target either
-	Took       time.Duration // when Removed, how long that took; the reconciler sets it
 	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
 	Err        error         // nil when Removed or Marked
 }

@@ -101,11 +101,7 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 		return nil
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
-	began := p.owner.Clock.Now()
 	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target)
-	if outcome.Result == Removed {
-		outcome.Took = p.owner.Clock.Since(began)
-	}
 	if !outcome.Unsent {
 		p.owner.Witness.Attempted(outcome.Result)
 	}

@@ -135,17 +135,17 @@ func (k *keeper) count(book *policy.Book) *policy.Tallies {
 	return tallies
 }
 
+// index is where the images are; nil while they are not known, or not judged by a book.
 func (k *keeper) index(book *policy.Book) *index.Index {
-	for _, kind := range k.reconciler.Kinds() {
-		if _, synced := kind.Index.Len(); !synced || kind.Lost != nil || kind.Relisting {
+	kinds := k.reconciler.Kinds()
+	if len(kinds) != 1 || kinds[0].Lost != nil || kinds[0].Relisting {
+		return nil
+	}
+	known := kinds[0].Index
+	for _, r := range book.Rules(v1alpha1.ImageKind.GroupKind()) {
+		if !known.Has(book, r) {
 			return nil
 		}
-		for _, r := range book.Rules(v1alpha1.ImageKind.GroupKind()) {
-			if !kind.Index.Has(book, r) {
-				return nil
-			}
-		}
-		return kind.Index
 	}
-	return nil
+	return known
 }

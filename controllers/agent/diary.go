@@ -20,6 +20,9 @@ type diary struct {
 	resumed bool
 	total   v1alpha1.ImageCount
 	removed []v1alpha1.NodeImagePolicyReport // by policy; nothing but names and what was removed
+
+	reported v1alpha1.ImageCount // of these, what the report says that is written
+	told     []v1alpha1.NodeImagePolicyReport
 }
 
 // resumeOnce goes on from what the first report says that was read; what others say is what this agent has written.
@@ -34,6 +37,33 @@ func (d *diary) resumeOnce(r *v1alpha1.NodeImageReport) {
 	for i := range r.Policies {
 		d.removed = node.AddRemoved(d.removed, &r.Policies[i])
 	}
+}
+
+// wrote notes what a report says by now.
+func (d *diary) wrote(r *v1alpha1.NodeImageReport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reported = r.Removed
+	d.told = nil
+	for i := range r.Policies {
+		d.told = node.AddRemoved(d.told, &r.Policies[i])
+	}
+}
+
+// startOver forgets what a report has said that is no more: whoever sums reports up has counted that, and a new one counts
+// from there.
+func (d *diary) startOver() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total = v1alpha1.ImageCount{Images: d.total.Images - d.reported.Images, Bytes: d.total.Bytes - d.reported.Bytes}
+	for i := range d.removed {
+		for k := range d.told {
+			if d.told[k].UID == d.removed[i].UID {
+				node.TakeRemoved(&d.removed[i], &d.told[k])
+			}
+		}
+	}
+	d.reported, d.told = v1alpha1.ImageCount{}, nil
 }
 
 // Removed implements retention.Witness.
@@ -61,7 +91,7 @@ func (d *diary) reasonOf(r retention.Removal) string {
 	switch {
 	case r.Reason != policy.OverCapacity:
 		return "age"
-	case d.pressed(r.Rule.ID):
+	case r.Rule.Images.HasThresholds && (r.Rule.Spec.Capacity == nil || d.pressed(r.Rule.ID)):
 		return "space"
 	default:
 		return "capacity"

@@ -30,13 +30,20 @@ type disk struct {
 // pathAge is how long the runtime is believed where the images are: to ask may make it walk through all of them.
 const pathAge = 10 * time.Minute
 
+// pathAgain is when a runtime is asked again that did not tell.
+const pathAgain = time.Minute
+
 var errNotAsked = errors.New("the runtime has not told where images are")
 
 // locate asks the runtime where images are, if it has not told lately.
 func (d *disk) locate(ctx context.Context) {
 	d.mu.Lock()
 	age := d.clock.Now().Sub(d.asked)
-	fresh := d.path != "" && age >= 0 && age < pathAge
+	most := pathAge
+	if d.path == "" {
+		most = pathAgain
+	}
+	fresh := !d.asked.IsZero() && age >= 0 && age < most
 	d.mu.Unlock()
 	if fresh {
 		return
@@ -44,8 +51,8 @@ func (d *disk) locate(ctx context.Context) {
 	all, err := d.runtime.Filesystems(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.err = err; err == nil {
-		d.path, d.asked = all[0].Mountpoint, d.clock.Now()
+	if d.err, d.asked = err, d.clock.Now(); err == nil {
+		d.path = all[0].Mountpoint
 	}
 }
 

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,13 +44,33 @@ func (k *keeper) Start(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			k.last(ctx)
 			return nil
 		case <-k.clock.After(next):
 		}
 	}
 }
 
-// keep counts once, and reports whether the filesystem is too full.
+const (
+	// lastWait is how long removals under way are waited for at the end.
+	lastWait = 15 * time.Second
+	// lastTimeout bounds the last report.
+	lastTimeout = 5 * time.Second
+)
+
+// last reports what was removed since the last report.
+func (k *keeper) last(ctx context.Context) {
+	select {
+	case <-k.reconciler.Done():
+	case <-k.clock.After(lastWait):
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+	defer cancel()
+	k.reporter.next = time.Time{}
+	k.keep(ctx)
+}
+
+// keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
 func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	imagesPresent.Set(float64(k.node.Total().Images))
 	book := k.rules.Book()
@@ -60,7 +79,7 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
 	}
-	if asksForSpace(book) {
+	if k.rules.ReadSpace() {
 		k.disk.locate(ctx)
 	}
 	tallies := k.count(book)
@@ -80,11 +99,6 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	return pressed
 }
 
-// asksForSpace reports whether a rule reads how full the filesystem is.
-func asksForSpace(book *policy.Book) bool {
-	return slices.ContainsFunc(book.Rules(v1alpha1.ImageKind.GroupKind()), func(r *policy.Rule) bool { return r.Images.HasThresholds })
-}
-
 // press measures the filesystem, and puts in force what comes of it.
 func (k *keeper) press(book *policy.Book, t *policy.Tallies, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
 	counts := func(id policy.RuleID) (eligible, due int) {
@@ -96,13 +110,12 @@ func (k *keeper) press(book *policy.Book, t *policy.Tallies, usage v1alpha1.Node
 		return int(rule.Eligible), int(rule.Due.Now)
 	}
 	k.mu.Lock()
-	changed := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, counts)
-	pressed = len(k.space.room) > 0
+	changed, going := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, counts)
 	k.mu.Unlock()
 	if changed {
 		k.rules.Again()
 	}
-	return pressed
+	return changed || going
 }
 
 // bound gives policies as much room as the filesystem leaves.
@@ -116,8 +129,7 @@ func (k *keeper) bound(policies []*policy.Policy) []*policy.Policy {
 func (k *keeper) pressed(id policy.RuleID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, pressed := k.space.room[id]
-	return pressed
+	return k.space.pressed(id)
 }
 
 // count counts all images by the rules of a book; nil while they are not known, or not judged by it.

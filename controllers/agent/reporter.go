@@ -34,7 +34,8 @@ type reporter struct {
 	diary   *diary
 	runtime *cri.Runtime
 	every   time.Duration
-	version string // of the runtime; empty while it is not known
+	version string // name and version of the runtime; empty while it is not known
+	asked   time.Time
 
 	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
 	next    time.Time                 // not before
@@ -77,6 +78,7 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 		return
 	}
 	r.written = report
+	r.diary.wrote(report)
 	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
 }
 
@@ -98,12 +100,15 @@ func (r *reporter) begin(ctx context.Context) error {
 			Name:            name,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}},
 		}}
-		err = r.client.Create(ctx, report)
+		if err = r.client.Create(ctx, report); err == nil {
+			r.diary.startOver()
+		}
 	}
 	if err != nil {
 		return err
 	}
 	r.diary.resumeOnce(report)
+	r.diary.wrote(report)
 	r.written = report
 	return nil
 }
@@ -117,7 +122,7 @@ func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Ta
 	if book != nil && t != nil {
 		report.Policies = node.Describe(book.Policies(), t, r.brief, removed)
 	}
-	r.conditions(report, book, now)
+	r.conditions(report, now)
 	return report
 }
 
@@ -127,10 +132,18 @@ func (r *reporter) brief(id string) (name string, bytes int64) {
 	return b.Name, b.Bytes
 }
 
+// versionTimeout bounds the question which runtime it is: a report must not wait for one that does not answer.
+const versionTimeout = time.Second
+
 // asks gives the name and version of the runtime. It may have become another while it did not answer.
 func (r *reporter) asks(ctx context.Context) string {
+	if r.version != "" && r.node.Trouble() == nil && r.clock.Now().Sub(r.asked) < refreshEvery {
+		return r.version
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
 	if v, err := r.runtime.Version(ctx); err == nil {
-		r.version = v.Name + " " + v.Version
+		r.version, r.asked = v.Name+" "+v.Version, r.clock.Now()
 	}
 	return r.version
 }
@@ -153,7 +166,7 @@ func same(a, b *v1alpha1.NodeImageReport) bool {
 	return equality.Semantic.DeepEqual(x, y)
 }
 
-func (r *reporter) conditions(report *v1alpha1.NodeImageReport, book *policy.Book, now time.Time) {
+func (r *reporter) conditions(report *v1alpha1.NodeImageReport, now time.Time) {
 	set := func(kind, reason string, err error) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
 		if err != nil {
@@ -169,7 +182,7 @@ func (r *reporter) conditions(report *v1alpha1.NodeImageReport, book *policy.Boo
 	set(v1alpha1.ConditionStateKept, "StateNotKept", state)
 	set(v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.Doubt())
 	var unseen error
-	if book != nil && asksForSpace(book) {
+	if r.rules.ReadSpace() {
 		if _, err := r.disk.usage(); err != nil {
 			unseen = fmt.Errorf("thresholds do not count: %w", err)
 		}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,19 +36,23 @@ type rules struct {
 	// publish puts rules in force.
 	publish func(*policy.Book, map[string]*engine.Rule)
 
-	mu        sync.Mutex // held during a read, so that one read serves all who wait
-	told      node.Told
-	programs  map[string]*engine.Rule
-	version   string // resourceVersion of what was told; empty for nothing
-	read      bool   // something was read, be it that there is nothing
-	confirmed time.Time
-	doubt     error // why what was told does not count; nil when it does
-	book      *policy.Book
+	mu       sync.Mutex // held during a read, so that one read serves all who wait
+	told     node.Told
+	programs map[string]*engine.Rule
+	version  string // resourceVersion of what was told; empty for nothing
+	uid      types.UID
+	read     bool      // something was read, be it that there is nothing
+	asked    time.Time // when the API server was last asked
+	unread   error     // why what was told last cannot be understood
+	doubt    error     // why what was told does not count; nil when it does
+	book     *policy.Book
 }
 
 const (
 	// rulesAge is how old what a removal rests on may be.
 	rulesAge = 10 * time.Second
+	// doubtAge is how soon what is in doubt is asked about again: there may be thousands of nodes.
+	doubtAge = 5 * time.Second
 	// rulesTimeout bounds a read.
 	rulesTimeout = 10 * time.Second
 )
@@ -52,15 +60,19 @@ const (
 var errNoRules = errors.New("rules have not been read yet")
 
 // Check implements retention.Fence. It reads the rules, and whether they are those of the policies by now, if that was last
-// done more than ten seconds ago.
+// done more than ten seconds ago. What was in doubt is asked about again sooner.
 func (r *rules) Check(ctx context.Context, _ string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age := r.clock.Now().Sub(r.confirmed)
-	if !r.confirmed.IsZero() && age >= 0 && age < rulesAge {
-		return r.doubt
+	age, most := r.clock.Now().Sub(r.asked), rulesAge
+	if r.doubt != nil {
+		most = doubtAge
 	}
-	return r.confirm(ctx)
+	if r.asked.IsZero() || age < 0 || age >= most {
+		r.doubt = r.confirm(ctx)
+		r.asked = r.clock.Now()
+	}
+	return r.doubt
 }
 
 // Permit implements retention.Fence. Rules about images act with the rights of the agent.
@@ -86,7 +98,6 @@ func (r *rules) confirm(ctx context.Context) error {
 		return err
 	}
 	if object == nil {
-		r.confirmed, r.doubt = r.clock.Now(), nil
 		return nil
 	}
 	policies := &metav1.PartialObjectMetadataList{}
@@ -94,8 +105,7 @@ func (r *rules) confirm(ctx context.Context) error {
 	if err := r.live.List(ctx, policies); err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
-	r.confirmed, r.doubt = r.clock.Now(), r.told.Compare(policies.Items)
-	return r.doubt
+	return r.told.Compare(policies.Items)
 }
 
 // Use takes rules that a watch has brought; nil when there are none.
@@ -113,17 +123,18 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	if object != nil {
 		version = object.GetResourceVersion()
 	}
-	if r.read && version == r.version {
-		return r.doubt
+	if r.read && (version == r.version || r.isOlder(object)) {
+		return r.unread
 	}
 	told := node.Told{}
+	r.unread, r.asked = nil, time.Time{}
 	if object != nil {
 		data, err := object.MarshalJSON()
 		if err == nil {
 			told, err = node.Read(data)
 		}
-		if err != nil {
-			r.doubt, r.confirmed = err, time.Time{}
+		if r.unread = err; err != nil {
+			r.version, r.doubt = version, err
 			return err
 		}
 	}
@@ -131,10 +142,26 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	for _, p := range told.Policies {
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
-	r.told, r.version, r.read, r.doubt, r.confirmed = told, version, true, nil, time.Time{}
+	r.told, r.version, r.uid, r.read, r.doubt = told, version, uidOf(object), true, nil
 	log.FromContext(ctx).Info("rules read", "policies", len(told.Policies), "resourceVersion", version)
 	r.enforce()
 	return nil
+}
+
+// isOlder reports whether an object is an earlier form of what was read: a watch may lag behind.
+func (r *rules) isOlder(object *unstructured.Unstructured) bool {
+	if object == nil || r.version == "" || object.GetUID() != r.uid {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), r.version)
+	return err == nil && order < 0
+}
+
+func uidOf(object *unstructured.Unstructured) types.UID {
+	if object == nil {
+		return ""
+	}
+	return object.GetUID()
 }
 
 // Again puts the rules in force anew: the labels of the node have changed, or the room that the filesystem leaves.
@@ -161,6 +188,25 @@ func (r *rules) Book() *policy.Book {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.book
+}
+
+// ReadSpace reports whether a rule in force asks how full the filesystem of the images is.
+func (r *rules) ReadSpace() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.book == nil {
+		return false
+	}
+	return slices.ContainsFunc(r.book.Rules(v1alpha1.ImageKind.GroupKind()), func(rule *policy.Rule) bool {
+		program := r.programs[rule.Key]
+		return rule.Images.HasThresholds || program != nil && slices.ContainsFunc(program.NodeReads(), readsSpace)
+	})
+}
+
+// readsSpace reports whether a path of the variable node is the filesystem, or the node as a whole.
+func readsSpace(path string) bool {
+	field, _, _ := strings.Cut(path, ".")
+	return field == "*" || field == "imageFs"
 }
 
 // Doubt is why what was told does not count; nil when it does.

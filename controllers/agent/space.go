@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"maps"
 	"math"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -25,39 +24,74 @@ func clamp(n, size uint64) int64 {
 	return int64(n * size)
 }
 
-// space is for each rule with thresholds how many of its eligible images may stay: those unused for longest go beyond.
+// space is how many of its eligible images may stay, for each rule with thresholds: those unused for longest go beyond.
 // The zero value lets all stay.
 type space struct {
-	room map[policy.RuleID]int
+	room map[policy.RuleID]room
 }
+
+// room is how many images of a rule may stay.
+type room struct {
+	places int
+	due    int // at the last measure
+	still  int // measures since which no fewer were due
+}
+
+const (
+	// fewOf is which part of the images may go between two measures.
+	fewOf = 50
+	// stuckAfter is after how many measures without progress more images may go: those that should may be such that cannot.
+	stuckAfter = 10
+)
 
 // measure takes how full the filesystem is, and how many images each rule finds eligible and would let go now. Where a
 // rule's high threshold is reached, a few images less may stay than there are; a few less again with every measure after
-// which all those have gone and the low threshold is not reached. It reports whether that changes anything.
-func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, counts func(policy.RuleID) (eligible, due int)) (changed bool) {
-	next := map[policy.RuleID]int{}
+// which all those have gone and the low threshold is not reached. It reports whether that changes anything, and whether
+// something is going.
+func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, counts func(policy.RuleID) (eligible, due int)) (changed, going bool) {
+	next := map[policy.RuleID]room{}
 	for _, r := range rules {
 		used := int(usage.UsedPercent)
-		room, pressed := s.room[r.ID]
+		before, pressed := s.room[r.ID]
 		if !r.Images.HasThresholds || used <= r.Images.Low || !pressed && used < r.Images.High {
 			continue
 		}
 		eligible, due := counts(r.ID)
 		if !pressed {
-			room = eligible
+			before = room{places: eligible}
 		}
-		if due == 0 { // otherwise what goes already may be enough
-			room = max(0, min(room, eligible)-1-eligible/fewOf)
-		}
-		next[r.ID] = room
+		now := before.after(eligible, due)
+		next[r.ID] = now
+		changed = changed || !pressed || now.places != before.places
+		going = going || now.due > 0 && now.still < stuckAfter
 	}
-	changed = !maps.Equal(s.room, next)
+	changed = changed || len(next) != len(s.room)
 	s.room = next
-	return changed
+	return changed, going
 }
 
-// fewOf is which part of the images may go between two measures.
-const fewOf = 50
+// after is the room after one more measure.
+func (r room) after(eligible, due int) room {
+	if due > 0 && due >= r.due {
+		r.still++
+	} else {
+		r.still = 0
+	}
+	r.due = due
+	if due > 0 && r.still < stuckAfter {
+		return r // what goes already may be enough
+	}
+	if places := max(0, min(r.places, eligible)-1-eligible/fewOf); places != r.places {
+		r.places, r.still = places, 0
+	}
+	return r
+}
+
+// pressed reports whether want of space lets images of a rule go.
+func (s *space) pressed(id policy.RuleID) bool {
+	_, pressed := s.room[id]
+	return pressed
+}
 
 // bound gives policies whose rules leave as much room as was measured.
 func (s *space) bound(policies []*policy.Policy) []*policy.Policy {
@@ -72,7 +106,7 @@ func (s *space) bound(policies []*policy.Policy) []*policy.Policy {
 			own.Rules[k] = r
 			if room, pressed := s.room[r.ID]; pressed {
 				bounded := *r
-				bounded.Capacity = policy.Capacity{Bounded: true, Max: room}
+				bounded.Capacity = policy.Capacity{Bounded: true, Max: room.places}
 				own.Rules[k] = &bounded
 			}
 		}

@@ -25,22 +25,26 @@ func TestSpace(t *testing.T) {
 		changed       bool
 	}
 	tests := map[string][]step{
-		"below the high threshold":      {{84, 100, 0, -1, false}, {81, 100, 0, -1, false}},
-		"from the high to the low":      {{85, 100, 0, 97, true}, {84, 97, 0, 95, true}, {81, 95, 0, 93, true}, {80, 93, 0, -1, true}, {84, 93, 0, -1, false}},
-		"what goes already may do":      {{90, 100, 0, 97, true}, {90, 100, 3, 97, false}, {90, 97, 0, 95, true}},
-		"due for their age already":     {{90, 100, 7, 100, true}, {90, 93, 0, 91, true}},
-		"few images":                    {{90, 2, 0, 1, true}, {90, 1, 0, 0, true}, {90, 0, 0, 0, false}},
-		"the rest cannot go":            {{90, 3, 0, 2, true}, {90, 3, 0, 1, true}, {90, 3, 0, 0, true}, {90, 3, 0, 0, false}},
+		"below the high threshold":  {{84, 100, 0, -1, false}, {81, 100, 0, -1, false}},
+		"from the high to the low":  {{85, 100, 0, 97, true}, {84, 97, 0, 95, true}, {81, 95, 0, 93, true}, {80, 93, 0, -1, true}, {84, 93, 0, -1, false}},
+		"what goes already may do":  {{90, 100, 0, 97, true}, {90, 100, 3, 97, false}, {90, 97, 0, 95, true}},
+		"due for their age already": {{90, 100, 7, 100, true}, {90, 93, 0, 91, true}},
+		"few images":                {{90, 2, 0, 1, true}, {90, 1, 0, 0, true}, {90, 0, 0, 0, false}},
+		"the rest cannot go":        {{90, 3, 0, 2, true}, {90, 3, 0, 1, true}, {90, 3, 0, 0, true}, {90, 3, 0, 0, false}},
+		"one of those that should go cannot": {
+			{90, 100, 0, 97, true}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false},
+			{90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 94, true},
+		},
 		"how full it is gets forgotten": {{90, 100, 0, 97, true}, {0, 100, 0, -1, true}},
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := space{}
 			for i, step := range steps {
-				changed := s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: step.used},
+				changed, _ := s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: step.used},
 					func(policy.RuleID) (int, int) { return step.eligible, step.due })
-				room, pressed := s.room[rule.ID]
-				if !pressed {
+				room := s.room[rule.ID].places
+				if !s.pressed(rule.ID) {
 					room = -1
 				}
 				if room != step.room || changed != step.changed {
@@ -53,7 +57,7 @@ func TestSpace(t *testing.T) {
 
 func TestRulesAreBoundByTheSpace(t *testing.T) {
 	rule, other := thresholds(85, 80), &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "age"}}
-	s := space{room: map[policy.RuleID]int{rule.ID: 7}}
+	s := space{room: map[policy.RuleID]room{rule.ID: {places: 7}}}
 	written := []*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule, other}}}
 	bound := s.bound(written)[0].Rules
 	if want := (policy.Capacity{Bounded: true, Max: 7}); bound[0].Capacity != want || bound[1] != other {

@@ -179,7 +179,8 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 			pod.Status.Phase = corev1.PodSucceeded
 			m.pods = []corev1.Pod{pod}
 		}, retention.Removed, 1},
-		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Gone, 0},
+		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Failed, 0},
+		"a look that takes long":  {func(m *machine) { m.usedBy = m.slowly }, retention.Failed, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +197,7 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 }
 
 func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
-	away := errors.New("deadline")
+	away := context.DeadlineExceeded
 	for name, test := range map[string]struct {
 		gone bool
 		want retention.Result
@@ -254,6 +255,12 @@ func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
 	if m.lists > 25 {
 		t.Errorf("%d looks for 50 attempts at a time", m.lists)
 	}
+}
+
+// slowly finds out that nothing is used, which takes longer than an answer counts.
+func (m *machine) slowly() (cri.Uses, error) {
+	m.clock.Step(6 * time.Second)
+	return cri.NewUses(), nil
 }
 
 func usesOf(name string) cri.Uses {

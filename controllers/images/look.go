@@ -17,6 +17,7 @@ import (
 
 // look is the images of the node as they were at one moment.
 type look struct {
+	began   time.Time
 	outcome history.Outcome
 	images  []image
 	byID    map[string]*image
@@ -46,7 +47,7 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 }
 
 func (n *Node) see(ctx context.Context) (*look, error) {
-	at := n.Readings()
+	began, at := n.Clock.Now(), n.Readings()
 	listed, err := n.Runtime.Images(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	for i := range pods {
 		addPod(uses, &pods[i])
 	}
-	l := &look{images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
+	l := &look{began: began, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	seen := make([]history.Seen, len(listed))
 	for i, of := range listed {
 		use, inUse := uses.Of(of)
@@ -76,7 +77,10 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	return l, n.age(at, l, seen)
 }
 
-var errStale = errors.New("a later look was taken first")
+var (
+	errStale = errors.New("a later look was taken first")
+	errEmpty = errors.New("the runtime lists no image, though there were some a moment ago")
+)
 
 // age gives the images of a look their ages.
 func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
@@ -84,6 +88,9 @@ func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
 		return errStale
 	}
 	n.save(at)
+	if l.outcome.Doubted {
+		return errEmpty
+	}
 	if again := len(l.outcome.PulledAgain); again > 0 && n.Again != nil {
 		n.Again(again)
 	}
@@ -100,13 +107,25 @@ func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
 // makes of it is what it makes of the time without an agent.
 const saveEvery = time.Second
 
-// save has the ages kept. That they cannot be written to disk is no error: what is known stays known, and the history tells.
+// save has the ages kept, now or in a moment. That they cannot be written to disk is no error: what is known stays known, and
+// the history tells.
 func (n *Node) save(at history.Reading) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if now := n.Clock.Now(); n.saved.IsZero() || now.Sub(n.saved) >= saveEvery {
+	n.saving.Lock()
+	defer n.saving.Unlock()
+	now := n.Clock.Now()
+	switch rest := saveEvery - now.Sub(n.saved); {
+	case n.saved.IsZero(), rest <= 0, rest > saveEvery:
 		n.saved = now
 		_ = n.History.Save(at)
+	case !n.toSave:
+		n.toSave = true
+		go func() {
+			<-n.Clock.After(rest)
+			n.saving.Lock()
+			defer n.saving.Unlock()
+			n.toSave, n.saved = false, n.Clock.Now()
+			_ = n.History.Save(n.Readings())
+		}()
 	}
 }
 

@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -62,8 +63,13 @@ type Node struct {
 	brief    map[string]Brief   // by ID, as of the last look
 	before   map[string]Brief   // of those removed since a look some time ago
 	total    v1alpha1.ImageCount
-	trouble  error     // why the last look failed; nil when it did not
-	saved    time.Time // when the history was last written, or found that it need not be
+	trouble  error         // why the last look failed; nil when it did not
+	changed  chan struct{} // closed and replaced when a look finds something else than the one before
+	rules    map[string]*engine.Rule
+
+	saving sync.Mutex
+	saved  time.Time // when the history was last written, or found that it need not be
+	toSave bool      // it will be in a moment
 }
 
 // version numbers the forms of one image.
@@ -77,13 +83,34 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}}
+	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}, changed: make(chan struct{}), rules: map[string]*engine.Rule{}}
 	n.looks.take = n.look
 	return n
 }
 
 // Open implements retention.Sources.
-func (n *Node) Open(q retention.Questions) retention.Source { return &source{node: n, asks: q} }
+func (n *Node) Open(q retention.Questions) retention.Source {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, rule := range q.Rules() {
+		n.rules[rule.Key()] = rule // those of before may still have warrants
+	}
+	return &source{node: n, asks: q}
+}
+
+// rule is the compiled rule of a key; nil when there is none.
+func (n *Node) rule(key string) *engine.Rule {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.rules[key]
+}
+
+// differs is closed once a look finds something else than the ones so far.
+func (n *Node) differs() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
 
 // Brief is what people want to know of an image.
 type Brief struct {
@@ -133,6 +160,10 @@ func (n *Node) note(l *look) {
 		image.version = strconv.FormatInt(known.number, 10)
 	}
 	n.remember(brief)
+	if !maps.Equal(versions, n.versions) {
+		close(n.changed)
+		n.changed = make(chan struct{})
+	}
 	n.versions, n.brief = versions, brief
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ import (
 var (
 	errNoWarrant = errors.New("no warrant, or one for another image")
 	errMoved     = errors.New("the image is not as it was judged")
+	errNode      = errors.New("the node is not as it was when the image was judged")
 	errMark      = errors.New("images cannot be marked")
 )
 
@@ -44,7 +46,38 @@ func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) re
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
+	if err := n.stillEligible(ctx, w.Rule(), i); err != nil {
+		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
+	}
+	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
+		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
+	}
 	return n.remove(ctx, i)
+}
+
+// lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
+const lookAge = 5 * time.Second
+
+// stillEligible asks a rule that reads the node once more: the node may have changed, and the image not.
+func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) error {
+	rule := n.rule(by.Key)
+	if rule == nil {
+		return errMoved
+	}
+	if !rule.ReadsNode() {
+		return nil
+	}
+	node, err := n.Cluster.Node()
+	if err != nil {
+		return err
+	}
+	judge := n.Compiler.NewEvaluator(ctx)
+	defer judge.Close()
+	judge.SetNode(node)
+	if facts := judge.Facts(rule, i.Object()); facts.Err != nil || !facts.Eligible {
+		return errNode
+	}
+	return nil
 }
 
 func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
@@ -63,15 +96,15 @@ func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
 // isGone looks whether an image is gone although removing it failed, as it often is.
 func (n *Node) isGone(ctx context.Context, id string) bool {
 	l, err := n.looks.fresh(ctx)
-	return err == nil && !l.outcome.Doubted && l.byID[id] == nil
+	return err == nil && l.byID[id] == nil
 }
 
-// resultOf is what an error of the runtime means: most are about the image, few about the runtime.
+// resultOf is what an error of the runtime means: most are about the image, as CRI-O says that it is in use with Unknown.
 func resultOf(err error) retention.Result {
 	switch cri.Code(err) {
 	case codes.Unavailable.String(), codes.ResourceExhausted.String():
 		return retention.Busy
-	case codes.DeadlineExceeded.String(), codes.Canceled.String(), codes.Unknown.String(), codes.Internal.String():
+	case codes.DeadlineExceeded.String(), codes.Canceled.String(), codes.Internal.String():
 		return retention.Failed
 	default:
 		return retention.Refused

@@ -35,6 +35,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	var about string              // what the rules were told of the node
 	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
 	for ctx.Err() == nil {
+		differs := s.node.differs()
 		rows, node, trouble := s.rows(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -52,7 +53,25 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			tell(sink, rows, told)
 		}
 		told, about = versionsOf(rows), node
-		s.pause(ctx, wait.Jitter(s.node.Interval, 0.1))
+		s.wait(ctx, differs)
+	}
+}
+
+// lookAgain is how soon a look follows another one that was taken meanwhile, right before a removal, and found a difference.
+const lookAgain = time.Second
+
+// wait waits until it is time to look again. The look before may itself have found a difference: that one is told already.
+func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
+	select {
+	case <-differs:
+		differs = s.node.differs()
+	default:
+	}
+	s.pause(ctx, min(lookAgain, s.node.Interval))
+	select {
+	case <-ctx.Done():
+	case <-differs:
+	case <-s.node.Clock.After(wait.Jitter(s.node.Interval, 0.1)):
 	}
 }
 

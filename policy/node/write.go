@@ -99,3 +99,19 @@ func nameIn(reports []v1alpha1.NodeImagePolicyReport, p *v1alpha1.NodeImagePolic
 	}
 	return p.Name
 }
+
+// TakeRemoved takes from a report what another says was removed.
+func TakeRemoved(from, less *v1alpha1.NodeImagePolicyReport) {
+	from.Removed = minus(from.Removed, less.Removed)
+	for i := range from.Rules {
+		for k := range less.Rules {
+			if from.Rules[i].Name == less.Rules[k].Name {
+				from.Rules[i].Removed = minus(from.Rules[i].Removed, less.Rules[k].Removed)
+			}
+		}
+	}
+}
+
+func minus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: a.Images - b.Images, Bytes: a.Bytes - b.Bytes}
+}

@@ -67,11 +67,12 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 		differs = s.node.differs()
 	default:
 	}
-	s.pause(ctx, min(lookAgain, s.node.Interval))
+	soon := min(lookAgain, s.node.Interval)
+	s.pause(ctx, soon)
 	select {
 	case <-ctx.Done():
 	case <-differs:
-	case <-s.node.Clock.After(wait.Jitter(s.node.Interval, 0.1)):
+	case <-s.node.Clock.After(wait.Jitter(s.node.Interval, 0.1) - soon):
 	}
 }
 

@@ -31,7 +31,7 @@ type keeper struct {
 const (
 	// countEvery is how often images are counted.
 	countEvery = 10 * time.Second
-	// pressedEvery is how often while the filesystem is too full.
+	// pressedEvery is how often while more goes for want of space.
 	pressedEvery = time.Second
 )
 
@@ -73,9 +73,9 @@ func (k *keeper) last(ctx context.Context) {
 // keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
 func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	imagesPresent.Set(float64(k.node.Total().Images))
+	k.rules.Settle(ctx) // of rules that are not there no watch tells
 	book := k.rules.Book()
 	if book == nil {
-		_ = k.rules.Check(ctx, "") // there may be none, of which no watch tells
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
 	}

@@ -53,6 +53,8 @@ const (
 	rulesAge = 10 * time.Second
 	// doubtAge is how soon what is in doubt is asked about again: there may be thousands of nodes.
 	doubtAge = 5 * time.Second
+	// settleAge is how soon where nothing waits for it.
+	settleAge = time.Minute
 	// rulesTimeout bounds a read.
 	rulesTimeout = 10 * time.Second
 )
@@ -73,6 +75,17 @@ func (r *rules) Check(ctx context.Context, _ string) error {
 		r.asked = r.clock.Now()
 	}
 	return r.doubt
+}
+
+// Settle asks again, where nothing is due that would, once what was told has been in doubt for a while, or not read yet.
+func (r *rules) Settle(ctx context.Context) {
+	r.mu.Lock()
+	age := r.clock.Now().Sub(r.asked)
+	wait := r.asked.IsZero() && !r.read || r.doubt != nil && (age < 0 || age >= settleAge)
+	r.mu.Unlock()
+	if wait {
+		_ = r.Check(ctx, "") // told by Doubt
+	}
 }
 
 // Permit implements retention.Fence. Rules about images act with the rights of the agent.
@@ -213,7 +226,7 @@ func readsSpace(path string) bool {
 func (r *rules) Doubt() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.read {
+	if r.doubt == nil && !r.read {
 		return errNoRules
 	}
 	return r.doubt

@@ -28,6 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/images/history"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -149,7 +150,10 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight,
 	})
-	rules.publish = reconciler.Use
+	rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
+		node.Use(programs)
+		reconciler.Use(book, programs)
+	}
 	keeper.rules, keeper.reconciler = rules, reconciler
 	live, err := client.New(c.Rest, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {

@@ -134,6 +134,7 @@ func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
 		m.Fatal(p.Problems)
 	}
 	rule := p.Rules[0]
+	m.Use(programs)
 	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
 	var row *index.Row
 	for range looks {

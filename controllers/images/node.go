@@ -63,9 +63,9 @@ type Node struct {
 	brief    map[string]Brief   // by ID, as of the last look
 	before   map[string]Brief   // of those removed since a look some time ago
 	total    v1alpha1.ImageCount
-	trouble  error         // why the last look failed; nil when it did not
-	changed  chan struct{} // closed and replaced when a look finds something else than the one before
-	rules    map[string]*engine.Rule
+	trouble  error                   // why the last look failed; nil when it did not
+	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
+	rules    map[string]*engine.Rule // in force
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
@@ -83,22 +83,24 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}, changed: make(chan struct{}), rules: map[string]*engine.Rule{}}
+	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}, changed: make(chan struct{})}
 	n.looks.take = n.look
 	return n
 }
 
 // Open implements retention.Sources.
 func (n *Node) Open(q retention.Questions) retention.Source {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, rule := range q.Rules() {
-		n.rules[rule.Key()] = rule // those of before may still have warrants
-	}
 	return &source{node: n, asks: q}
 }
 
-// rule is the compiled rule of a key; nil when there is none.
+// Use takes the compiled rules in force, by policy.Rule.Key. Nothing goes by another one.
+func (n *Node) Use(programs map[string]*engine.Rule) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rules = programs
+}
+
+// rule is the compiled rule of a key; nil when it is not in force any more.
 func (n *Node) rule(key string) *engine.Rule {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// told is an agent's rules beside an API server that the test decides on.
+type told struct {
+	*testing.T
+	*rules
+	client.Client
+	time  *clocktesting.FakeClock
+	away  error // what reads answer
+	reads int
+	books int // put in force
+}
+
+func newTold(t *testing.T) *told {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &told{T: t, time: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
+	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+			w.reads++
+			if w.away != nil {
+				return w.away
+			}
+			return c.Get(ctx, key, into, o...)
+		},
+	}).Build()
+	w.rules = &rules{
+		live: w.Client, clock: w.time, compiler: compiler,
+		labels:  func() (map[string]string, bool) { return nil, true },
+		bound:   func(p []*policy.Policy) []*policy.Policy { return p },
+		publish: func(*policy.Book, map[string]*engine.Rule) { w.books++ },
+	}
+	return w
+}
+
+// policy writes a ClusterRetentionPolicy about images, and what the controller tells of it.
+func (w *told) policy() *v1alpha1.ClusterRetentionPolicy {
+	w.Helper()
+	spec := v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{{
+		Name: "r", Eligible: "true", TTL: "7d",
+		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+	}}}
+	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "1", Generation: 1}, Spec: spec}
+	w.write(p)
+	w.write(&v1alpha1.NodeImageRules{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NodeImageRulesName},
+		Policies:   []v1alpha1.NodeImagePolicy{{Name: "p", UID: "1", Generation: 1, Hash: "h", Spec: spec}},
+		Known:      []v1alpha1.NodeImageKnownPolicy{{Name: "p", UID: "1", Generation: 1}},
+	})
+	return p
+}
+
+func (w *told) write(o client.Object) {
+	w.Helper()
+	if err := w.Create(w.Context(), o); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
+	w.Helper()
+	p.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: hash}
+	if hash == "" {
+		p.Annotations = nil
+	}
+	if err := w.Update(w.Context(), p); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// want checks what is in doubt: empty for nothing.
+func (w *told) want(doubt string) {
+	w.Helper()
+	err := w.Check(w.Context(), "")
+	if (err == nil) != (doubt == "") || err != nil && !strings.Contains(err.Error(), doubt) {
+		w.Errorf("in doubt: %v, want %q", err, doubt)
+	}
+}
+
+func TestNoRulesAreNoDoubt(t *testing.T) {
+	w := newTold(t)
+	if !errors.Is(w.Doubt(), errNoRules) {
+		t.Error("known before anything was read")
+	}
+	w.Settle(t.Context())
+	if w.Doubt() != nil || w.books != 1 {
+		t.Errorf("%v, %d books", w.Doubt(), w.books)
+	}
+}
+
+func TestRulesAreConfirmed(t *testing.T) {
+	w := newTold(t)
+	w.policy()
+	w.want("")
+	reads := w.reads
+	w.time.Step(9 * time.Second)
+	w.want("")
+	if w.reads != reads {
+		t.Error("read again within ten seconds")
+	}
+	w.time.Step(2 * time.Second)
+	w.away = errors.New("no answer")
+	w.want("no answer")
+	if w.Doubt() == nil {
+		t.Error("rules that cannot be read are not in doubt")
+	}
+	w.away = nil
+	w.time.Step(doubtAge)
+	w.want("")
+	if w.books != 1 {
+		t.Errorf("the same rules were put in force %d times", w.books)
+	}
+}
+
+// TestDoubtEnds: a policy that is again as the nodes were told needs no new telling.
+func TestDoubtEnds(t *testing.T) {
+	w := newTold(t)
+	p := w.policy()
+	w.approve(p, "x")
+	w.want("p has changed")
+	w.approve(p, "")
+	reads := w.reads
+	w.want("p has changed") // not asked again at once: there may be thousands of nodes
+	if w.reads != reads {
+		t.Error("asked again at once")
+	}
+	w.time.Step(doubtAge)
+	w.want("")
+}

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -30,14 +27,9 @@ type options struct {
 // parse reads the flags and sets up logging. pflag.ErrHelp says that help was asked for and given.
 func parse(args []string) (controllers.Config, error) {
 	o := options{config: controllers.Config{Namespace: "sunset-system"}}
-	flags := o.flags()
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(o.flags(), args, &o.log); err != nil {
 		return controllers.Config{}, err
 	}
-	if flags.NArg() > 0 {
-		return controllers.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	o.setLogger()
 	return o.complete()
 }
 
@@ -64,16 +56,8 @@ func (o *options) flags() *pflag.FlagSet {
 		"Secret in Sunset's namespace that is given a certificate, renewed in time; empty if somebody else keeps it")
 	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in Sunset's namespace that the certificate is for")
 	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration that is given the certificate's authority")
-	zapFlags := flag.NewFlagSet("", flag.ContinueOnError)
-	o.log.BindFlags(zapFlags)
-	f.AddGoFlagSet(zapFlags)
+	program.AddLogFlags(f, &o.log)
 	return f
-}
-
-func (o *options) setLogger() {
-	logger := zap.New(zap.UseFlagOptions(&o.log))
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger.WithName("client-go"))
 }
 
 func (o *options) complete() (controllers.Config, error) {
@@ -92,5 +76,3 @@ func (o *options) complete() (controllers.Config, error) {
 	c.Identity = host + "_" + string(uuid.NewUUID())
 	return c, err
 }
-
-func helpAsked(err error) bool { return errors.Is(err, pflag.ErrHelp) }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
 // TestThePageHasEveryFlag: an operator finds every flag of --help in docs/operations.md with its default, and no other.
@@ -47,7 +49,7 @@ func help(t *testing.T) string {
 	os.Stderr = file
 	_, err = parse([]string{"--help"})
 	os.Stderr = stderr
-	if !helpAsked(err) {
+	if !program.HelpAsked(err) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)

@@ -2,33 +2,15 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"runtime/debug"
+	"context"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers"
 )
 
-// gcPercent trades processor time, of which little is used, for memory: the heap grows by a fifth of what is kept before
-// garbage is collected. GOGC overrides it.
-const gcPercent = 20
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	config, err := parse(os.Args[1:])
-	switch {
-	case helpAsked(err):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "sunset-controller:", err)
-		os.Exit(2)
-	}
-	if err := controllers.Run(ctrl.SetupSignalHandler(), config); err != nil {
-		ctrl.Log.Error(err, "stopped")
-		os.Exit(1)
-	}
+	program.Main("sunset-controller", func(args []string) (func(context.Context) error, error) {
+		config, err := parse(args)
+		return func(ctx context.Context) error { return controllers.Run(ctx, config) }, err
+	})
 }

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers/agent"
 	"github.com/sunset-k8s/sunset/controllers/images"
 )
@@ -26,16 +24,9 @@ type options struct {
 // parse reads the flags and sets up logging. pflag.ErrHelp says that help was asked for and given.
 func parse(args []string) (agent.Config, error) {
 	o := options{}
-	flags := o.flags()
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(o.flags(), args, &o.log); err != nil {
 		return agent.Config{}, err
 	}
-	if flags.NArg() > 0 {
-		return agent.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	logger := zap.New(zap.UseFlagOptions(&o.log))
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger.WithName("client-go"))
 	return o.complete()
 }
 
@@ -51,9 +42,7 @@ func (o *options) flags() *pflag.FlagSet {
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 4, "images removed at a time; fewer while the runtime is busy")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
-	zapFlags := flag.NewFlagSet("", flag.ContinueOnError)
-	o.log.BindFlags(zapFlags)
-	f.AddGoFlagSet(zapFlags)
+	program.AddLogFlags(f, &o.log)
 	return f
 }
 

@@ -2,32 +2,38 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // interrupted is the exit code after SIGINT or SIGTERM.
 const interrupted = 130
 
-// Main is the body of TestMain for a package whose tests share one cluster: it
-// starts the cluster, stores it in *c, runs m (a *testing.M) and stops the
-// cluster, also after a panic of m.Run, SIGINT and SIGTERM. It returns the code
-// for os.Exit: that of m.Run, or 1 if the cluster did not start or a component
+// Main is the body of TestMain for a package whose tests share clusters: it
+// starts one for each pointer, all alike, stores them, runs m (a *testing.M) and
+// stops them, also after a panic of m.Run, SIGINT and SIGTERM. It returns the
+// code for os.Exit: that of m.Run, or 1 if a cluster did not start or a component
 // ended by itself. When a test panics or go test's timeout strikes, the kernel
-// ends the components with this process (on Linux).
-func Main(m interface{ Run() int }, opts Options, c **Cluster) (code int) {
+// ends the components with this process (on Linux). Several must not have
+// Options.LogDir.
+func Main(m interface{ Run() int }, opts Options, clusters ...**Cluster) (code int) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	started, err := Start(ctx, opts)
+	all, err := startAll(ctx, opts, len(clusters))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		return 1
 	}
-	*c = started
+	for i := range clusters {
+		*clusters[i] = all[i]
+	}
 	noExit := context.AfterFunc(ctx, func() {
-		_ = started.Stop() // the interrupt is the news, not what it interrupted
+		_ = stopAll(all) // the interrupt is the news, not what it interrupted
 		os.Exit(interrupted)
 	})
 	defer func() { // before cancel, which would look like an interrupt
@@ -36,10 +42,36 @@ func Main(m interface{ Run() int }, opts Options, c **Cluster) (code int) {
 		}
 	}()
 	defer func() {
-		if err := started.Stop(); err != nil {
+		if err := stopAll(all); err != nil {
 			fmt.Fprintln(os.Stderr, "cluster:", err)
 			code = max(code, 1)
 		}
 	}()
 	return m.Run()
+}
+
+// startAll starts n clusters, or none.
+func startAll(ctx context.Context, opts Options, n int) ([]*Cluster, error) {
+	all := make([]*Cluster, n)
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range all {
+		g.Go(func() (err error) {
+			all[i], err = Start(ctx, opts)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, errors.Join(err, stopAll(all))
+	}
+	return all, nil
+}
+
+func stopAll(all []*Cluster) error {
+	var stopped []error
+	for _, c := range all {
+		if c != nil {
+			stopped = append(stopped, c.Stop())
+		}
+	}
+	return errors.Join(stopped...)
 }

@@ -58,7 +58,7 @@ var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, R
 // tenant is a client of somebody who may do so much in the test's namespace and nothing anywhere else.
 func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	w.Helper()
-	config := plane.Config()
+	config := w.plane.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: w.namespace + ":" + name}
 	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
 	if err != nil {

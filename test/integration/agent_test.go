@@ -36,7 +36,7 @@ func (w *world) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (sto
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agent.Run(ctx, agent.Config{
-			Rest: plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
+			Rest: w.plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
 			Interval: 300 * time.Millisecond, ReportEvery: time.Second, MetricsAddress: "0", ProbeAddress: "0",
 		})
 	}()

@@ -22,7 +22,7 @@ import (
 // behindGate runs Sunset behind a gate.
 func behindGate(t *testing.T) (*world, *gate) {
 	w := newWorld(t)
-	g := newGate(t, plane)
+	g := newGate(t, w.plane)
 	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
 	return w, g
 }
@@ -100,10 +100,10 @@ func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
 	w.sunset()
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
-	if err := plane.Kill(cluster.APIServer); err != nil {
+	if err := w.plane.Kill(cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.Restart(t.Context(), cluster.APIServer); err != nil {
+	if err := w.plane.Restart(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	w.gone(w.configMap("after", preview))

@@ -20,7 +20,7 @@ import (
 
 // TestKueue proves what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
 func TestKueue(t *testing.T) {
-	startKueue(t)
+	newWorld(t).startKueue()
 	t.Run("finished Workloads go on time, and their Jobs stay", finishedWorkloadsGo)
 	t.Run("those that Kueue deactivated go by reason, those of users stay", deactivatedWorkloadsGo)
 	t.Run("priority and namespace decide how long", priorityAndNamespaceDecide)

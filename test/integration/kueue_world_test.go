@@ -31,15 +31,15 @@ waitForPodsReady:
   requeuingStrategy: {backoffLimitCount: 0}
 `
 
-// startKueue runs Kueue until the end of a test: the tests of others need none.
-func startKueue(t *testing.T) {
-	t.Helper()
-	if err := plane.StartKueue(t.Context(), cluster.KueueOptions{Configuration: kueueIsImpatient}); err != nil {
-		t.Fatal(err)
+// startKueue runs Kueue on the test's control plane until the test ends: other tests need none.
+func (w *world) startKueue() {
+	w.Helper()
+	if err := w.plane.StartKueue(w.Context(), cluster.KueueOptions{Configuration: kueueIsImpatient}); err != nil {
+		w.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := plane.Kill(cluster.Kueue); err != nil {
-			t.Error(err)
+	w.Cleanup(func() {
+		if err := w.plane.Kill(cluster.Kueue); err != nil {
+			w.Error(err)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func (w *world) byTheKueuePage() *rest.Config {
 		w.create(object)
 		w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
 	}
-	config, err := plane.UserConfig(user)
+	config, err := w.plane.UserConfig(user)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestALedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
 
 func TestLedgersThatCannotBeListedAtFirst(t *testing.T) {
 	w := newWorld(t)
-	g := newGate(t, plane)
+	g := newGate(t, w.plane)
 	g.answers(func(r *http.Request) *answer {
 		if strings.HasSuffix(r.URL.Path, "/retentionledgers") {
 			return &answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden}

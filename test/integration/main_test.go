@@ -12,22 +12,22 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// plane is the control plane that all tests of the package share.
-var plane *cluster.Cluster
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
-	os.Exit(cluster.Main(installed{m}, cluster.Options{Nodes: 2, Progress: os.Stderr}, &plane))
+	os.Exit(cluster.Main(installed{m}, cluster.Options{Nodes: 2, Progress: os.Stderr}, &planes.all[0], &planes.all[1]))
 }
 
 // installed runs the tests after Sunset's CRDs are installed.
 type installed struct{ m *testing.M }
 
 func (i installed) Run() int {
-	if _, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}); err != nil {
-		os.Stderr.WriteString("install CRDs: " + err.Error() + "\n")
-		return 1
+	for _, plane := range planes.all {
+		if _, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}); err != nil {
+			os.Stderr.WriteString("install CRDs: " + err.Error() + "\n")
+			return 1
+		}
 	}
+	planes.open()
 	defer func() { _ = os.RemoveAll(builtIn) }()
 	return i.m.Run()
 }

@@ -64,7 +64,7 @@ func (w *world) agent(account, node string) client.Client {
 	if err := w.SubResource("token").Create(w.Context(), of, request); err != nil {
 		w.Fatal(err)
 	}
-	admin := plane.Config()
+	admin := w.plane.Config()
 	c, err := client.New(&rest.Config{
 		Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}, BearerToken: request.Status.Token, QPS: -1,
 	}, client.Options{Scheme: w.Scheme()})

@@ -82,7 +82,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	without, with := newWorld(t), newWorld(t)
 	without.direct(shapes)
 	witness := with.direct(shapes)
-	g := newGate(t, plane)
+	g := newGate(t, with.plane)
 	deletes := g.record(with.deletesPods)
 	with.sunset(func(c *controllers.Config) { c.Rest = g.config() })
 	with.policy("pods", podsOfJobs)
@@ -142,7 +142,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	const completions, parallelism = 500, 100
 	w := newWorld(t)
 	witness := w.watchPods(nil)
-	g := newGate(t, plane)
+	g := newGate(t, w.plane)
 	deletes := g.record(w.deletesPods)
 	behind := func(c *controllers.Config) { c.Rest = g.config() }
 	stop := w.sunset(behind)
@@ -182,11 +182,11 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	paused.start("paused")
 	paused.until("six are done, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
 	w.nothingFinishedStays()
-	if err := plane.Kill(cluster.ControllerManager); err != nil {
+	if err := w.plane.Kill(cluster.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
 	back := sync.OnceFunc(func() {
-		if err := plane.Restart(t.Context(), cluster.ControllerManager); err != nil {
+		if err := w.plane.Restart(t.Context(), cluster.ControllerManager); err != nil {
 			t.Error(err)
 		}
 	})

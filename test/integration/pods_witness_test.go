@@ -42,7 +42,7 @@ type version struct {
 // watchPods starts a witness of the namespace, from now until the test ends.
 func (w *world) watchPods(came func(*corev1.Pod)) *witness {
 	w.Helper()
-	clients, err := kubernetes.NewForConfig(plane.Config())
+	clients, err := kubernetes.NewForConfig(w.plane.Config())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -96,7 +96,7 @@ rules:
 
 func TestOneFencedDeleteAndNoGet(t *testing.T) {
 	w := newWorld(t)
-	g := newGate(t, plane)
+	g := newGate(t, w.plane)
 	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
 	seen := g.record(func(r *http.Request) bool {

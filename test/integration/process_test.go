@@ -100,7 +100,7 @@ func (p *process) endsByItself(t *testing.T) string {
 
 // view is a gate that shows but one policy and its ledger, so that tests with processes of their own do not meet.
 func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate {
-	g := newGate(w.T, plane)
+	g := newGate(w.T, w.plane)
 	g.see = func(r *http.Request) {
 		name := ""
 		switch {

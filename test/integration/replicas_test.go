@@ -45,7 +45,7 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 // A leader that cannot renew stops deleting before another can take over, although all else still works for it.
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w, home := newWorld(t), newWorld(t).namespace
-	g := newGate(t, plane)
+	g := newGate(t, w.plane)
 	lost := w.sunsetUntilLost(func(c *controllers.Config) {
 		c.Rest = g.config()
 		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
@@ -95,7 +95,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	run := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(binary, append([]string{"--kubeconfig", plane.Kubeconfig(), "--leader-elect=false",
+		cmd := exec.Command(binary, append([]string{"--kubeconfig", w.plane.Kubeconfig(), "--leader-elect=false",
 			"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {

@@ -39,7 +39,7 @@ func TestTheRightsOnThePageAreEnough(t *testing.T) {
 		w.create(object)
 		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
 	}
-	config, err := plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
+	config, err := w.plane.UserConfig("system:serviceaccount:sunset-system:sunset-controller")
 	if err != nil {
 		t.Fatal(err)
 	}

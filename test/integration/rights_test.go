@@ -52,7 +52,7 @@ func onConfigMaps(verbs ...string) rbacv1.PolicyRule {
 func TestMissingRightsAreToldAndHealByThemselves(t *testing.T) {
 	w := newWorld(t)
 	user := "sunset-" + w.namespace
-	config, err := plane.UserConfig(user)
+	config, err := w.plane.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ rules:
 func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
 	w := newWorld(t)
 	user := "sunset-" + w.namespace
-	config, err := plane.UserConfig(user)
+	config, err := w.plane.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Ser
 	home := newWorld(w.T)
 	home.apply("webhook.yaml", func(object *unstructured.Unstructured) { home.settle(object, port) })
 	user := "system:serviceaccount:" + home.namespace + ":sunset-controller"
-	config, err := plane.UserConfig(user)
+	config, err := w.plane.UserConfig(user)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (l *warnings) take() string {
 func (w *world) listen() *warned {
 	w.Helper()
 	l := &warned{}
-	config := plane.Config()
+	config := w.plane.Config()
 	config.WarningHandlerWithContext = &l.warnings
 	c, err := client.New(config, client.Options{Scheme: w.Scheme()})
 	if err != nil {

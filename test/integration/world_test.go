@@ -30,16 +30,18 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 60 * time.Second
 
-// world is one test's namespace on the shared control plane.
+// world is a namespace on the test's control plane.
 type world struct {
 	*testing.T
 	client.Client
+	plane     *cluster.Cluster
 	namespace string
 	began     time.Time // of what is ranked
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	plane := planes.of(t)
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -54,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, Client: c}
+	w := &world{T: t, Client: c, plane: plane}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-", Labels: map[string]string{"test": "true"}}}
 	w.create(ns)
 	w.namespace = ns.Name
@@ -90,7 +92,7 @@ func (w *world) sunsetUntilLost(adjust ...func(*controllers.Config)) <-chan erro
 func (w *world) start(adjust ...func(*controllers.Config)) (ended <-chan error, cancel context.CancelFunc) {
 	w.Helper()
 	config := controllers.Config{
-		Rest: plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
+		Rest: w.plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
 		MetricsAddress: "0", ProbeAddress: "0",
 	}
 	for _, a := range adjust {

@@ -40,6 +40,7 @@ func (w *world) agents() {
 		}
 	}
 	w.apply("../nodes/rights.yaml", here)
+	w.apply("../nodes/agent.yaml", here)
 	w.apply("reports.yaml", here)
 	cluster.Eventually(w, patience, func() error {
 		return refused(w.Create(w.Context(), reportOf("probe"), client.DryRunAll), "only system:serviceaccount:"+w.namespace+":"+agentAccount)

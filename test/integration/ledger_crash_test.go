@@ -176,7 +176,6 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	}
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {
-			t.Parallel()
 			w, p := crashScene(t)
 			g := w.view(p)
 			first := make(chan *process, 1)

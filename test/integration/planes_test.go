@@ -33,9 +33,7 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 	if plane := p.takenBy(t.Name()); plane != nil {
 		return plane
 	}
-	if !strings.Contains(t.Name(), "/") {
-		t.Parallel()
-	}
+	t.Parallel()
 	plane := <-p.free
 	p.take(t.Name(), plane)
 	t.Cleanup(func() {

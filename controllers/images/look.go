@@ -178,6 +178,7 @@ type looks struct {
 
 	mu            sync.Mutex
 	running, next *flight
+	last          *flight // that has ended
 }
 
 type flight struct {
@@ -223,10 +224,10 @@ func (l *looks) start() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 		defer cancel()
 		f.look, f.err = l.take(ctx)
-		close(f.done)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.running = nil; l.next != nil {
+		close(f.done)
+		if l.running, l.last = nil, f; l.next != nil {
 			l.start()
 		}
 	}()

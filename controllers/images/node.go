@@ -55,7 +55,8 @@ const DefaultInterval = 30 * time.Second
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks looks
+	looks  looks
+	sights sights
 
 	mu       sync.Mutex
 	round    int64

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -29,6 +30,8 @@ type Input struct {
 	Status map[string]v1alpha1.RetentionPolicyStatus
 	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
 	FindOwner func(policy.Owner) (map[string]any, error)
+	// UsedBy is what uses an image, where that is known.
+	UsedBy string
 }
 
 // Page is everything there is to say about one object.
@@ -47,7 +50,8 @@ type Page struct {
 type Object struct {
 	APIVersion, Kind string
 	Namespace, Name  string
-	Created          time.Time // zero for an object that no server has seen
+	Created          time.Time     // zero for an object that no server has seen; of an image when its age began
+	Image            *engine.Image // nil for anything else
 }
 
 // Rule is a rule that selects the object.
@@ -82,7 +86,11 @@ func New(in Input) *Page {
 func objectOf(in Input) Object {
 	apiVersion, _ := in.Object["apiVersion"].(string)
 	kind, _ := in.Object["kind"].(string)
-	return Object{apiVersion, kind, in.Subject.Namespace, in.Subject.Name, in.Subject.Created}
+	o := Object{APIVersion: apiVersion, Kind: kind, Namespace: in.Subject.Namespace, Name: in.Subject.Name, Created: in.Subject.Created}
+	if policy.StoredAs(schema.FromAPIVersionAndKind(apiVersion, kind)) == v1alpha1.ImageKind.GroupKind() {
+		o.Image, _ = engine.ImageOf(in.Object) // one that cannot be read was not judged
+	}
+	return o
 }
 
 func (in *Input) rule(r policy.Ruling) Rule {

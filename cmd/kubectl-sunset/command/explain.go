@@ -157,6 +157,9 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 	if c.Kind == v1alpha1.ImageKind.GroupKind() {
 		in.Others = append(explain.OnOtherNodes(by.Node, by.Policies), in.Others...)
 	}
+	if by.Node != nil {
+		in.Filesystem = by.Node.Filesystem
+	}
 	for i, r := range in.Rulings {
 		id := r.Rule.ID
 		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainOn(ctx, by.Node, object)

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/images/sight"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 const (
@@ -84,6 +85,22 @@ func TestExplainAnImageOfANode(t *testing.T) {
 	if !strings.Contains(strings.Join(s.asked, "\n"), asked) {
 		t.Errorf("not only the agent's Pod was asked for:\n%s", strings.Join(s.asked, "\n"))
 	}
+}
+
+// Whether images go for want of space only the agent knows: the page has what it goes by.
+func TestExplainWantOfSpace(t *testing.T) {
+	policy := samples + "/image-thresholds/policy.yaml"
+	seen := onWorker()
+	for percent, want := range map[int32]string{
+		84: "thresholds 85 % down to 80 % from the rule; the filesystem is 84 % full\n",
+		85: "thresholds 85 % down to 80 % from the rule; the filesystem is 85 % full: the\n",
+	} {
+		seen.Node.Filesystem = &v1alpha1.NodeImageFilesystem{CapacityBytes: 100, UsedBytes: int64(percent), UsedPercent: percent}
+		s := newAgent(t, seen)
+		wants(t, s.explain(t, "", "image/nginx:1.25", "--node", "worker-1", "-f", policy), command.ExitFine, want)
+	}
+	got := run(t, "", "explain", "image/cart:v41", "-f", samples+"/image-thresholds")
+	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: image-thresholds/space lets those")
 }
 
 // A page about a node is the one about the same images in files.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,8 @@ type Input struct {
 	FindOwner func(policy.Owner) (map[string]any, error)
 	// UsedBy is what uses an image, where that is known.
 	UsedBy string
+	// Filesystem has the images of the node, where that is known.
+	Filesystem *v1alpha1.NodeImageFilesystem
 }
 
 // Page is everything there is to say about one object.
@@ -64,6 +67,8 @@ type Rule struct {
 	Settings    []Setting
 	Rank        *Rank  // nil when the rule ranks nothing
 	Trial       *Trial // nil when no RetentionPolicy only tries to change the rule
+
+	full string // what has images go by it for want of space
 }
 
 // New writes the page.
@@ -99,7 +104,8 @@ func (in *Input) rule(r policy.Ruling) Rule {
 		Mode:     cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Says:     says(in.Subject, r, in.At),
 		Problems: r.Rule.Problems,
-		Settings: append(settingsOf(in.Subject, r), in.rightsOf(r.Rule)...),
+		Settings: slices.Concat(settingsOf(in.Subject, r), in.imagesOf(r.Rule), in.rightsOf(r.Rule)),
+		full:     full(r.Rule),
 	}
 	if !r.Rule.Invalid() {
 		rule.Expressions = in.Explanations[r.Rule.ID]

@@ -174,7 +174,8 @@ func formOf(i *engine.Image) string {
 
 // looks takes one look at a time, and lets all share one who asked before it began.
 type looks struct {
-	take func(context.Context) (*look, error)
+	take   func(context.Context) (*look, error)
+	sights sights
 
 	mu            sync.Mutex
 	running, next *flight

@@ -55,8 +55,7 @@ const DefaultInterval = 30 * time.Second
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks  looks
-	sights sights
+	looks looks
 
 	mu       sync.Mutex
 	round    int64

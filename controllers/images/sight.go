@@ -45,7 +45,7 @@ func (n *Node) Sight(ctx context.Context) (*sight.Sight, error) {
 func (n *Node) recent(ctx context.Context) (*look, error) {
 	now := n.Clock.Now()
 	l, err := n.looks.latest()
-	if err == nil && isWithin(2*n.Interval, l.began, now) || !n.sights.next(n.Interval, now) {
+	if err == nil && isWithin(2*n.Interval, l.began, now) || !n.looks.sights.next(n.Interval, now) {
 		return l, err
 	}
 	return n.looks.fresh(ctx)

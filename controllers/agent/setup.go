@@ -26,6 +26,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/controllers/images/sight"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -50,6 +51,9 @@ type Config struct {
 }
 
 const defaultInFlight = 4
+
+// noAddress is where nothing is served.
+const noAddress = "0"
 
 // Run starts an agent and returns when ctx has ended and everything under way is finished. The error says what of the
 // configuration cannot be used, or what stopped it.
@@ -144,6 +148,11 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		Failed: func(code string) { removalErrors.WithLabelValues(code).Inc() },
 		Again:  func(n int) { pulledAgain.Add(float64(n)) },
 	})
+	if c.MetricsAddress != noAddress {
+		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight)); err != nil {
+			return err
+		}
+	}
 	keeper := &keeper{clock: c.Clock, node: node, disk: disk}
 	diary := &diary{brief: node.Brief, pressed: keeper.pressed}
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}

@@ -174,10 +174,12 @@ func formOf(i *engine.Image) string {
 
 // looks takes one look at a time, and lets all share one who asked before it began.
 type looks struct {
-	take func(context.Context) (*look, error)
+	take   func(context.Context) (*look, error)
+	sights sights
 
 	mu            sync.Mutex
 	running, next *flight
+	last          *flight // that has ended
 }
 
 type flight struct {
@@ -223,10 +225,10 @@ func (l *looks) start() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 		defer cancel()
 		f.look, f.err = l.take(ctx)
-		close(f.done)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.running = nil; l.next != nil {
+		close(f.done)
+		if l.running, l.last = nil, f; l.next != nil {
 			l.start()
 		}
 	}()

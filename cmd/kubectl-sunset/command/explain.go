@@ -26,6 +26,7 @@ type explaining struct {
 	at         timeFlag
 	output     choice
 	namespace  string
+	node       nodeFlags
 	connection connectionFlags
 	loader     *inventory.Loader
 }
@@ -33,7 +34,7 @@ type explaining struct {
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	e := &explaining{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
 	c := &cobra.Command{
-		Use:     "explain (KIND/NAME [-n NAMESPACE] | -f FILE|DIRECTORY...)",
+		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
 		Short:   "Say why one object goes or stays",
 		Long:    explainHelp,
 		Example: explainExamples,
@@ -44,6 +45,7 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.Var(&e.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
 	flags.VarP(&e.output, "output", "o", "how to write the page")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "the object's namespace; without it that of the kubeconfig, or in files any")
+	e.node.add(flags)
 	e.protection.add(flags)
 	e.connection.add(flags)
 	return c
@@ -74,6 +76,7 @@ func (e *explaining) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	e.files.names = e.node.names(e.files.names)
 	files, err := e.files.open(nil, e.streams.In)
 	if err != nil {
 		return err
@@ -146,12 +149,16 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
 		Status:       more.Status,
 		FindOwner:    more.FindOwner,
+		UsedBy:       more.UsedBy,
 	}
 	if engine.IsMirror(object) {
 		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
 	}
 	if c.Kind == v1alpha1.ImageKind.GroupKind() {
 		in.Others = append(explain.OnOtherNodes(by.Node, by.Policies), in.Others...)
+	}
+	if by.Node != nil {
+		in.Filesystem = by.Node.Filesystem
 	}
 	for i, r := range in.Rulings {
 		id := r.Rule.ID

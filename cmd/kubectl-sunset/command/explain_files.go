@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -25,10 +26,14 @@ func (e *explaining) page(ctx context.Context, files *manifest.Files, in *invent
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+	case in.Others > 0 && e.node.isLive():
+		return nil, e.node.refuse()
 	case in.Others > 0:
 		return e.fromFiles(ctx, files, in, object)
 	case object == asked{}:
 		return nil, errors.New("no object; name one as KIND/NAME, or a file that holds one with -f")
+	case e.node.isLive():
+		return e.onNode(ctx, in, object)
 	default:
 		return e.live(ctx, in, object)
 	}
@@ -95,6 +100,8 @@ func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, er
 		return found[0], nil
 	case len(found) == 0 && what == asked{}:
 		return nil, errors.New("no object in the files but policies, namespaces, quotas and nodes")
+	case len(found) == 0 && isNamed(what.kind, v1alpha1.ImageKind):
+		return findImage(files, what.name)
 	case len(found) == 0:
 		return nil, fmt.Errorf("no %s %s in the files", what.kind, what.name)
 	default:
@@ -112,16 +119,36 @@ func (e *explaining) isAsked(what asked, object map[string]any) bool {
 		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind)
 		return !isContext && !inventory.IsPolicy(object)
 	}
-	return isNamed(what.kind, kind) && (nameOf(object) == what.name || hasReference(object, what.name))
+	return isNamed(what.kind, kind) && nameOf(object) == what.name
 }
 
-// hasReference reports whether an object is an image that goes by a tag or a digest.
-func hasReference(object map[string]any, reference string) bool {
-	if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
-		return false
+// findImage gives the one image that a name means.
+func findImage(files *manifest.Files, name string) (map[string]any, error) {
+	var objects []map[string]any
+	var images []engine.Image
+	err := files.Each(func(item manifest.Item) error {
+		if !item.Mentions(v1alpha1.ImageKind.Group) {
+			return nil
+		}
+		some, err := item.Objects()
+		for _, object := range some {
+			if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+				continue
+			}
+			if image, _ := engine.ImageOf(object); image != nil { // what else is wrong with it, its judgement says
+				objects, images = append(objects, object), append(images, *image)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	image, err := engine.ImageOf(object)
-	return err == nil && slices.Contains(slices.Concat(image.Tags, image.Digests), reference)
+	found, err := imagename.Find(images, name)
+	if err != nil {
+		return nil, fmt.Errorf("in the files: %w", err)
+	}
+	return objects[slices.IndexFunc(images, func(i engine.Image) bool { return i.ID == found.ID })], nil
 }
 
 // isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch.

@@ -10,8 +10,12 @@ those of the same name. Where a rule ranks (keepNewest, capacity), the others of
 is that of this moment.
 
 With objects in the files only the files are read, as by preview; without KIND/NAME they must hold one object beside
-policies, namespaces, quotas and nodes. There KIND is a kind, or its usual singular or plural. An image of a node, which only
-files have, goes by its ID, or by any of its tags and digests: image/registry.example.com/team/app:v1.
+policies, namespaces, quotas and nodes. There KIND is a kind, or its usual singular or plural.
+
+With --node and the name of a node the page is about an image there, and it is the agent on the node that is asked, by way
+of the API server. That takes the rights to list Pods and to get pods/proxy in the namespace of the agents, and to list
+policies. An image goes by its ID, a tag or a digest, in files too, or by a part of it that only one image has: the end of
+a tag, such as image/app:v1, or at least twelve letters of the ID.
 
 - A policy that waits for approval, by its status, keeps what its rules find eligible; a preview ignores that.
 - What a RetentionPolicy that is a dry run would change is shown beside what is.
@@ -21,6 +25,7 @@ files have, goes by its ID, or by any of its tags and digests: image/registry.ex
 JSON and YAML have the same:
 
   {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
+   "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"},
    "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
      "settings": [{"name", "value", "from", "note"}],
@@ -42,6 +47,9 @@ const explainExamples = `  # Why is this Job still there?
 
   # Without a cluster: one object of those in the files
   kubectl sunset explain job/report -f policy.yaml -f jobs.yaml
+
+  # Why is this image still on the node?
+  kubectl sunset explain image/nginx:1.25 --node worker-1
 
   # When does it go? For a program
   kubectl sunset explain job/report -n team-a -o json | jq -r .verdict.dueTime`

@@ -23,6 +23,9 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 		return nil, err
 	}
 	kind, err := c.Kind(what.kind)
+	if err != nil && isNamed(what.kind, v1alpha1.ImageKind) {
+		err = fmt.Errorf("%w; of images of nodes say on which, with --node", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -22,23 +22,15 @@ import (
 // imageFlags name a list of images as crictl writes it, and what the list does not say.
 type imageFlags struct {
 	file        string
-	node        string
+	node        nodeFlags
 	unusedSince pastFlag
 }
 
 func (f *imageFlags) add(flags *pflag.FlagSet, now time.Time) {
 	f.unusedSince = pastFlag{now: now}
 	flags.StringVar(&f.file, "images", "", `judge the images of a node: a file that "crictl images -o json" wrote, or "-" for standard input`)
-	flags.StringVar(&f.node, "node", "", "file with the Node that images are on, for nodeSelector and the variable node; a Node with -f does as well")
+	f.node.add(flags)
 	flags.Var(&f.unusedSince, "unused-since", "since when each image of --images is there and unused: RFC 3339, or a span before now such as 14d")
-}
-
-// names adds the file of the node to those to read.
-func (f *imageFlags) names(files []string) []string {
-	if f.node == "" {
-		return files
-	}
-	return append(files[:len(files):len(files)], f.node)
 }
 
 func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {

@@ -27,6 +27,12 @@ func TestExplainImage(t *testing.T) {
 		command.ExitFine, "(NodeNotSelected)", "image-build-nodes/build-nodes")
 }
 
+func TestWhichImageIsMeant(t *testing.T) {
+	file := []string{"explain", "-f", samples + "/image-keep-newest-per-repository"}
+	wants(t, run(t, "", append(file, "image/mirror/cart:v43")...), command.ExitFine, "registry.example.com/shop/cart:v43 +1, ")
+	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitTrouble, "error: in the files: no image mirror/cart:v99; there is registry.example.com")
+}
+
 func TestImagesOfANodeNobodyNames(t *testing.T) {
 	list, err := os.ReadFile(crictlList)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -77,8 +78,9 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, errors.New("no policy in the cluster; name one with -f")
 	}
 	input.Policies = in.Rules()
-	if slices.ContainsFunc(rulesOf(input.Policies), (*policy.Rule).OnNodes) {
-		notes{p.streams.ErrOut}.note("the API server has no images: rules about them are judged with --images, or Image objects in files")
+	images, err := p.seeNode(ctx, c, &input)
+	if err != nil {
+		return nil, err
 	}
 	if len(fromFiles) > 0 {
 		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // asked about; without files it is everything
@@ -90,7 +92,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, err
 	}
 	live := &live{cluster: c, input: input, judge: p.judgeOf(input, force), selector: p.selector}
-	result, err := live.judge.Run(ctx, live.feed(ctx))
+	result, err := live.judge.Run(ctx, preview.Both(live.feed(ctx), preview.FromImages(images)))
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +100,34 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	return result, nil
 }
 
+// seeNode gives the images of the node that --node names, which rules are asked about from then on.
+func (p *previewing) seeNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
+	say := notes{p.streams.ErrOut}
+	switch {
+	case p.images.node.isLive() && p.namespace != "":
+		return nil, errors.New("images of nodes are in no namespace; leave out -n, or --node")
+	case p.images.node.isLive():
+		seen, err := p.images.node.see(ctx, c, p.at.now, say)
+		if err != nil {
+			return nil, err
+		}
+		input.Node = &seen.Node
+		for _, note := range preview.New(*input).NoNode() {
+			say.note("%s", note)
+		}
+		return seen.Images, nil
+	case slices.ContainsFunc(rulesOf(input.Policies), (*policy.Rule).OnNodes):
+		say.note("the API server has no images: rules about them are judged with --node and the name of a node, with --images, or with Image objects in files")
+	}
+	return nil, nil
+}
+
 // namespacesFor are the namespaces that matter to rules about objects of one of them, or of any: all where one takes from
-// another.
+// another, and none where all are about images of nodes.
 func namespacesFor(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
+	if len(rules) > 0 && !slices.ContainsFunc(rules, func(r *policy.Rule) bool { return !r.OnNodes() }) {
+		return nil, nil
+	}
 	byQuota := false
 	for _, rule := range rules {
 		byQuota = byQuota || rule.Capacity.ByQuota

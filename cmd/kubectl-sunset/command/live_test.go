@@ -19,6 +19,8 @@ import (
 type apiServer struct {
 	*httptest.Server
 	pages map[string][]string // by path; the tokens are the numbers of the pages
+	// proxied answer in the place of Pods, by path.
+	proxied map[string]http.HandlerFunc
 
 	mu      sync.Mutex
 	asked   []string // method, path, what was accepted, and the query
@@ -64,6 +66,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Accept")+" "+r.URL.RawQuery)
 	s.mu.Unlock()
+	if pod := s.proxied[r.URL.Path]; pod != nil {
+		pod(w, r)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodPatch {
 		s.patch(w, r)

@@ -58,7 +58,7 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 	if p.images.file == manifest.Stdin && slices.Contains(p.files.names, manifest.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
-	p.files.names = p.images.names(p.files.names)
+	p.files.names = p.images.node.names(p.files.names)
 	files, err := p.files.open(args, p.streams.In)
 	if err != nil {
 		return err
@@ -98,6 +98,8 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	switch {
 	case offline && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+	case offline && p.images.node.isLive():
+		return nil, p.images.node.refuse()
 	case offline:
 		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:

@@ -20,11 +20,12 @@ does not. Objects that only the replaced policies are about are compared too, su
 they are in the diff alone. What is due either way, or kept either way, is no change. Who may not list the cluster's
 policies gets a note on standard error, and no diff.
 
-Rules about images of nodes are judged offline: with Image objects in the files, or with --images and the list that
-"crictl images -o json" writes on the node. That list does not say how long an image has been there nor whether
-anything uses it: each counts as unused from now on, or since --unused-since. An image that a container uses is never
-removed, whatever is shown here. A Node in the files, or in that of --node, is the node they are on; without one it is
-a node without labels. Images for want of space go only on the node, where it is known how full it is.
+Rules about images of nodes judge those of one node: with --node and its name, the agent there is asked, by way of the
+API server. Offline they are Image objects in the files, or with --images the list that "crictl images -o json" writes on
+the node. That list does not say how long an image has been there nor whether anything uses it: each counts as unused
+from now on, or since --unused-since. An image that a container uses is never removed, whatever is shown here. A Node in
+the files, or in the file that --node names, is the node they are on; without one it is a node without labels. Images for
+want of space go only on the node, where it is known how full it is.
 
 RetentionPolicies replace those of the same namespace and name; files with nothing but those of one namespace ask about
 that namespace and the rules that they change. What -n and -l leave out still counts where rules rank. A rule without
@@ -60,7 +61,11 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
   kubectl get jobs -A -o yaml > jobs.yaml
   kubectl sunset preview -f policy.yaml -f jobs.yaml
 
-  # What would go from a node, and when, if none of its images were used from now on? And in 30 days?
+  # What would go from a node, and when? And by a new policy?
+  kubectl sunset preview --node worker-1
+  kubectl sunset preview --node worker-1 -f policy.yaml
+
+  # Without a cluster: what would go, and when, if none of its images were used from now on? And in 30 days?
   crictl images -o json > images.json
   kubectl get node worker-1 -o yaml > node.yaml
   kubectl sunset preview -f policy.yaml --images images.json --node node.yaml

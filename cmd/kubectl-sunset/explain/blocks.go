@@ -53,12 +53,20 @@ func (in *Input) held() []Block {
 		blocks = append(blocks, Block{policy.Pinned, "the container runtime must have the image", ""})
 	}
 	if in.Subject.Flags.Has(policy.IsInUse) {
-		blocks = append(blocks, Block{policy.InUse, "a container or a Pod uses the image", ""})
+		blocks = append(blocks, Block{policy.InUse, in.use(), ""})
 	}
 	if len(finalizers) > 0 && !isTerminating {
 		blocks = append(blocks, Block{Finalizers, "once deleted it stays until these are removed: " + strings.Join(finalizers, ", "), ""})
 	}
 	return blocks
+}
+
+// use is what uses the image.
+func (in *Input) use() string {
+	if in.UsedBy == "" {
+		return "a container or a Pod uses the image"
+	}
+	return "in use by " + in.UsedBy
 }
 
 func terminating(finalizers []string) Block {

@@ -66,6 +66,9 @@ func (r *Rule) ownChanges() []Change {
 	case policy.KeptNewest:
 		return []Change{{What: r.Rank.newer() + " of its group, eligible by " + id}}
 	case policy.WithinCapacity:
+		if r.full != "" {
+			return []Change{{What: r.full}}
+		}
 		return []Change{{What: "more eligible objects than the capacity of " + id}}
 	}
 	return nil

@@ -2,9 +2,11 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -29,6 +31,10 @@ type Input struct {
 	Status map[string]v1alpha1.RetentionPolicyStatus
 	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
 	FindOwner func(policy.Owner) (map[string]any, error)
+	// UsedBy is what uses an image, where that is known.
+	UsedBy string
+	// Filesystem has the images of the node, where that is known.
+	Filesystem *v1alpha1.NodeImageFilesystem
 }
 
 // Page is everything there is to say about one object.
@@ -47,7 +53,8 @@ type Page struct {
 type Object struct {
 	APIVersion, Kind string
 	Namespace, Name  string
-	Created          time.Time // zero for an object that no server has seen
+	Created          time.Time     // zero for an object that no server has seen; of an image when its age began
+	Image            *engine.Image // nil for anything else
 }
 
 // Rule is a rule that selects the object.
@@ -60,6 +67,8 @@ type Rule struct {
 	Settings    []Setting
 	Rank        *Rank  // nil when the rule ranks nothing
 	Trial       *Trial // nil when no RetentionPolicy only tries to change the rule
+
+	full string // what has images go by it for want of space
 }
 
 // New writes the page.
@@ -82,7 +91,11 @@ func New(in Input) *Page {
 func objectOf(in Input) Object {
 	apiVersion, _ := in.Object["apiVersion"].(string)
 	kind, _ := in.Object["kind"].(string)
-	return Object{apiVersion, kind, in.Subject.Namespace, in.Subject.Name, in.Subject.Created}
+	o := Object{APIVersion: apiVersion, Kind: kind, Namespace: in.Subject.Namespace, Name: in.Subject.Name, Created: in.Subject.Created}
+	if policy.StoredAs(schema.FromAPIVersionAndKind(apiVersion, kind)) == v1alpha1.ImageKind.GroupKind() {
+		o.Image, _ = engine.ImageOf(in.Object) // one that cannot be read was not judged
+	}
+	return o
 }
 
 func (in *Input) rule(r policy.Ruling) Rule {
@@ -91,7 +104,8 @@ func (in *Input) rule(r policy.Ruling) Rule {
 		Mode:     cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
 		Says:     says(in.Subject, r, in.At),
 		Problems: r.Rule.Problems,
-		Settings: append(settingsOf(in.Subject, r), in.rightsOf(r.Rule)...),
+		Settings: slices.Concat(settingsOf(in.Subject, r), in.imagesOf(r.Rule), in.rightsOf(r.Rule)),
+		full:     full(r.Rule),
 	}
 	if !r.Rule.Invalid() {
 		rule.Expressions = in.Explanations[r.Rule.ID]

@@ -26,7 +26,6 @@ func settingsOf(s policy.Subject, r policy.Ruling) []Setting {
 	}
 	all = append(all, keepOf(r.Rule)...)
 	all = append(all, capacityOf(r.Rule)...)
-	all = append(all, imagesOf(r.Rule)...)
 	return append(all, suspensionOf(r.Rule)...)
 }
 
@@ -133,18 +132,6 @@ func capacityOf(r *policy.Rule) []Setting {
 		capacity.Note = "shared by all namespaces"
 	}
 	return []Setting{capacity}
-}
-
-func imagesOf(r *policy.Rule) []Setting {
-	if !r.OnNodes() {
-		return nil
-	}
-	settings := []Setting{{Name: "minAge", Value: span(r.Images.MinAge), From: theRule}}
-	if r.Images.HasThresholds {
-		value := strconv.Itoa(r.Images.High) + " % down to " + strconv.Itoa(r.Images.Low) + " %"
-		settings = append(settings, Setting{Name: "thresholds", Value: value, From: theRule})
-	}
-	return settings
 }
 
 func suspensionOf(r *policy.Rule) []Setting {

@@ -56,6 +56,7 @@ func (e *explanation) head(p *explain.Page) {
 		age = ", " + duration.HumanDuration(p.At.Sub(p.Object.Created)) + " old"
 	}
 	e.line(0, "%s %s%s", p.Object.Kind, name, age)
+	e.image(&p.Object)
 	e.line(0, "%s", Sentence(p.Verdict, p.At))
 	if p.Owner != nil {
 		e.line(0, "%s", ownerIn(p.Owner))

@@ -20,6 +20,7 @@ type page struct {
 	Namespace  string       `json:"namespace,omitempty"`
 	Name       string       `json:"name"`
 	Created    string       `json:"creationTimestamp,omitempty"`
+	Image      *pageImage   `json:"image,omitempty"`
 	Verdict    verdict      `json:"verdict"`
 	Owner      *pageOwner   `json:"owner,omitempty"` // what goes instead
 	Rules      []pageRule   `json:"rules"`
@@ -159,6 +160,7 @@ func newPage(p *explain.Page) page {
 		Namespace:  p.Object.Namespace,
 		Name:       p.Object.Name,
 		Created:    known(p.Object.Created),
+		Image:      newImage(&p.Object),
 		Verdict:    newVerdict(p.Verdict, p.At),
 		Owner:      newOwner(p.Owner),
 		Rules:      each(p.Rules, newRule),

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// onNode explains an image of a node of the cluster, as the agent there has seen it.
+func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what asked) (*explain.Page, error) {
+	if !isNamed(what.kind, v1alpha1.ImageKind) {
+		return nil, errors.New("on a node there are images; name one as image/NAME")
+	}
+	c, err := e.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	say := notes{e.streams.ErrOut}
+	force, err := readInForce(ctx, c, e.loader, len(in.Policies) > 0, say)
+	if err != nil {
+		return nil, err
+	}
+	force.gate()
+	force.join(in, e.loader)
+	seen, err := e.node.see(ctx, c, e.at.now, say)
+	if err != nil {
+		return nil, err
+	}
+	image, err := imagename.Find(seen.Images, what.name)
+	if err != nil {
+		return nil, fmt.Errorf("on node %s: %w", seen.Node.Name, err)
+	}
+	input := e.input(in.Rules(), "")
+	input.Kinds, input.Node = sets.New(v1alpha1.ImageKind.GroupKind()), &seen.Node
+	object := image.Object()
+	judged, err := preview.New(input).Case(ctx, object, preview.FromImages(seen.Images))
+	if err != nil {
+		return nil, err
+	}
+	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), UsedBy: seen.Uses[image.ID]}), nil
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/controllers/images/sight"
+)
+
+// nodeFlags name the node that images are on: by a file with the Node, or by its name in the cluster.
+type nodeFlags struct {
+	node   string
+	agents string
+}
+
+func (f *nodeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.node, "node", "", "node that images are on: its name, to ask the agent there; or a file with the Node, beside images in files")
+	flags.StringVar(&f.agents, "agent-namespace", "sunset-system", "namespace of the agents on nodes; empty for any")
+}
+
+// isLive reports whether a node of the cluster is meant, as there is no such file.
+func (f *nodeFlags) isLive() bool {
+	if f.node == "" {
+		return false
+	}
+	_, err := os.Stat(f.node)
+	return os.IsNotExist(err)
+}
+
+// names adds the file of the node to those to read.
+func (f *nodeFlags) names(files []string) []string {
+	if f.node == "" || f.isLive() {
+		return files
+	}
+	return append(files[:len(files):len(files)], f.node)
+}
+
+// refuse is the error where objects are in files, and so no cluster is asked.
+func (f *nodeFlags) refuse() error {
+	return fmt.Errorf("there is no file %s with a Node; a node of the cluster is not asked about objects in files", f.node)
+}
+
+// longAgo is how long ago an agent has not looked that looks.
+const longAgo = 5 * time.Minute
+
+// see asks the agent on the node what it saw last, and says so if that was long ago.
+func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*sight.Sight, error) {
+	seen, err := c.Sight(ctx, f.node, f.agents)
+	if err != nil {
+		return nil, err
+	}
+	if ago := now.Sub(seen.Taken); ago > longAgo {
+		say.note("the agent on node %s last saw its images %s ago", f.node, duration.HumanDuration(ago))
+	}
+	return seen, nil
+}

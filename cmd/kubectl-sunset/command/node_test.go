@@ -1,0 +1,222 @@
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/controllers/images/sight"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	agentsPath = "/api/v1/namespaces/sunset-system/pods"
+	agentPath  = agentsPath + "/agent-a:9090/proxy/images"
+	nodesPath  = "/api/v1/nodes"
+)
+
+// agentPod is the Pod of an agent; port is the name of its one port.
+func agentPod(name, phase, port string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"sunset-system"},"spec":{"nodeName":"worker-1",
+		"containers":[{"name":"agent","ports":[{"name":%q,"containerPort":9090}]}]},"status":{"phase":%q}}`, name, port, phase)
+}
+
+// aboutImages is a policy of which one rule is not about worker-1.
+func aboutImages(mode string) string {
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"nodes"},"spec":{"mode":%q,"rules":[
+		{"name":"unused","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"node.labels.pool == 'web'","ttl":"7d"},
+		{"name":"build","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"nodeSelector":{"matchLabels":{"pool":"build"}},
+		 "eligible":"true","ttl":"1d"}]}}`, mode)
+}
+
+func onWorker() *sight.Sight {
+	day := 24 * time.Hour
+	digest := func(letter string) []string {
+		return []string{"registry.example.com/any@sha256:" + strings.Repeat(letter, 64)}
+	}
+	image := func(letter string, since time.Duration, tags ...string) engine.Image {
+		return engine.Image{ID: "sha256:" + strings.Repeat(letter, 64), Tags: tags, Digests: digest(letter), SizeBytes: 67_000_000, FirstSeen: now.Add(-since)}
+	}
+	nginx := image("a", 30*day, "docker.io/library/nginx:1.25")
+	nginx.LastUsed = now.Add(-10 * day)
+	cart := image("b", 3*day, "registry.example.com/shop/cart:v2", "registry.example.com/shop/cart:latest")
+	running := image("c", 3*day, "registry.example.com/shop/cart:v3")
+	running.InUse = true
+	loaded := image("d", 30*day, "example.com/loaded:v1")
+	loaded.Digests = nil
+	pause := image("e", 30*day, "registry.k8s.io/pause:3.10")
+	pause.Pinned = true
+	return &sight.Sight{
+		Taken: now.Add(-10 * time.Second), Node: engine.Node{Name: "worker-1", Labels: map[string]string{"pool": "web"}},
+		Images: []engine.Image{nginx, cart, running, loaded, pause},
+	}
+}
+
+func tells(seen *sight.Sight) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(seen) }
+}
+
+// newAgent is a cluster whose agent on worker-1 tells what it has seen.
+func newAgent(t *testing.T, seen *sight.Sight, policies ...string) *apiServer {
+	s := newLive(t)
+	s.inForce(policies...)
+	s.list(agentsPath, "v1", "Pod", []string{agentPod("agent-a", "Running", "metrics")})
+	s.proxied = map[string]http.HandlerFunc{agentPath: tells(seen)}
+	return s
+}
+
+func TestExplainAnImageOfANode(t *testing.T) {
+	seen := onWorker()
+	seen.Uses = map[string]string{seen.Images[2].ID: "Pod shop/cart-0, as cart:v3"}
+	s := newAgent(t, seen, aboutImages("Enforce"))
+	golden(t, "explain-node", s.explain(t, "", "image/nginx:1.25", "--node", "worker-1"))
+	wants(t, s.explain(t, "", "image/cart:v2", "--node", "worker-1"), command.ExitFine, "goes at 2026-03-05T12:00:00Z", "registry.example.com/shop/cart:v2 +1, 67MB")
+	wants(t, s.explain(t, "", "images", "shop/cart:v3", "--node", "worker-1"), command.ExitFine, "stays: InUse", "in use by Pod shop/cart-0, as cart:v3")
+	wants(t, s.explain(t, "", "image/sha256:"+strings.Repeat("d", 64), "--node", "worker-1"), command.ExitFine, "stays: Unpullable", "example.com/loaded:v1, 67MB")
+	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitFine, "reason: Pinned", "pinned: true", "firstSeen:")
+	const asked = "GET " + agentsPath + " application/json fieldSelector=spec.nodeName%3Dworker-1&labelSelector=app.kubernetes.io%2Fname%3Dsunset-node-agent"
+	if !strings.Contains(strings.Join(s.asked, "\n"), asked) {
+		t.Errorf("not only the agent's Pod was asked for:\n%s", strings.Join(s.asked, "\n"))
+	}
+}
+
+// Whether images go for want of space only the agent knows: the page has what it goes by.
+func TestExplainWantOfSpace(t *testing.T) {
+	policy := samples + "/image-thresholds/policy.yaml"
+	seen := onWorker()
+	for percent, want := range map[int32]string{
+		84: "thresholds 85 % down to 80 % from the rule; the filesystem is 84 % full\n",
+		85: "thresholds 85 % down to 80 % from the rule; the filesystem is 85 % full: the\n",
+	} {
+		seen.Node.Filesystem = &v1alpha1.NodeImageFilesystem{CapacityBytes: 100, UsedBytes: int64(percent), UsedPercent: percent}
+		s := newAgent(t, seen)
+		wants(t, s.explain(t, "", "image/nginx:1.25", "--node", "worker-1", "-f", policy), command.ExitFine, want)
+	}
+	got := run(t, "", "explain", "image/cart:v41", "-f", samples+"/image-thresholds")
+	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: image-thresholds/space lets those")
+}
+
+// A page about a node is the one about the same images in files.
+func TestExplainAgreesWithFiles(t *testing.T) {
+	seen := onWorker()
+	s := newAgent(t, seen)
+	images, err := json.Marshal(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	policy, list := write(t, dir, "policy.json", aboutImages("DryRun")), write(t, dir, "images.json", string(images))
+	node := write(t, dir, "node.yaml", "{apiVersion: v1, kind: Node, metadata: {name: worker-1, labels: {pool: web}}}")
+	for _, i := range seen.Images {
+		_, name, _ := strings.Cut(i.Tags[0], "/")
+		name = "image/" + name
+		live := s.explain(t, "", name, "--node", "worker-1", "-f", policy)
+		if diff := cmp.Diff(run(t, "", "explain", name, "-f", policy, "-f", list, "--node", node), live, cmp.AllowUnexported(ran{})); diff != "" {
+			t.Errorf("%s: -files +live\n%s", name, diff)
+		}
+	}
+	live := s.preview(t, "", "--node", "worker-1", "-f", policy, "-o", "json")
+	files := run(t, "", "preview", "-f", policy, "-f", list, "--node", node, "-o", "json")
+	live.out, _, _ = strings.Cut(live.out, `, "diff": [`) // only a cluster has rules in force to compare with
+	files.out = strings.TrimSuffix(files.out, "}\n")
+	if diff := cmp.Diff(files.out, live.out); diff != "" {
+		t.Errorf("preview: -files +live\n%s", diff)
+	}
+}
+
+func TestPreviewOfANode(t *testing.T) {
+	s := newAgent(t, onWorker(), aboutImages("DryRun"), livePolicy("jobs", "Enforce", "Job", "1h"))
+	golden(t, "preview-node", s.preview(t, "", "--node", "worker-1"))
+	got := s.preview(t, aboutImages("DryRun"), "--node", "worker-1", "-f", "-")
+	wants(t, got, command.ExitFine, "docker.io/library/nginx:1.25", "67MB   Delete   Expired", "note: rule nodes/build does not count on node worker-1")
+	if strings.Contains(got.out, "Job") {
+		t.Errorf("Jobs are judged too:\n%s", got.out)
+	}
+	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: the API server has no images: rules about them are judged with --node")
+}
+
+func TestWhereAnAgentIs(t *testing.T) {
+	const elsewhere = "/api/v1/namespaces/kube-system/pods"
+	s := newAgent(t, onWorker(), aboutImages("Enforce"))
+	ask := []string{"image/nginx:1.25", "--node", "worker-1"}
+	unnamed := agentPod("agent-b", "Running", "http")
+	s.list(elsewhere, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
+	s.proxied[elsewhere+"/agent-b:8080/proxy/images"] = tells(onWorker())
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "kube-system")...), command.ExitFine, "goes now")
+	s.list(podsPath, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "")...), command.ExitFine, "goes now")
+	leaving := strings.Replace(agentPod("agent-c", "Running", "metrics"), `"namespace"`, `"deletionTimestamp":"2026-03-01T11:59:00Z","namespace"`, 1)
+	s.list(agentsPath, "v1", "Pod", []string{leaving, agentPod("agent-d", "Failed", "metrics"), agentPod("agent-a", "Running", "metrics")})
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "goes now")
+	old := onWorker()
+	old.Taken = now.Add(-time.Hour)
+	s.proxied[agentPath] = tells(old)
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "goes now", "note: the agent on node worker-1 last saw its images 60m ago\n")
+}
+
+func TestTroubleWithAgents(t *testing.T) {
+	other := onWorker()
+	other.Node.Name = "worker-2"
+	twoCarts := onWorker()
+	twoCarts.Images[0].Tags = []string{"other.example.com/cart:v2"}
+	pods := func(pods ...string) func(*apiServer) {
+		return func(s *apiServer) { s.list(agentsPath, "v1", "Pod", pods) }
+	}
+	answer := func(pod http.HandlerFunc) func(*apiServer) {
+		return func(s *apiServer) { s.proxied[agentPath] = pod }
+	}
+	nginx := []string{"image/nginx:1.25", "--node", "worker-1"}
+	for name, test := range map[string]struct {
+		change func(*apiServer)
+		args   []string
+		want   string
+	}{
+		"no such node": {pods(), nginx, `the cluster has no node "worker-1"`},
+		"no agent": {func(s *apiServer) {
+			pods()(s)
+			s.store(nodesPath+"/worker-1", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"worker-1"}}`)
+		}, nginx, "no agent on node worker-1: no Pod there has label app.kubernetes.io/name=sunset-node-agent in namespace sunset-system; --agent-namespace says"},
+		"it does not run": {pods(agentPod("a", "Pending", "metrics")), nginx, "the agent on node worker-1 does not run: Pod sunset-system/a is Pending"},
+		"two of them": {pods(agentPod("a", "Running", "metrics"), agentPod("b", "Running", "metrics")), nginx,
+			"more than one agent on node worker-1, where only one should be: Pod sunset-system/a, Pod sunset-system/b"},
+		"no right to find it": {func(s *apiServer) { s.store(agentsPath, forbidden) }, nginx, "not for you; it takes the right to list pods in namespace sunset-system"},
+		"no right to ask it": {answer(func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }), nginx,
+			"not for you: Forbidden; it takes the right to get pods/proxy in namespace sunset-system"},
+		"it cannot be reached": {answer(func(w http.ResponseWriter, _ *http.Request) {
+			fail(w, http.StatusServiceUnavailable, "ServiceUnavailable")
+		}), nginx,
+			"the API server does not reach the agent, Pod sunset-system/agent-a at port 9090: not for you"},
+		"it is older": {answer(http.NotFound), nginx, "Pod sunset-system/agent-a has no images at port 9090: its agent is older"},
+		"it knows nothing": {answer(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no look at the node: the runtime is away", http.StatusServiceUnavailable)
+		}), nginx, "the agent, Pod sunset-system/agent-a, says: no look at the node: the runtime is away\n"},
+		"it says something else": {answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }), nginx,
+			"the answer of Pod sunset-system/agent-a is not understood: it is no list of the images of a node"},
+		"it is of another node": {answer(tells(other)), nginx, `is not understood: it is of node "worker-2"`},
+		"no such image":         {nil, []string{"image/nginx:1.26", "--node", "worker-1"}, "on node worker-1: no image nginx:1.26; there is docker.io/library/nginx:1.25\n"},
+		"a name of two images": {answer(tells(twoCarts)), []string{"image/cart:v2", "--node", "worker-1"},
+			"cart:v2 may be any of other.example.com/cart:v2, registry.example.com/shop/cart:v2\n"},
+		"no image":       {nil, []string{"job/a", "--node", "worker-1"}, "name one as image/NAME"},
+		"no node":        {nil, []string{"image/nginx:1.25"}, "of images of nodes say on which, with --node"},
+		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "there is no file worker-1 with a Node"},
+		"nothing at all": {nil, []string{"--node", "worker-1"}, "no object; name one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAgent(t, onWorker(), aboutImages("Enforce"))
+			if test.change != nil {
+				test.change(s)
+			}
+			wants(t, s.explain(t, "", test.args...), command.ExitTrouble, "error: ", test.want)
+		})
+	}
+	s := newAgent(t, onWorker(), aboutImages("Enforce"))
+	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes are in no namespace")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "there is no file worker-1 with a Node")
+}

@@ -1,0 +1,143 @@
+package imagename
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Find gives the image that a name means: the one that has it as its ID, a tag or a digest; else that which has the name it is
+// short for, as elsewhere (nginx is docker.io/library/nginx:latest); else that of which it is the end of a tag or digest, or
+// the beginning of the ID, of at least twelve letters. The first way in which it means any image counts.
+func Find(images []engine.Image, name string) (*engine.Image, error) {
+	for _, means := range []func(*engine.Image, string) bool{has, hasInFull, hasPart} {
+		var found []*engine.Image
+		for i := range images {
+			if means(&images[i], name) {
+				found = append(found, &images[i])
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			return nil, fmt.Errorf("%s may be any of %s", name, list(found))
+		}
+	}
+	return nil, fmt.Errorf("no image %s%s", name, hint(images, name))
+}
+
+// idPart is how much of an ID is enough to mean it: a little less than crictl shows.
+const idPart = 12
+
+const idAlgorithm = "sha256:"
+
+func namesOf(i *engine.Image) []string { return slices.Concat(i.Tags, i.Digests) }
+
+func has(i *engine.Image, name string) bool {
+	return strings.TrimPrefix(i.ID, idAlgorithm) == strings.TrimPrefix(name, idAlgorithm) ||
+		slices.ContainsFunc(namesOf(i), func(n string) bool {
+			_, digest, hasDigest := strings.Cut(n, "@")
+			return n == name || hasDigest && digest == name
+		})
+}
+
+func hasInFull(i *engine.Image, name string) bool { return slices.Contains(namesOf(i), inFull(name)) }
+
+func hasPart(i *engine.Image, name string) bool {
+	if part := strings.TrimPrefix(name, idAlgorithm); len(part) >= idPart && strings.HasPrefix(strings.TrimPrefix(i.ID, idAlgorithm), part) {
+		return true
+	}
+	end := "/" + withTag(name)
+	return slices.ContainsFunc(namesOf(i), func(n string) bool { return strings.HasSuffix(n, end) })
+}
+
+// inFull is what a name is short for: on docker.io where it names no registry, in library there where it names no owner, and
+// with the tag latest where it has none. A tag beside a digest means nothing.
+func inFull(name string) string {
+	name = withTag(name)
+	first, _, hasOwner := strings.Cut(name, "/")
+	switch {
+	case !hasOwner:
+		return "docker.io/library/" + name
+	case strings.ContainsAny(first, ".:") || first == "localhost":
+		return name
+	default:
+		return "docker.io/" + name
+	}
+}
+
+// withTag is a name with its digest, or else with a tag.
+func withTag(name string) string {
+	name, digest, hasDigest := strings.Cut(name, "@")
+	repository, tag := split(name)
+	switch {
+	case hasDigest:
+		return repository + "@" + digest
+	case tag == "":
+		return name + ":latest"
+	default:
+		return name
+	}
+}
+
+// split gives the repository and the tag of a name without a digest.
+func split(name string) (repository, tag string) {
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		return name[:i], name[i+1:]
+	}
+	return name, ""
+}
+
+// shown is how many images an error names.
+const shown = 5
+
+// list names images by what people know them by.
+func list(images []*engine.Image) string {
+	var names []string
+	for _, i := range images {
+		names = append(names, append(namesOf(i), i.ID)[0])
+	}
+	return first(names)
+}
+
+func first(names []string) string {
+	slices.Sort(names)
+	text := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// hint names the tags of repositories that end as the name does, or else the tag that is nearest to it.
+func hint(images []engine.Image, name string) string {
+	var tags, alike []string
+	last := lastOf(name)
+	for i := range images {
+		tags = append(tags, images[i].Tags...)
+	}
+	for _, tag := range tags {
+		if lastOf(tag) == last {
+			alike = append(alike, tag)
+		}
+	}
+	if len(alike) > 0 {
+		return "; there is " + first(alike)
+	}
+	if meant := policy.Closest(inFull(name), tags); meant != "" {
+		return "; did you mean " + meant + "?"
+	}
+	return ""
+}
+
+// lastOf is the last part of a repository.
+func lastOf(name string) string {
+	name, _, _ = strings.Cut(name, "@")
+	repository, _ := split(name)
+	return repository[strings.LastIndexByte(repository, '/')+1:]
+}

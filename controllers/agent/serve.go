@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/images/sight"
+)
+
+// seeTimeout bounds how long whoever asks waits for a look at the node.
+const seeTimeout = 20 * time.Second
+
+// serve tells whoever asks what images are on the node.
+func serve(see func(context.Context) (*sight.Sight, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), seeTimeout)
+		defer cancel()
+		seen, err := see(ctx)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(seen) // to somebody who may have gone
+	})
+}

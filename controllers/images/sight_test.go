@@ -1,0 +1,54 @@
+package images_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestWhoeverAsksSeesTheLastLook(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.warrant("a")
+	looks := m.lists
+	m.has("go/used:v1", "b") // which the next look will find
+	seen, err := m.Sight(t.Context())
+	if err != nil || m.lists != looks || len(seen.Images) != 1 || !seen.Taken.Equal(m.clock.Now().Add(-interval)) || seen.Node.Name != "node" {
+		t.Fatalf("%+v, %v after %d looks; want that of an interval ago, and %d looks", seen, err, m.lists, looks)
+	}
+	if i := seen.Images[0]; i.ID != id("a") || i.InUse || i.FirstSeen.IsZero() || len(seen.Uses) != 0 {
+		t.Errorf("image %+v, uses %v", i, seen.Uses)
+	}
+}
+
+func TestWhereNobodyLooksWhoeverAsksDoes(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/used:v1", "a")
+	m.pods = append(m.pods, naming("go/used:v1"))
+	sees := func(looks int) {
+		t.Helper()
+		seen, err := m.Sight(t.Context())
+		if err != nil || len(seen.Images) != 1 || !seen.Images[0].InUse || seen.Uses[id("a")] != "Pod /, as go/used:v1" || m.lists != looks {
+			t.Errorf("%+v, %v after %d looks, want %d", seen, err, m.lists, looks)
+		}
+	}
+	fails := func(looks int) {
+		t.Helper()
+		if _, err := m.Sight(t.Context()); err == nil || !strings.Contains(err.Error(), "no look at the node: away") || m.lists != looks {
+			t.Errorf("%v after %d looks, want %d", err, m.lists, looks)
+		}
+	}
+	sees(1)
+	m.clock.Step(interval)
+	sees(1)
+	m.clock.Step(interval)
+	sees(2)
+	m.list = errors.New("away")
+	m.clock.Step(2 * interval)
+	fails(3)
+	m.list = nil
+	m.clock.Step(interval - 1)
+	fails(3) // however often somebody asks
+	m.clock.Step(1)
+	sees(4)
+}

@@ -1,0 +1,260 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// explainedImages are rules of which one is about no node.
+const explainedImages = `
+mode: Enforce
+rules:
+- name: unused
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
+  ttl: 7d
+- name: elsewhere
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  nodeSelector: {matchLabels: {no: such}}
+  eligible: "true"
+  ttl: 1d
+`
+
+// TestAnImageOfANodeIsExplained: whoever has the rights on the page is told what becomes of an image and why, as the agent on
+// the node sees it, and nobody else is.
+func TestAnImageOfANodeIsExplained(t *testing.T) {
+	w := newWorld(t)
+	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian})
+	unused := containerd.Image{Tags: []string{"go.test/team/unused:v1", "go.test/team/unused:v2"}, Digest: true}
+	named := containerd.Image{Tags: []string{"go.test/team/named:v1"}, Digest: true}
+	loaded := containerd.Image{Tags: []string{"go.test/team/loaded:v1"}}
+	if err := d.Import(t.Context(), unused, named, loaded); err != nil {
+		t.Fatal(err)
+	}
+	n := w.node("a")
+	w.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waits"},
+		Spec:       corev1.PodSpec{NodeName: n.Name, Containers: []corev1.Container{{Name: "main", Image: "go.test/team/named:v1"}}},
+	})
+	w.agentPod(n, d)
+	p := w.policy("explained", explainedImages)
+	user, err := plane.UserConfig(w.namespace + "-looker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sunset := w.commandLine(withPods(t, user), "--node", n.Name, "--agent-namespace", w.namespace)
+
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(policyAboutNothing), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := sunset("explain", "image/unused:v1", "-f", file); err == nil || !strings.Contains(out, "it takes the right to list pods in namespace "+w.namespace) {
+		t.Errorf("without rights: %v\n%s", err, out)
+	}
+	w.mayLook(w.namespace + "-looker")
+	var page explained
+	cluster.Eventually(w, patience, func() error {
+		out, err := sunset("explain", "image/unused:v1", "-o", "json")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return json.Unmarshal([]byte(out), &page)
+	})
+	if page.Name != unused.ID() || len(page.Image.Tags) != 2 || len(page.Image.Digests) != 1 || page.Image.Bytes == 0 {
+		t.Errorf("another image: %+v", page)
+	}
+	if v := page.Verdict; v.Reason != "Waiting" || v.Policy != p.Name || v.DueTime.Sub(page.Image.UnusedSince) != 7*24*time.Hour {
+		t.Errorf("it is to go %v, want seven days after %v: %+v", v.DueTime, page.Image.UnusedSince, v)
+	}
+	for _, want := range []struct{ name, what string }{
+		{"go.test/team/unused:v2", `"why": "NodeNotSelected"`},
+		{"named:v1", fmt.Sprintf(`"message": "in use by Pod %s/waits, as go.test/team/named:v1"`, w.namespace)},
+		{"team/loaded:v1", `"reason": "Unpullable"`},
+		{strings.TrimPrefix(loaded.ID(), "sha256:")[:13], `"go.test/team/loaded:v1"`},
+	} {
+		if out, err := sunset("explain", "image/"+want.name, "-o", "json"); err != nil || !strings.Contains(out, want.what) {
+			t.Errorf("%s: %v, without %s:\n%s", want.name, err, want.what, out)
+		}
+	}
+	if out, err := sunset("explain", "image/unused:v3"); err == nil || !strings.Contains(out, "no image unused:v3; there is go.test/team/unused:v1, go.test/team/unused:v2\n") {
+		t.Errorf("no such image: %v\n%s", err, out)
+	}
+	if out, err := sunset("preview"); err != nil || !regexp.MustCompile(`go\.test/team/unused:v[12] \+1 +\d\S*B +Wait +Waiting `).MatchString(out) {
+		t.Errorf("preview: %v\n%s", err, out)
+	}
+}
+
+// policyAboutNothing needs no right to list the cluster's policies.
+const policyAboutNothing = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: nothing}
+spec:
+  rules:
+  - {name: none, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "false", ttl: 7d}
+`
+
+// explained is what a page says.
+type explained struct {
+	Name  string
+	Image struct {
+		Tags, Digests []string
+		Bytes         int64
+		UnusedSince   time.Time
+	}
+	Verdict struct {
+		Reason, Policy string
+		DueTime        time.Time
+	}
+}
+
+// agentPod runs an agent, and makes the Pod that it seems to be in.
+func (w *world) agentPod(n *corev1.Node, d *containerd.Daemon) {
+	w.Helper()
+	port := freePort(w.T)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "agent", Labels: map[string]string{"app.kubernetes.io/name": "sunset-node-agent"}},
+		Spec: corev1.PodSpec{NodeName: n.Name, Containers: []corev1.Container{{
+			Name: "agent", Image: "sunset-node-agent", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: int32(port)}},
+		}}},
+	}
+	w.create(pod)
+	pod.Status.Phase = corev1.PodRunning
+	if err := w.Status().Update(w.Context(), pod); err != nil {
+		w.Fatal(err)
+	}
+	state := w.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agent.Run(ctx, agent.Config{
+			Rest: plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
+			Interval: 300 * time.Millisecond, MetricsAddress: fmt.Sprintf("127.0.0.1:%d", port), ProbeAddress: "0",
+		})
+	}()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("agent: %v", err)
+		}
+	})
+}
+
+var proxied = regexp.MustCompile(`/pods/agent:(\d+)/proxy(/.*)$`)
+
+// withPods is the API server for a user, with the last step to Pods that there is no network for here: what the user may ask
+// of a Pod, the port answers.
+func withPods(t *testing.T, user *rest.Config) *rest.Config {
+	t.Helper()
+	transport, err := rest.TransportFor(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(user.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	proxy.ModifyResponse = func(r *http.Response) error {
+		to := proxied.FindStringSubmatch(r.Request.URL.Path)
+		if to == nil || r.StatusCode == http.StatusForbidden {
+			return nil
+		}
+		answer, err := http.Get("http://127.0.0.1:" + to[1] + to[2])
+		if err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+		r.StatusCode, r.Header, r.Body, r.ContentLength = answer.StatusCode, answer.Header, answer.Body, answer.ContentLength
+		return nil
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+// commandLine builds kubectl-sunset, for a cluster and with flags that each call has. It gives what was written to both outputs.
+func (w *world) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
+	w.Helper()
+	dir := w.TempDir()
+	binary, kubeconfig := filepath.Join(dir, "kubectl-sunset"), filepath.Join(dir, "kubeconfig")
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/sunset-k8s/sunset/cmd/kubectl-sunset").CombinedOutput(); err != nil {
+		w.Fatalf("%v\n%s", err, out)
+	}
+	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
+		w.Fatal(err)
+	}
+	return func(args ...string) (string, error) {
+		command := exec.CommandContext(w.Context(), binary, append(append(args, flags...), "--kubeconfig", kubeconfig)...)
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+}
+
+// mayLook gives a user the rights on the page, in the namespace of the test.
+func (w *world) mayLook(user string) {
+	w.Helper()
+	page, err := os.ReadFile("../../docs/images.md")
+	if err != nil {
+		w.Fatal(err)
+	}
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
+	roles := 0
+	for _, document := range documents(string(page)) {
+		role := &rbacv1.ClusterRole{} // which a Role can be read as
+		if err := yaml.Unmarshal([]byte(document), role); err != nil {
+			w.Fatal(err)
+		}
+		meta := metav1.ObjectMeta{Name: w.namespace + "-" + role.Name}
+		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.Kind, Name: meta.Name}
+		switch role.Kind {
+		case "ClusterRole":
+			w.create(&rbacv1.ClusterRole{ObjectMeta: meta, Rules: role.Rules})
+			w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+			w.Cleanup(func() {
+				ctx := context.Background()
+				err := errors.Join(w.Client.Delete(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta}), w.Client.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: meta}))
+				if err != nil {
+					w.Error(err)
+				}
+			})
+		case "Role":
+			meta.Namespace = w.namespace
+			w.create(&rbacv1.Role{ObjectMeta: meta, Rules: role.Rules})
+			w.create(&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		default:
+			continue
+		}
+		roles++
+	}
+	if roles != 2 {
+		w.Fatalf("%d roles on the page", roles)
+	}
+}

@@ -63,7 +63,7 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 	})
 	w.agentPod(n, d)
 	p := w.policy("explained", explainedImages)
-	user, err := plane.UserConfig(w.namespace + "-looker")
+	user, err := w.plane.UserConfig(w.namespace + "-looker")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (w *world) agentPod(n *corev1.Node, d *containerd.Daemon) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agent.Run(ctx, agent.Config{
-			Rest: plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
+			Rest: w.plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
 			Interval: 300 * time.Millisecond, MetricsAddress: fmt.Sprintf("127.0.0.1:%d", port), ProbeAddress: "0",
 		})
 	}()

@@ -47,6 +47,8 @@ type Options struct {
 	Failed   func(code string) // is told of each call of Remove that failed; nil for nobody
 	Again    func(n int)       // is told how many images came back within a day after their removal; nil for nobody
 	Interval time.Duration     // between two looks at the node; 0 means DefaultInterval
+	// Late is told of each image that is found gone after a removal that nobody has answered; nil for nobody.
+	Late func(retention.Removal)
 }
 
 // DefaultInterval is how often a Node looks when nobody asks.
@@ -55,7 +57,8 @@ const DefaultInterval = 30 * time.Second
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks looks
+	looks  looks
+	unsure unsure
 
 	mu       sync.Mutex
 	round    int64

@@ -26,9 +26,20 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Remove implements retention.Remover. It looks at the node again first, and leaves an image that is not exactly as it was
-// judged: used by now, with another tag, or observed in another way.
+// Remove implements retention.Remover. Where an earlier attempt was not answered this one answers for both, if it sends
+// anything.
 func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+	earlier, doubtful := n.unsure.take(t.Name)
+	outcome := n.attempt(ctx, w, t)
+	if doubtful && outcome.Unsent {
+		n.unsure.put(earlier)
+	}
+	return outcome
+}
+
+// attempt looks at the node again first, and leaves an image that is not exactly as it was judged: used by now, with another
+// tag, or observed in another way.
+func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
 	subject := w.Subject()
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
@@ -52,7 +63,7 @@ func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) re
 	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
 		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
 	}
-	return n.remove(ctx, i)
+	return n.remove(ctx, w, i)
 }
 
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
@@ -80,13 +91,17 @@ func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) err
 	return nil
 }
 
-func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
+func (n *Node) remove(ctx context.Context, w policy.Warrant, i *image) retention.Outcome {
 	err := n.Runtime.Remove(ctx, i.ID)
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
 	}
 	if err != nil && !n.isGone(ctx, i.ID) {
-		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
+		outcome := retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
+		if outcome.Result != retention.Refused { // a refusal is an answer
+			n.unsure.put(n.sentFor(w, i))
+		}
+		return outcome
 	}
 	n.History.Removed(i.ID, i.Tags, n.Readings())
 	n.looks.join() // which writes that down, and shows what else has changed

@@ -57,8 +57,7 @@ const DefaultInterval = 30 * time.Second
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks  looks
-	unsure unsure
+	looks looks
 
 	mu       sync.Mutex
 	round    int64
@@ -73,6 +72,8 @@ type Node struct {
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
 	toSave bool      // it will be in a moment
+
+	unsure unsure
 }
 
 // version numbers the forms of one image.

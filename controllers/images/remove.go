@@ -31,8 +31,11 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
 	earlier, doubtful := n.unsure.take(t.Name)
 	outcome := n.attempt(ctx, w, t)
-	if doubtful && outcome.Unsent {
+	switch {
+	case doubtful && outcome.Unsent:
 		n.unsure.put(earlier)
+	case outcome.Unsure && outcome.Result != retention.Refused: // a refusal is an answer
+		n.unsure.put(n.sentFor(w))
 	}
 	return outcome
 }
@@ -63,7 +66,7 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
 		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
 	}
-	return n.remove(ctx, w, i)
+	return n.remove(ctx, i)
 }
 
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
@@ -91,17 +94,13 @@ func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) err
 	return nil
 }
 
-func (n *Node) remove(ctx context.Context, w policy.Warrant, i *image) retention.Outcome {
+func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
 	err := n.Runtime.Remove(ctx, i.ID)
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
 	}
 	if err != nil && !n.isGone(ctx, i.ID) {
-		outcome := retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
-		if outcome.Result != retention.Refused { // a refusal is an answer
-			n.unsure.put(n.sentFor(w, i))
-		}
-		return outcome
+		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	n.History.Removed(i.ID, i.Tags, n.Readings())
 	n.looks.join() // which writes that down, and shows what else has changed

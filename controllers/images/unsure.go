@@ -20,7 +20,6 @@ type unsure struct {
 // sent is one of them.
 type sent struct {
 	removal retention.Removal
-	tags    []string
 	until   time.Time // it may still happen
 }
 
@@ -64,13 +63,12 @@ func (u *unsure) ended(l *look, now time.Time) []sent {
 }
 
 // sentFor is what carrying a warrant out came to that was not answered.
-func (n *Node) sentFor(w policy.Warrant, i *image) sent {
+func (n *Node) sentFor(w policy.Warrant) sent {
 	now := n.Clock.Now()
 	return sent{
 		removal: retention.Removal{
 			Kind: w.Rule().Kind, Subject: w.Subject(), Rule: w.Rule(), Reason: w.Reason(), Outcome: w.Intent().Outcome, Due: w.Due(), At: now,
 		},
-		tags:  i.Tags,
 		until: now.Add(unsureFor),
 	}
 }
@@ -81,7 +79,7 @@ func (n *Node) settle(ctx context.Context, l *look) {
 		r := s.removal
 		r.At = n.Clock.Now()
 		log.FromContext(ctx).Info("deleted after all", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
-		n.History.Removed(r.Subject.Name, s.tags, n.Readings())
+		n.History.Removed(r.Subject.Name, []string{n.Brief(r.Subject.Name).Name}, n.Readings())
 		if n.Late != nil {
 			n.Late(r)
 		}

@@ -214,6 +214,11 @@ func TestClusterPolicies(t *testing.T) {
 		"fine": {cluster(own), []string{"other"}, nil},
 		"a kind to come": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
 			[]string{"spec.rules[0].target.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
+		"images that go within the hour": {
+			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
+				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
+			[]string{"spec.rules[1].ttl: images that go after 59m may be pulled again and again " +
+				"(1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)"}},
 		"nothing is matched": {cluster(own), nil, []string{"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
 		"nothing but what is protected": {cluster(own), []string{"kube-system"}, []string{
 			"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,14 +83,14 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	if k.rules.ReadSpace() {
 		k.disk.locate(ctx)
 	}
-	tallies := k.count(book)
+	tallies, supposed := k.count(book)
 	usage, err := k.disk.usage()
 	switch {
 	case tallies == nil:
 	case err != nil:
-		k.press(book, tallies, v1alpha1.NodeImageFilesystem{})
+		k.press(book, tallies, supposed, v1alpha1.NodeImageFilesystem{})
 	default:
-		pressed = k.press(book, tallies, usage)
+		pressed = k.press(book, tallies, supposed, usage)
 	}
 	var seen *v1alpha1.NodeImageFilesystem
 	if err == nil {
@@ -100,17 +101,17 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 }
 
 // press measures the filesystem, and puts in force what comes of it.
-func (k *keeper) press(book *policy.Book, t *policy.Tallies, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
-	counts := func(id policy.RuleID) (eligible, due int) {
-		tally := t.Policies[id.Policy]
-		if tally == nil || tally.Rules[id.Rule] == nil {
-			return 0, 0
+func (k *keeper) press(book *policy.Book, t *policy.Tallies, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
+	count := func(id policy.RuleID) counted {
+		of := counted{estimate: supposed.rules[id]}
+		if tally := t.Policies[id.Policy]; tally != nil && tally.Rules[id.Rule] != nil {
+			rule := tally.Rules[id.Rule]
+			of.eligible, of.due = int(rule.Eligible), int(rule.Due.Now)
 		}
-		rule := tally.Rules[id.Rule]
-		return int(rule.Eligible), int(rule.Due.Now)
+		return of
 	}
 	k.mu.Lock()
-	changed, going := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, counts)
+	changed, going := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, count)
 	k.mu.Unlock()
 	if changed {
 		k.rules.Again()
@@ -132,20 +133,27 @@ func (k *keeper) pressed(id policy.RuleID) bool {
 	return k.space.pressed(id)
 }
 
-// count counts all images by the rules of a book; nil while they are not known, or not judged by it.
-func (k *keeper) count(book *policy.Book) *policy.Tallies {
-	tallies := policy.NewTallies(k.clock.Now())
-	tallies.Weigh = func(s policy.Subject) int64 { return k.node.Brief(s.Name).Bytes }
-	if len(book.Kinds()) == 0 {
-		return tallies
+// count counts all images by the rules of a book, and what would go for want of space; nil while they are not known, or not
+// judged by it. Where no rule is understood nobody looks at them, and there are none.
+func (k *keeper) count(book *policy.Book) (*policy.Tallies, *estimates) {
+	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Brief(s.Name).Bytes }
+	tallies, supposed := policy.NewTallies(now), newEstimates(book, now, weigh)
+	tallies.Weigh = weigh
+	if !slices.ContainsFunc(book.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
+		return tallies, supposed
 	}
 	at := k.index(book)
 	if at == nil {
-		return nil
+		return nil, nil
 	}
-	at.Scan(tallies.Add)
-	return tallies
+	at.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+		tallies.Add(s, rulings)
+		supposed.add(s, rulings)
+	})
+	return tallies, supposed
 }
+
+func isValid(r *policy.Rule) bool { return !r.Invalid() }
 
 // index is where the images are; nil while they are not known, or not judged by a book.
 func (k *keeper) index(book *policy.Book) *index.Index {

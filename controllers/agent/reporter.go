@@ -2,13 +2,12 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,12 +31,15 @@ type reporter struct {
 	rules   *rules
 	disk    *disk
 	diary   *diary
-	runtime *cri.Runtime
+	runtime interface {
+		Version(ctx context.Context) (cri.Version, error)
+	}
 	every   time.Duration
 	version string // name and version of the runtime; empty while it is not known
 	asked   time.Time
 
 	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
+	uid     types.UID                 // of the report that was written or read last
 	next    time.Time                 // not before
 	refresh time.Time                 // at the latest
 }
@@ -69,10 +71,10 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 		}
 	}
 	report := r.describe(ctx, book, t, usage, now)
+	report.ObservedTime = metav1.Time{Time: now}
 	if now.Before(r.refresh) && same(report, r.written) {
 		return
 	}
-	report.ObservedTime = metav1.Time{Time: now}
 	if err := r.client.Update(ctx, report); err != nil {
 		r.failed(ctx, now, err)
 		return
@@ -87,7 +89,7 @@ func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
 	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
 }
 
-// begin reads the report that there is, or makes one. What it says was removed counts on.
+// begin reads the report that there is, or makes one. What it says was removed counts on, unless it is not the one before.
 func (r *reporter) begin(ctx context.Context) error {
 	name, uid, ok := r.cluster.identity()
 	if !ok {
@@ -96,25 +98,31 @@ func (r *reporter) begin(ctx context.Context) error {
 	report := &v1alpha1.NodeImageReport{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, report)
 	if apierrors.IsNotFound(err) {
-		report = &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}},
-		}}
-		if err = r.client.Create(ctx, report); err == nil {
-			r.diary.startOver()
-		}
+		report = &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: ownedBy(name, uid)}}
+		err = r.client.Create(ctx, report)
 	}
 	if err != nil {
 		return err
 	}
+	if r.uid != "" && r.uid != report.UID {
+		r.diary.startOver()
+	}
 	r.diary.resumeOnce(report)
 	r.diary.wrote(report)
-	r.written = report
+	r.written, r.uid = report, report.UID
 	return nil
+}
+
+// ownedBy makes a report go when its node does.
+func ownedBy(name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}}
 }
 
 func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
 	report := r.written.DeepCopy()
+	if name, uid, ok := r.cluster.identity(); ok {
+		report.OwnerReferences = ownedBy(name, uid) // another node of that name may have come
+	}
 	total, removed := r.diary.said()
 	count := r.node.Total()
 	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total
@@ -122,7 +130,7 @@ func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Ta
 	if book != nil && t != nil {
 		report.Policies = node.Describe(book.Policies(), t, r.brief, removed)
 	}
-	r.conditions(report, now)
+	describeStanding(&report.Conditions, r.standing(), now)
 	return report
 }
 
@@ -158,41 +166,30 @@ func coarse(usage *v1alpha1.NodeImageFilesystem) *v1alpha1.NodeImageFilesystem {
 	return &c
 }
 
+// forgetPast drops when things became due that are due already: of what is beyond a capacity that is whenever it is counted.
+func forgetPast(r *v1alpha1.NodeImageReport) {
+	for i := range r.Policies {
+		for k := range r.Policies[i].Rules {
+			rule := &r.Policies[i].Rules[k]
+			if !rule.NextDueTime.IsZero() && !rule.NextDueTime.After(r.ObservedTime.Time) {
+				rule.NextDueTime = nil
+			}
+			for n := range rule.Soonest {
+				if due := &rule.Soonest[n].DueTime; !due.After(r.ObservedTime.Time) {
+					*due = metav1.Time{}
+				}
+			}
+		}
+	}
+}
+
 // same reports whether two reports say the same, whenever that was.
 func same(a, b *v1alpha1.NodeImageReport) bool {
 	x, y := a.DeepCopy(), b.DeepCopy()
-	x.ObservedTime, y.ObservedTime = metav1.Time{}, metav1.Time{}
-	x.ObjectMeta, y.ObjectMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}
+	for _, r := range []*v1alpha1.NodeImageReport{x, y} {
+		forgetPast(r)
+		r.ObservedTime = metav1.Time{}
+	}
+	x.ObjectMeta, y.ObjectMeta = metav1.ObjectMeta{OwnerReferences: x.OwnerReferences}, metav1.ObjectMeta{OwnerReferences: y.OwnerReferences}
 	return equality.Semantic.DeepEqual(x, y)
-}
-
-func (r *reporter) conditions(report *v1alpha1.NodeImageReport, now time.Time) {
-	set := func(kind, reason string, err error) {
-		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
-		if err != nil {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, err.Error()
-		}
-		meta.SetStatusCondition(&report.Conditions, c)
-	}
-	state := r.history.Trouble()
-	if state == nil && r.history.Anew() != nil {
-		state = r.history.Anew()
-	}
-	set(v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", r.node.Trouble())
-	set(v1alpha1.ConditionStateKept, "StateNotKept", state)
-	set(v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.Doubt())
-	var unseen error
-	if r.rules.ReadSpace() {
-		if _, err := r.disk.usage(); err != nil {
-			unseen = fmt.Errorf("thresholds do not count: %w", err)
-		}
-	}
-	set(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen", unseen)
-	var first error
-	for _, c := range report.Conditions {
-		if c.Type != v1alpha1.ConditionReady && c.Status == metav1.ConditionFalse && first == nil {
-			first = fmt.Errorf("%s: %s", c.Type, c.Message)
-		}
-	}
-	set(v1alpha1.ConditionReady, "NotReady", first)
 }

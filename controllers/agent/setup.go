@@ -155,6 +155,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	}
 	keeper := &keeper{clock: c.Clock, node: node, disk: disk}
 	diary := &diary{brief: node.Brief, pressed: keeper.pressed}
+	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight,

@@ -32,9 +32,26 @@ type space struct {
 
 // room is how many images of a rule may stay.
 type room struct {
-	places int
-	due    int // at the last measure
-	still  int // measures since which no fewer were due
+	key       string // of the rule, which may ask something else by now
+	places    int
+	due       int  // at the last measure
+	still     int  // measures since which no fewer were due
+	estimated bool // for a rule that let nothing go: never to be acted on
+}
+
+// same reports whether both leave the same to the same rule.
+func (r room) same(o room) bool {
+	return r.key == o.key && r.places == o.places && r.estimated == o.estimated
+}
+
+// isFor reports whether the room is that of a rule as it is now.
+func (r room) isFor(p *policy.Policy, rule *policy.Rule) bool {
+	return r.key == rule.Key && !(r.estimated && acts(p, rule))
+}
+
+// acts reports whether images go on the word of a rule.
+func acts(p *policy.Policy, r *policy.Rule) bool {
+	return r.Mode == v1alpha1.Enforce && !p.Gate.Covers("", r.ID.Rule)
 }
 
 const (
@@ -44,11 +61,17 @@ const (
 	stuckAfter = 10
 )
 
-// measure takes how full the filesystem is, and how many images each rule finds eligible and would let go now. Where a
-// rule's high threshold is reached, a few images less may stay than there are; a few less again with every measure after
-// which all those have gone and the low threshold is not reached. It reports whether that changes anything, and whether
-// something is going.
-func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, counts func(policy.RuleID) (eligible, due int)) (changed, going bool) {
+// counted is what has been counted of the images of a rule.
+type counted struct {
+	eligible, due int
+	estimate      *estimate // of a rule that lets nothing go; nil of any other
+}
+
+// measure takes how full the filesystem is, and what was counted of each rule. Where a rule's high threshold is reached, a few
+// images less may stay than there are; a few less again with every measure after which all those have gone and the low
+// threshold is not reached. Of a rule that lets nothing go it is estimated how many may. It reports whether that changes
+// anything, and whether something is going.
+func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, count func(policy.RuleID) counted) (changed, going bool) {
 	next := map[policy.RuleID]room{}
 	for _, r := range rules {
 		used := int(usage.UsedPercent)
@@ -56,13 +79,19 @@ func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem
 		if !r.Images.HasThresholds || used <= r.Images.Low || !pressed && used < r.Images.High {
 			continue
 		}
-		eligible, due := counts(r.ID)
-		if !pressed {
-			before = room{places: eligible}
+		of := count(r.ID)
+		var now room
+		switch {
+		case of.estimate != nil:
+			now = room{places: of.estimate.places(usage.CapacityBytes / 100 * int64(used-r.Images.Low)), estimated: true}
+		case !pressed, before.estimated, before.key != r.Key:
+			now = room{places: of.eligible}.after(of.eligible, of.due)
+		default:
+			now = before.after(of.eligible, of.due)
 		}
-		now := before.after(eligible, due)
+		now.key = r.Key
 		next[r.ID] = now
-		changed = changed || !pressed || now.places != before.places
+		changed = changed || !pressed || !now.same(before)
 		going = going || now.due > 0 && now.still < stuckAfter
 	}
 	changed = changed || len(next) != len(s.room)
@@ -93,7 +122,7 @@ func (s *space) pressed(id policy.RuleID) bool {
 	return pressed
 }
 
-// bound gives policies whose rules leave as much room as was measured.
+// bound gives policies whose rules leave as much room as was measured, or less if they say so.
 func (s *space) bound(policies []*policy.Policy) []*policy.Policy {
 	if len(s.room) == 0 {
 		return policies
@@ -104,11 +133,16 @@ func (s *space) bound(policies []*policy.Policy) []*policy.Policy {
 		own.Rules = make([]*policy.Rule, len(p.Rules))
 		for k, r := range p.Rules {
 			own.Rules[k] = r
-			if room, pressed := s.room[r.ID]; pressed {
-				bounded := *r
-				bounded.Capacity = policy.Capacity{Bounded: true, Max: room.places}
-				own.Rules[k] = &bounded
+			room, pressed := s.room[r.ID]
+			if !pressed || !room.isFor(p, r) {
+				continue
 			}
+			bounded := *r
+			bounded.Capacity = policy.Capacity{Bounded: true, Max: room.places}
+			if r.Capacity.Bounded {
+				bounded.Capacity.Max = min(room.places, r.Capacity.Max)
+			}
+			own.Rules[k] = &bounded
 		}
 		all[i] = &own
 	}

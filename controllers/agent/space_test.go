@@ -42,7 +42,7 @@ func TestSpace(t *testing.T) {
 			s := space{}
 			for i, step := range steps {
 				changed, _ := s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: step.used},
-					func(policy.RuleID) (int, int) { return step.eligible, step.due })
+					func(policy.RuleID) counted { return counted{eligible: step.eligible, due: step.due} })
 				room := s.room[rule.ID].places
 				if !s.pressed(rule.ID) {
 					room = -1
@@ -65,6 +65,33 @@ func TestRulesAreBoundByTheSpace(t *testing.T) {
 	}
 	if rule.Capacity.Bounded {
 		t.Error("the rule itself was changed")
+	}
+}
+
+// TestRoomIsForTheRuleThatWasMeasured, and never more than the rule leaves itself.
+func TestRoomIsForTheRuleThatWasMeasured(t *testing.T) {
+	for name, test := range map[string]struct {
+		key  string
+		own  policy.Capacity
+		want policy.Capacity
+	}{
+		"the same rule":          {"k", policy.Capacity{}, policy.Capacity{Bounded: true, Max: 7}},
+		"it leaves less":         {"k", policy.Capacity{Bounded: true, Max: 3}, policy.Capacity{Bounded: true, Max: 3}},
+		"it leaves more":         {"k", policy.Capacity{Bounded: true, Max: 30}, policy.Capacity{Bounded: true, Max: 7}},
+		"it asks something else": {"l", policy.Capacity{}, policy.Capacity{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := thresholds(85, 80)
+			rule.Mode, rule.Key, rule.Capacity = v1alpha1.Enforce, test.key, test.own
+			s := space{room: map[policy.RuleID]room{rule.ID: {key: "k", places: 7}}}
+			if got := s.bound([]*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}}})[0].Rules[0].Capacity; got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+			s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: 90}, func(policy.RuleID) counted { return counted{eligible: 100} })
+			if got, want := s.room[rule.ID].places, map[string]int{"k": 4, "l": 97}[test.key]; got != want {
+				t.Errorf("once more is measured: %d, want %d", got, want)
+			}
+		})
 	}
 }
 

@@ -31,6 +31,9 @@ type image struct {
 	ageless bool    // nobody knows how old it is
 }
 
+// ErrPods is why a look fails that was not told of the Pods of the node. The runtime is not to blame.
+var ErrPods = errors.New("list the Pods of the node")
+
 // byPod is why an image is in use that a Pod names.
 const byPod = "Pod"
 
@@ -39,6 +42,7 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 	l, err := n.see(ctx)
 	if err == nil {
 		n.note(l)
+		n.settle(ctx, l)
 	}
 	n.mu.Lock()
 	n.trouble = err
@@ -54,7 +58,7 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	}
 	pods, err := n.Cluster.Pods(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the Pods of the node: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrPods, err)
 	}
 	uses, err := n.Runtime.Uses(ctx)
 	if err != nil {

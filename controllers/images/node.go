@@ -47,6 +47,8 @@ type Options struct {
 	Failed   func(code string) // is told of each call of Remove that failed; nil for nobody
 	Again    func(n int)       // is told how many images came back within a day after their removal; nil for nobody
 	Interval time.Duration     // between two looks at the node; 0 means DefaultInterval
+	// Late is told of each image that is found gone after a removal that nobody has answered; nil for nobody.
+	Late func(retention.Removal)
 }
 
 // DefaultInterval is how often a Node looks when nobody asks.
@@ -70,6 +72,8 @@ type Node struct {
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
 	toSave bool      // it will be in a moment
+
+	unsure unsure
 }
 
 // version numbers the forms of one image.

@@ -26,9 +26,23 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Remove implements retention.Remover. It looks at the node again first, and leaves an image that is not exactly as it was
-// judged: used by now, with another tag, or observed in another way.
+// Remove implements retention.Remover. Where an earlier attempt was not answered this one answers for both, if it sends
+// anything.
 func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+	earlier, doubtful := n.unsure.take(t.Name)
+	outcome := n.attempt(ctx, w, t)
+	switch {
+	case doubtful && outcome.Unsent:
+		n.unsure.put(earlier)
+	case outcome.Unsure && outcome.Result != retention.Refused: // a refusal is an answer
+		n.unsure.put(n.sentFor(w))
+	}
+	return outcome
+}
+
+// attempt looks at the node again first, and leaves an image that is not exactly as it was judged: used by now, with another
+// tag, or observed in another way.
+func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
 	subject := w.Subject()
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}

@@ -123,7 +123,7 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 		Matched: tally.Matched, Eligible: tally.Eligible, Held: tally.Held, Errors: tally.Errors, Due: tally.Due,
 		NextDueTime: timeOrNil(tally.NextDue), Soonest: tally.Soonest, ErrorSamples: tally.Failing,
 		Excess: tally.Excess, Estimated: tally.Estimated,
-		Problems: lines(r.Problems),
+		Problems: lines(r.Problems), Warnings: lines(r.Warnings()),
 	}
 	for i := range s.Soonest {
 		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
@@ -131,7 +131,7 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 	if program := v.edition.Programs[r.Key]; program != nil && !r.Invalid() {
 		s.Reads = program.Reads()
 		if v.warnings != nil {
-			s.Warnings = lines(v.warnings(r.Key))
+			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
 		}
 	}
 	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {

@@ -216,3 +216,15 @@ func TestWarningsAndProblemsOfARule(t *testing.T) {
 	expect(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
 	expect(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
 }
+
+func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
+	p := policyOf(v1alpha1.DryRun, rule("a"), rule("img", onNodes))
+	for _, r := range p.Rules {
+		r.TTL = time.Minute
+	}
+	s := report.View{Edition: editionOf(p), Now: now}.Status(p)
+	expect(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
+	expect(t, "warnings of images", []string{
+		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",
+	}, s.Rules[1].Warnings)
+}

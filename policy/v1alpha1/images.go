@@ -145,7 +145,7 @@ type NodeImageReport struct {
 	// +listType=map
 	// +listMapKey=name
 	Policies []NodeImagePolicyReport `json:"policies,omitempty"`
-	// conditions: Ready, RuntimeReachable, StateKept, FilesystemSeen, RulesKnown.
+	// conditions: Ready, RuntimeReachable, PodsKnown, StateKept, FilesystemSeen, RulesKnown.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -165,7 +165,9 @@ type NodeImageReportList struct {
 const (
 	// ConditionRuntimeReachable is False while the container runtime does not answer, or not completely.
 	ConditionRuntimeReachable = "RuntimeReachable"
-	// ConditionStateKept is False while the ages of the images cannot be written to disk, or were lost.
+	// ConditionPodsKnown is False while the agent is not told which Pods are bound to its node.
+	ConditionPodsKnown = "PodsKnown"
+	// ConditionStateKept is False while the ages of the images cannot be written to disk, and for a day after they were lost.
 	ConditionStateKept = "StateKept"
 	// ConditionFilesystemSeen is False while a rule has thresholds and the agent cannot see how full the disk is.
 	ConditionFilesystemSeen = "FilesystemSeen"

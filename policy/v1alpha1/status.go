@@ -239,7 +239,8 @@ type RuleStatus struct {
 	// +optional
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty"`
-	// warnings are type-check findings against the cluster's schema. They never change what the rule does.
+	// warnings say what may be a mistake, such as a field that the kind's schema in the cluster does not have, or images that
+	// go after less than an hour. They never change what the rule does.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`

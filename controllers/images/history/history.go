@@ -205,6 +205,13 @@ func (h *History) Of(id string) (Record, bool) {
 	return told, true
 }
 
+// observedSoFar is the time that has counted since this process began.
+func (h *History) observedSoFar() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.observed
+}
+
 // Len is how many images have a record.
 func (h *History) Len() int {
 	h.mu.Lock()

@@ -122,8 +122,17 @@ func (s *Store) setAside(at Reading) (string, error) {
 	return aside, errors.Join(err, s.disk.Sync())
 }
 
-// Anew says why the ages began anew when the Store was opened although there was a file, or may have been one: nil if they did not.
-func (s *Store) Anew() error { return s.anew }
+// toldFor is for how long it is said that ages began anew: people should see it, and after a while it helps nobody.
+const toldFor = 24 * time.Hour
+
+// Anew says why the ages began anew when the Store was opened although there was a file, or may have been one: nil if they did
+// not, and once a day has been observed since.
+func (s *Store) Anew() error {
+	if s.observedSoFar() >= toldFor {
+		return nil
+	}
+	return s.anew
+}
 
 // Trouble is why what is known is not on disk now: nil if it is. Ages stay right as long as the process lives.
 func (s *Store) Trouble() error {

@@ -168,6 +168,28 @@ func expectAnew(t *testing.T, s *history.Store, says string) {
 	}
 }
 
+func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, reading(0))
+	pass := func(from, until time.Duration) {
+		for at := from; at <= until; at += interval {
+			s.Observe(reading(at), listed("a"))
+		}
+	}
+	pass(0, 24*time.Hour-interval)
+	s.Observe(reading(100*time.Hour), listed("a")) // nobody looked meanwhile
+	if s.Anew() == nil {
+		t.Error("it is not told any more before a day was observed")
+	}
+	pass(100*time.Hour, 100*time.Hour+interval)
+	if s.Anew() != nil {
+		t.Errorf("a day later: %v", s.Anew())
+	}
+}
+
 func TestFewBadFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 6 {

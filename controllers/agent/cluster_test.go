@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestPodsAreSharedForTwoSeconds(t *testing.T) {
+	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	h := newHost(t, at)
+	for name, node := range map[string]string{"here": hostName, "there": "node-2"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
+		if err := h.server.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(lists int) {
+		t.Helper()
+		pods, err := h.cluster.Pods(t.Context())
+		if err != nil || len(pods) != 1 || pods[0].Name != "here" || h.lists != lists {
+			t.Fatalf("%d pods, %v, after %d lists, want %d", len(pods), err, h.lists, lists)
+		}
+	}
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() { _, _ = h.cluster.Pods(t.Context()) })
+	}
+	group.Wait()
+	want(1)
+	at.Step(podsAge - 1)
+	want(1)
+	at.Step(1)
+	want(2)
+	at.Step(-time.Hour) // a list from the future counts for nothing
+	want(3)
+}
+
+func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
+	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	h := newHost(t, at)
+	if _, err := h.cluster.Pods(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at.Step(podsAge)
+	h.fails = forPods(errors.New("busy"))
+	for range 2 {
+		if pods, err := h.cluster.Pods(t.Context()); err == nil || pods != nil {
+			t.Errorf("%v: what was known before is given as what is known now", err)
+		}
+	}
+	h.fails = nil
+	if _, err := h.cluster.Pods(t.Context()); err != nil || h.lists != 4 {
+		t.Errorf("%v, after %d lists", err, h.lists)
+	}
+}
+
+func TestTheNodeAsRulesSeeIt(t *testing.T) {
+	h := newHost(t, clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	h.disk.locate(t.Context())
+	of := func(labels map[string]string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: labels}}
+	}
+	for i, step := range []struct {
+		node       *corev1.Node
+		relabelled bool
+	}{
+		{of(map[string]string{"pool": "build"}), true},
+		{of(map[string]string{"pool": "build"}), false},
+		{of(map[string]string{"pool": "serve"}), true},
+		{nil, true},
+		{of(nil), true},
+		{of(nil), false},
+	} {
+		if got := h.cluster.set(step.node); got != step.relabelled {
+			t.Errorf("step %d: relabelled %t", i+1, got)
+		}
+		node, err := h.cluster.Node()
+		if (err == nil) != (step.node != nil) {
+			t.Fatalf("step %d: %v", i+1, err)
+		}
+		if err == nil && (node.Labels["pool"] != step.node.Labels["pool"] || node.Filesystem.UsedPercent != 50) {
+			t.Errorf("step %d: %+v", i+1, node)
+		}
+	}
+	h.blind = errors.New("not mounted")
+	if node, err := h.cluster.Node(); err != nil || node.Filesystem != nil {
+		t.Errorf("%v, with %+v", err, node)
+	}
+}

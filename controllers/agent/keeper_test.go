@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// percents are thresholds.
+func percents(high, low int32) *v1alpha1.Images {
+	return &v1alpha1.Images{HighThresholdPercent: ptr.To(high), LowThresholdPercent: ptr.To(low)}
+}
+
+// atWork runs a host with its reconciler, in time that passes only when the test waits. Nothing is counted or reported but
+// when the test says so.
+func atWork(t *testing.T, test func(h *host)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = h.reconciler.Start(ctx) }()
+		defer func() {
+			cancel()
+			<-h.reconciler.Done()
+		}()
+		synctest.Wait()
+		test(h)
+	})
+}
+
+// counts waits until the next report may be written, and counts.
+func (h *host) counts() *v1alpha1.NodeImageReport {
+	h.Helper()
+	time.Sleep(2 * time.Minute)
+	h.keep(h.Context())
+	return h.report()
+}
+
+// shelve adds images of so many bytes each, one a minute, and waits until they are old enough to go.
+func (h *host) shelve(images int, bytes int64) {
+	for n := range images {
+		h.add(idOf(n), bytes)
+		time.Sleep(time.Minute)
+	}
+	time.Sleep(5 * time.Minute)
+}
+
+func TestWithoutABookTheReportSaysWhy(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.fails = func(o client.Object) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == v1alpha1.NodeImageRulesKind.Kind {
+				return errors.New("no answer")
+			}
+			return nil
+		}
+		if h.keep(h.Context()) || h.rules.Book() != nil {
+			h.Error("something was counted by rules that were not read")
+		}
+		r := h.report()
+		known := meta.FindStatusCondition(r.Conditions, v1alpha1.ConditionRulesKnown)
+		if known.Status != metav1.ConditionFalse || len(r.Policies) > 0 {
+			h.Errorf("%+v, policies %+v", known, r.Policies)
+		}
+	})
+}
+
+// TestNumbersGoWithTheirRules: of rules that nobody understands, or that are no more, nothing is reported but what they removed.
+func TestNumbersGoWithTheirRules(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+		h.shelve(3, 10)
+		h.removes("r")
+		all := h.counts().Policies
+		if len(all) != 1 || all[0].Matched != 4 || all[0].Due.Week.Images != 4 || all[0].Removed.Images != 1 {
+			h.Fatalf("%+v", all)
+		}
+		wrong := aboutImages("r", "7d", nil)
+		wrong.Eligible = "1 +"
+		h.tell(v1alpha1.DryRun, wrong)
+		all = h.counts().Policies
+		if len(all) != 1 || all[0].Generation != 2 || all[0].Matched != 0 || all[0].Due.Week.Images != 0 || all[0].Rules[0].Matched != 0 {
+			h.Errorf("of a rule that is not understood: %+v", all)
+		}
+		if all[0].Removed.Images != 1 {
+			h.Errorf("%+v removed", all[0].Removed)
+		}
+		h.forget(&v1alpha1.NodeImageRules{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NodeImageRulesName}})
+		h.read()
+		all = h.counts().Policies
+		if len(all) != 1 || all[0].Generation != 0 || all[0].Matched != 0 || all[0].Removed.Images != 1 || len(all[0].Rules) != 1 {
+			h.Errorf("of rules that are no more: %+v", all)
+		}
+	})
+}
+
+func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.tell(v1alpha1.Enforce, aboutImages("space", "7d", percents(85, 80)))
+		h.shelve(10, 10)
+		step := func(percent int32, soon bool, left int) {
+			h.Helper()
+			h.fills(percent)
+			if got := h.keep(h.Context()); got != soon {
+				h.Errorf("at %d %%: counts again soon: %t", percent, got)
+			}
+			time.Sleep(5 * time.Second)
+			if got := h.left(); len(got) != left {
+				h.Fatalf("at %d %%: %d images are left, want %d", percent, len(got), left)
+			}
+		}
+		step(84, false, 10)
+		step(85, true, 9)
+		step(85, true, 8)
+		if slices.Contains(h.left(), idOf(0)) {
+			h.Error("the image that was unused for longest is there")
+		}
+		step(81, true, 7)
+		step(80, true, 7)
+		step(84, false, 7)
+		if total, _ := h.diary.said(); total.Images != 3 {
+			h.Errorf("%+v removed", total)
+		}
+	})
+}
+
+// TestADryRunSaysWhatWouldGo for want of space, though nothing goes. Enforced, the rule goes by what the disk says, not by that.
+func TestADryRunSaysWhatWouldGo(t *testing.T) {
+	atWork(t, func(h *host) {
+		rule := aboutImages("space", "7d", percents(85, 80))
+		h.tell(v1alpha1.DryRun, rule)
+		h.shelve(10, 30)
+		h.fills(90)
+		h.counts()
+		due := h.counts().Policies[0].Rules[0].Due.Now
+		if want := (v1alpha1.ImageCount{Images: 4, Bytes: 120}); due != want || len(h.left()) != 10 {
+			h.Errorf("%+v, want %+v; %d images are left", due, want, len(h.left()))
+		}
+		written := h.updates
+		h.counts()
+		if h.updates != written {
+			h.Error("the same is reported again")
+		}
+		h.tell(v1alpha1.Enforce, rule)
+		time.Sleep(time.Minute)
+		if len(h.left()) != 10 {
+			h.Errorf("%d images are left by what was estimated", len(h.left()))
+		}
+		h.keep(h.Context())
+		time.Sleep(5 * time.Second)
+		if len(h.left()) != 9 {
+			h.Errorf("%d images are left by what was measured", len(h.left()))
+		}
+	})
+}
+
+// TestTheLastReport has what was removed until the end, however recent the one before it is.
+func TestTheLastReport(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.counts()
+		ctx, cancel := context.WithCancel(h.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = h.Start(ctx)
+		}()
+		synctest.Wait()
+		h.removes("r")
+		cancel()
+		<-ended // the reconciler is not waited for any longer
+		if got := h.report().Removed; got.Images != 1 {
+			h.Errorf("%+v", got)
+		}
+	})
+}

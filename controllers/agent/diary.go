@@ -15,6 +15,7 @@ import (
 type diary struct {
 	brief   func(id string) images.Brief
 	pressed func(policy.RuleID) bool // want of space lets images of the rule go
+	meters  meters
 
 	mu      sync.Mutex
 	resumed bool
@@ -70,8 +71,8 @@ func (d *diary) startOver() {
 func (d *diary) Removed(r retention.Removal) {
 	bytes := d.brief(r.Subject.Name).Bytes
 	reason := d.reasonOf(r)
-	imagesRemoved.WithLabelValues(reason).Inc()
-	bytesRemoved.WithLabelValues(reason).Add(float64(bytes))
+	d.meters.removed.WithLabelValues(reason).Inc()
+	d.meters.removedBytes.WithLabelValues(reason).Add(float64(bytes))
 	one := v1alpha1.ImageCount{Images: 1, Bytes: bytes}
 	entry := v1alpha1.NodeImagePolicyReport{
 		Name: r.Rule.ID.Policy, UID: r.Rule.PolicyUID, Removed: one,

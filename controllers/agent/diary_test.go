@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -13,7 +14,12 @@ import (
 
 // newDiary is one for which every image has ten bytes.
 func newDiary() *diary {
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		panic(err) // nothing else is in it
+	}
 	return &diary{
+		meters:  meters,
 		brief:   func(string) images.Brief { return images.Brief{Bytes: 10} },
 		pressed: func(policy.RuleID) bool { return false },
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,8 +71,12 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	node := images.New(images.Options{
 		Runtime: h.shelf, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
 	})
-	h.keeper = &keeper{clock: at, node: node, disk: disk}
-	h.diary = &diary{brief: node.Brief, pressed: h.keeper.pressed}
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.keeper = &keeper{clock: at, node: node, disk: disk, meters: meters}
+	h.diary = &diary{brief: node.Brief, pressed: h.keeper.pressed, meters: meters}
 	node.Late = h.diary.Removed
 	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, bound: h.keeper.bound}
 	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Witness: h.diary, MaxInFlight: 1})

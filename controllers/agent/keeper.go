@@ -24,6 +24,7 @@ type keeper struct {
 	rules      *rules
 	reconciler *retention.Reconciler
 	reporter   *reporter
+	meters     meters
 
 	mu    sync.Mutex
 	space space
@@ -73,7 +74,7 @@ func (k *keeper) last(ctx context.Context) {
 
 // keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
 func (k *keeper) keep(ctx context.Context) (pressed bool) {
-	imagesPresent.Set(float64(k.node.Total().Images))
+	k.meters.present.Set(float64(k.node.Total().Images))
 	k.rules.Settle(ctx) // of rules that are not there no watch tells
 	book := k.rules.Book()
 	if book == nil {

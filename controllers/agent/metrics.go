@@ -1,38 +1,44 @@
 package agent
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// What an agent exports.
-var (
-	imagesRemoved = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sunset_image_removed_total",
-		Help: "Images removed from the node: for their age, for want of space, or because there were too many (capacity).",
-	}, []string{"reason"})
+// meters are what an agent exports.
+type meters struct {
+	removed, removedBytes, failed *prometheus.CounterVec
+	pulledAgain                   prometheus.Counter
+	present                       prometheus.Gauge
+}
 
-	bytesRemoved = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sunset_image_removed_bytes_total",
-		Help: "Bytes of the images removed, as the runtime says: layers that other images share are counted too.",
-	}, []string{"reason"})
-
-	removalErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "sunset_image_errors_total",
-		Help: "Calls of RemoveImage that failed, by gRPC code.",
-	}, []string{"code"})
-
-	pulledAgain = prometheus.NewCounter(prometheus.CounterOpts{
+// newMeters registers them. Agents that share a registry share them.
+func newMeters(r prometheus.Registerer) (m meters, err error) {
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}), &err)
+	}
+	m.removed = counter("sunset_image_removed_total",
+		"Images removed from the node: for their age, for want of space, or because there were too many (capacity).", "reason")
+	m.removedBytes = counter("sunset_image_removed_bytes_total",
+		"Bytes of the images removed, as the runtime says: layers that other images share are counted too.", "reason")
+	m.failed = counter("sunset_image_errors_total", "Calls of RemoveImage that failed, by gRPC code.", "code")
+	m.pulledAgain = register(r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_image_pulled_again_total",
 		Help: "Images that were pulled again within a day after they were removed.",
-	})
+	}), &err)
+	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Images on the node."}), &err)
+	return m, err
+}
 
-	imagesPresent = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "sunset_images",
-		Help: "Images on the node.",
-	})
-)
-
-func init() {
-	metrics.Registry.MustRegister(imagesRemoved, bytesRemoved, removalErrors, pulledAgain, imagesPresent)
+// register gives a collector, or the one of its name that is there already.
+func register[C prometheus.Collector](r prometheus.Registerer, c C, failed *error) C {
+	err := r.Register(c)
+	if there := (prometheus.AlreadyRegisteredError{}); errors.As(err, &there) {
+		if same, ok := there.ExistingCollector.(C); ok {
+			return same
+		}
+	}
+	*failed = errors.Join(*failed, err)
+	return c
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
@@ -48,6 +51,8 @@ type Config struct {
 
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
+	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
+	Metrics prometheus.Registerer
 }
 
 const defaultInFlight = 4
@@ -69,6 +74,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if c.ReportEvery <= 0 {
 		c.ReportEvery = reportEvery
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.Registry
 	}
 	runtime, err := cri.Dial(c.Endpoint, cri.Options{SandboxImage: c.SandboxImage})
 	if err != nil {
@@ -141,20 +149,24 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	if err != nil {
 		return err
 	}
+	meters, err := newMeters(c.Metrics)
+	if err != nil {
+		return err
+	}
 	disk := &disk{runtime: runtime, clock: c.Clock, statfs: statfs}
 	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
 	node := images.New(images.Options{
 		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
-		Failed: func(code string) { removalErrors.WithLabelValues(code).Inc() },
-		Again:  func(n int) { pulledAgain.Add(float64(n)) },
+		Failed: func(code string) { meters.failed.WithLabelValues(code).Inc() },
+		Again:  func(n int) { meters.pulledAgain.Add(float64(n)) },
 	})
 	if c.MetricsAddress != noAddress {
 		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight)); err != nil {
 			return err
 		}
 	}
-	keeper := &keeper{clock: c.Clock, node: node, disk: disk}
-	diary := &diary{brief: node.Brief, pressed: keeper.pressed}
+	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: meters}
+	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: meters}
 	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
@@ -177,7 +189,24 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 			return err
 		}
 	}
+	if err := mgr.AddHealthzCheck("runtime", alive(node)); err != nil {
+		return err
+	}
 	return watch(ctx, mgr, cluster, rules)
+}
+
+// mostUnreachable is how long a runtime may be out of reach before it is for the kubelet to start the agent anew: a socket that
+// is mounted by itself is that of the runtime before, once that was started anew.
+const mostUnreachable = 2 * time.Minute
+
+// alive fails once the runtime has been out of reach for long.
+func alive(node *images.Node) healthz.Checker {
+	return func(*http.Request) error {
+		if gone := node.Unreachable(); gone > mostUnreachable {
+			return fmt.Errorf("the container runtime has been out of reach for %s: %w", gone.Round(time.Second), node.Trouble())
+		}
+		return nil
+	}
 }
 
 // watch follows the node and the rules.

@@ -224,6 +224,29 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	}
 }
 
+func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	source := m.Open(retention.Questions{})
+	for _, step := range []struct {
+		meanwhile func()
+		want      time.Duration
+	}{
+		{func() {}, 0},
+		{func() { m.list = errors.New("away") }, 0},
+		{func() {}, interval},
+		{func() { m.list = nil; clear(m.listed) }, 0}, // it answers, be it nonsense
+		{func() { m.has("go/app:v1", "a") }, 0},
+	} {
+		step.meanwhile()
+		_, _ = source.Read(t.Context(), policy.Subject{Name: id("a")})
+		if got := m.Unreachable(); got != step.want {
+			t.Errorf("out of reach for %s, want %s", got, step.want)
+		}
+		m.clock.Step(interval)
+	}
+}
+
 func TestWhatIsInUseOrYoungStays(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")

@@ -46,8 +46,19 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 	}
 	n.mu.Lock()
 	n.trouble = err
+	switch {
+	case !isOfRuntime(err):
+		n.away = time.Time{}
+	case n.away.IsZero():
+		n.away = n.Clock.Now()
+	}
 	n.mu.Unlock()
 	return l, err
+}
+
+// isOfRuntime reports whether a look failed because the runtime did not answer it.
+func isOfRuntime(err error) bool {
+	return err != nil && !errors.Is(err, ErrPods) && !errors.Is(err, errEmpty) && !errors.Is(err, errStale)
 }
 
 func (n *Node) see(ctx context.Context) (*look, error) {

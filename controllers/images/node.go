@@ -66,6 +66,7 @@ type Node struct {
 	before   map[string]Brief   // of those removed since a look some time ago
 	total    v1alpha1.ImageCount
 	trouble  error                   // why the last look failed; nil when it did not
+	away     time.Time               // since when the runtime has been out of reach; zero when it is not
 	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
 	rules    map[string]*engine.Rule // in force
 
@@ -146,6 +147,16 @@ func (n *Node) Trouble() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.trouble
+}
+
+// Unreachable is for how long looks have failed because of the runtime; zero when the last one did not.
+func (n *Node) Unreachable() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.away.IsZero() {
+		return 0
+	}
+	return n.Clock.Now().Sub(n.away)
 }
 
 // note numbers the forms that a look has found: a form keeps its number, and another one has a greater number.

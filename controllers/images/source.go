@@ -26,7 +26,6 @@ type source struct {
 // Reasons why nothing is known of the images.
 const (
 	runtimeUnreachable = "RuntimeUnreachable"
-	podsUnknown        = "PodsUnknown"
 	nodeUnknown        = "NodeUnknown"
 )
 
@@ -115,9 +114,6 @@ func versionsOf(rows []*index.Row) map[types.UID]string {
 // rows takes a look at the node and asks the rules about each image. It also gives what they read of the node itself.
 func (s *source) rows(ctx context.Context) (rows []*index.Row, about string, trouble *retention.Trouble) {
 	l, err := s.node.looks.fresh(ctx)
-	if errors.Is(err, ErrPods) {
-		return nil, "", &retention.Trouble{Reason: podsUnknown, Message: err.Error()}
-	}
 	if err != nil {
 		return nil, "", &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
 	}

@@ -52,7 +52,7 @@ func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state strin
 	}
 	return &agents{world: w, path: path, state: state, args: []string{
 		"--kubeconfig", kubeconfig, "--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state,
-		"--interval=500ms", "--max-in-flight=1", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--interval=500ms", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}}
 }
 
@@ -106,7 +106,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n, state := w.node("a"), t.TempDir()
 	var unused []containerd.Image
-	for i := range 200 {
+	for i := range 80 {
 		unused = append(unused, pulled(fmt.Sprint("go.test/unused:v", i)))
 	}
 	named, running := pulled("go.test/named:v1"), runnable("go.test/running:v1")

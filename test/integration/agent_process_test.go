@@ -77,8 +77,7 @@ func (a *agents) kill(p *process) {
 }
 
 // observed is for how long images have been observed, as a state file says; empty while there is none.
-func (w *world) observed(state string) map[string]time.Duration {
-	w.Helper()
+func observed(state string) (map[string]time.Duration, error) {
 	var file struct {
 		Content struct {
 			Images []struct {
@@ -88,16 +87,17 @@ func (w *world) observed(state string) map[string]time.Duration {
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(state, history.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil:
+		err = json.Unmarshal(data, &file)
 	}
-	w.no(err)
-	w.no(json.Unmarshal(data, &file))
 	all := map[string]time.Duration{}
 	for _, i := range file.Content.Images {
 		all[i.ID] = time.Duration(i.Known) * time.Millisecond
 	}
-	return all
+	return all, err
 }
 
 // TestAgesSurviveAnAgent: images go by the ages that agents before have seen, whenever those were killed, and no other goes.
@@ -120,14 +120,15 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 
 	first := program.start()
 	probe := unused[0].ID()
-	w.isObserved(state, probe, 2*time.Second)
+	w.ages(state, probe, 2*time.Second)
 	program.kill(first)
-	before := w.observed(state)[probe]
+	before, err := observed(state)
+	w.no(err)
 	began := time.Now()
 	second := program.start()
-	w.isObserved(state, probe, before+1)
-	if after, most := w.observed(state)[probe], before+time.Since(began)+time.Second; after > most {
-		t.Errorf("observed for %s before and %s after a restart, want no more than %s", before, after, most)
+	least, after := w.ages(state, probe, before[probe]+1)
+	if most := before[probe] + time.Since(began) + time.Second; least < before[probe] || after > most {
+		t.Errorf("observed for %s before a restart, then for %s and %s", before[probe], least, after)
 	}
 	w.killAmidst(program, d, second)
 
@@ -141,15 +142,19 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	}
 }
 
-// isObserved waits until a state file says that an image was observed for so long at least.
-func (w *world) isObserved(state, id string, least time.Duration) {
+// ages waits until a state file says that an image was observed for so long, and gives the least and the last it has said.
+func (w *world) ages(state, id string, enough time.Duration) (least, last time.Duration) {
 	w.Helper()
+	least = enough
 	cluster.Eventually(w, patience, func() error {
-		if known := w.observed(state)[id]; known < least {
-			return fmt.Errorf("observed for %s, want %s", known, least)
+		known, err := observed(state)
+		if last = known[id]; err == nil && last < enough {
+			err = fmt.Errorf("observed for %s, want %s", last, enough)
 		}
-		return nil
+		least = min(least, last)
+		return err
 	})
+	return least, last
 }
 
 // killAmidst kills an agent and those that follow it, each a moment after an image has gone.
@@ -166,7 +171,8 @@ func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process) {
 		})
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		a.kill(p)
-		w.observed(a.state) // or fail
+		_, err := observed(a.state)
+		w.no(err)
 		p = a.start()
 	}
 	a.kill(p)

@@ -45,7 +45,7 @@ func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state strin
 	w.Helper()
 	dir := w.TempDir()
 	kubeconfig, path := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "sunset-node-agent")
-	w.no(cluster.WriteKubeconfig(kubeconfig, plane.Config()))
+	w.no(cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
 	out, err := exec.CommandContext(w.Context(), "go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent").CombinedOutput()
 	if err != nil {
 		w.Fatalf("%v\n%s", err, out)

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -68,8 +69,8 @@ func TestNoPullIsLost(t *testing.T) {
 			w.keeps(d, late, same)
 			w.runOn(d, containers)
 			cluster.Eventually(w, patience, func() error {
-				if n := w.metric("sunset_image_pulled_again_total", "") - again; n != 1 {
-					return fmt.Errorf("%v images were pulled again, want one", n)
+				if w.metric("sunset_image_pulled_again_total", "") == again {
+					return errors.New("that an image was pulled again is not counted")
 				}
 				return nil
 			})

@@ -161,7 +161,8 @@ func withCondition(kind string, status metav1.ConditionStatus, text string) func
 	}
 }
 
-// metric is what a counter of the agents in this process has come to, with that value of its label; empty for one without.
+// metric is what a counter of the agents in this process has come to, with that value of its label; empty for one without. Agents
+// of other tests count too.
 func (w *world) metric(name, value string) float64 {
 	w.Helper()
 	families, err := registry.Registry.Gather()

@@ -21,6 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
@@ -39,6 +40,7 @@ type machine struct {
 	failed  []string
 	lists   int
 	slow    time.Duration // each listing takes so long
+	used    int32         // percent of the filesystem; 0 is not known
 }
 
 const interval = 30 * time.Second
@@ -106,13 +108,19 @@ func (r runtime) Remove(_ context.Context, id string) error {
 type api struct{ m *machine }
 
 func (a api) Pods(context.Context) ([]corev1.Pod, error) { return a.m.pods, nil }
-func (a api) Node() (*engine.Node, error)                { return &engine.Node{Name: "node"}, nil }
+func (a api) Node() (*engine.Node, error) {
+	node := &engine.Node{Name: "node"}
+	if a.m.used > 0 {
+		node.Filesystem = &v1alpha1.NodeImageFilesystem{UsedPercent: a.m.used}
+	}
+	return node, nil
+}
 
 const rules = `{
   "apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": {"name": "p", "uid": "p"},
   "spec": {"mode": "Enforce", "rules": [{
     "name": "r", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"},
-    "eligible": "true", "ttl": "1m", "images": {"minAge": "1m"}
+    "eligible": "true", "ttl": "1m", "images": {"minAge": "30s", "highThresholdPercent": 85, "lowThresholdPercent": 80}
   }]}
 }`
 
@@ -123,6 +131,11 @@ func (m *machine) warrant(letter string) policy.Warrant {
 }
 
 func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
+	m.Helper()
+	return m.warrantFor(looks, letter, policy.Standing{})
+}
+
+func (m *machine) warrantFor(looks int, letter string, place policy.Standing) policy.Warrant {
 	m.Helper()
 	document, err := policy.Parse([]byte(rules))
 	if err != nil {
@@ -143,7 +156,7 @@ func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
 		}
 		m.clock.Step(interval)
 	}
-	_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now())
+	_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Standing: place, Known: true}}, m.clock.Now())
 	return w
 }
 

@@ -60,6 +60,9 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
+	if err := n.stillTooFull(w); err != nil {
+		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
+	}
 	if err := n.stillEligible(ctx, w.Rule(), i); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}

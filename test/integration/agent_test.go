@@ -1,24 +1,20 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers/agent"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// unusedImages lets images of the test go that nothing has used for a moment.
+// unusedImages lets images of the test go that nothing has used for a moment: by their tags those with a digest, all, or none
+// while they are young.
 const unusedImages = `
 mode: Enforce
 rules:
@@ -27,47 +23,31 @@ rules:
   eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
   ttl: 3s
   images: {minAge: 1s}
+- name: loaded
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('free.test/') || t.startsWith('sunset.test/'))
+  ttl: 3s
+  images: {minAge: 1s, allowUnpullable: true}
+- name: young
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('young.test/'))
+  ttl: 1s
+  images: {minAge: 1h}
 `
 
-// agentOn runs an agent on a node until the test ends or stop is called; stop waits for it.
-func (w *world) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (stop func()) {
-	w.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- agent.Run(ctx, agent.Config{
-			Rest: w.plane.Config(), Clock: clock.RealClock{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state,
-			Interval: 300 * time.Millisecond, ReportEvery: time.Second, MetricsAddress: "0", ProbeAddress: "0",
-		})
-	}()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			w.Errorf("agent: %v", err)
-		}
-	}
-	w.Cleanup(stop)
-	return stop
+// pulled is an image that has a digest, as if it had been pulled.
+func pulled(tags ...string) containerd.Image { return containerd.Image{Tags: tags, Digest: true} }
+
+// loaded is one that has none.
+func loaded(tag string) containerd.Image { return containerd.Image{Tags: []string{tag}} }
+
+// runnable is one that has a digest and can run.
+func runnable(tag string) containerd.Image {
+	return containerd.Image{Tags: []string{tag}, Digest: true, Runnable: true}
 }
 
-// images are the IDs of the images there are.
-func (w *world) images(d *containerd.Daemon) map[string]bool {
-	w.Helper()
-	listed, err := d.Runtime().Images(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	there := map[string]bool{}
-	for _, i := range listed {
-		there[i.ID] = true
-	}
-	return there
-}
+// isOld reports whether a runtime is a containerd before 2.0.
+func isOld(d *containerd.Daemon) bool { return strings.HasPrefix(d.Version(), "1.") }
 
 // TestUnusedImagesGo: of the images of a node those go that nothing uses, names or pins, and no other.
 func TestUnusedImagesGo(t *testing.T) {
@@ -75,84 +55,79 @@ func TestUnusedImagesGo(t *testing.T) {
 		t.Run(string(lane), func(t *testing.T) {
 			w := newWorld(t)
 			d := containerd.Run(t, containerd.Options{Lane: lane})
-			unused := containerd.Image{Tags: []string{"go.test/unused:v1"}, Digest: true}
-			twice := containerd.Image{Tags: []string{"go.test/twice:v1", "go.test/twice:v2"}, Digest: true}
-			other := containerd.Image{Tags: []string{"go.test/other:v1", "stay.test/other:v1"}, Digest: true}
-			loaded := containerd.Image{Tags: []string{"go.test/loaded:v1"}}
-			running := containerd.Image{Tags: []string{"go.test/running:v1"}, Digest: true, Runnable: true}
-			exited := containerd.Image{Tags: []string{"go.test/exited:v1"}, Digest: true, Runnable: true}
-			named := containerd.Image{Tags: []string{"go.test/named:v1"}, Digest: true}
-			if err := d.Import(t.Context(), unused, twice, other, loaded, running, exited, named); err != nil {
-				t.Fatal(err)
-			}
 			n := w.node("a")
-			w.create(&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waits"},
-				Spec:       corev1.PodSpec{NodeName: n.Name, Containers: []corev1.Container{{Name: "main", Image: "go.test/named:v1"}}},
-			})
-			w.containers(d, running, exited)
+			unused := []containerd.Image{pulled("go.test/unused:v1"), pulled("go.test/twice:v1", "go.test/twice:v2"), loaded("free.test/loaded:v1")}
+			kept := []containerd.Image{pulled("go.test/other:v1", "stay.test/other:v1"), loaded("go.test/loaded:v1"), pulled("young.test/app:v1")}
+			pinned := containerd.Image{Tags: []string{"go.test/pinned:v1"}, Digest: true, Pinned: true}
+			if isOld(d) { // which does not tell
+				unused = append(unused, pinned)
+			} else {
+				kept = append(kept, pinned)
+			}
+			w.no(d.Import(t.Context(), slices.Concat(unused, kept)...))
+			kept = slices.Concat(kept, w.inContainers(d), w.inPods(d, n))
 			w.sunset()
 			w.agentOn(n, d, t.TempDir())
-			p := w.policy("unused", unusedImages)
-			for name, i := range map[string]containerd.Image{"unused": unused, "with two tags": twice} {
-				cluster.Eventually(w, 2*patience, func() error {
-					if w.images(d)[i.ID()] {
-						return fmt.Errorf("the image %s is there", name)
-					}
-					return nil
-				})
-			}
-			time.Sleep(4 * time.Second) // whatever is wrong has time to go
-			there := w.images(d)
-			for name, i := range map[string]containerd.Image{
-				"with another tag": other, "loaded": loaded, "running": running, "exited": exited, "named by a Pod": named,
-			} {
-				if !there[i.ID()] {
-					t.Errorf("the image %s is gone", name)
-				}
-			}
-			w.reported(n, p)
+			p := w.approved("unused", unusedImages)
+			w.goes(d, unused...)
+			w.reported(n, p, int64(len(unused)))
+			w.keeps(d, kept...)
 		})
 	}
 }
 
-// containers makes a container that runs and one that does not any more.
-func (w *world) containers(d *containerd.Daemon, running, exited containerd.Image) {
+// inContainers are images that containers have: one that runs, one that has exited, one that was never started, and with them
+// that of their sandbox and one that is mounted, where the runtime can.
+func (w *world) inContainers(d *containerd.Daemon) []containerd.Image {
 	w.Helper()
-	pod, err := d.RunPod(w.Context(), "test")
-	if err != nil {
-		w.Fatal(err)
+	running, exited, created := runnable("go.test/running:v1"), runnable("go.test/exited:v1"), runnable("go.test/created:v1")
+	all, mounted := []containerd.Image{running, exited, created}, runnable("go.test/mounted:v1")
+	var volumes []string
+	if !isOld(d) {
+		all, volumes = append(all, mounted), mounted.Tags
 	}
-	for name, i := range map[string]containerd.Image{"running": running, "exited": exited} {
-		c := containerd.Container{Pod: pod, Name: name, Image: i.ID()}
-		if name == "exited" {
-			c.Args = []string{"exit"}
-		}
-		id, err := d.RunContainer(w.Context(), c)
-		if err == nil && name == "exited" {
-			err = d.Exited(w.Context(), id)
-		}
-		if err != nil {
-			w.Fatal(err)
-		}
-	}
+	ctx := w.Context()
+	w.no(d.Import(ctx, all...))
+	pod, err := d.RunPod(ctx, "test")
+	w.no(err)
+	_, err = d.RunContainer(ctx, containerd.Container{Pod: pod, Name: "running", Image: running.ID(), Volumes: volumes})
+	w.no(err)
+	id, err := d.RunContainer(ctx, containerd.Container{Pod: pod, Name: "exited", Image: exited.ID(), Args: []string{"exit"}})
+	w.no(err)
+	w.no(d.Exited(ctx, id))
+	_, err = d.Create(ctx, containerd.Container{Pod: pod, Name: "created", Image: created.ID()})
+	w.no(err)
+	return append(all, containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true})
 }
 
-// reported waits until two images of the node are reported to have gone on the word of a policy.
-func (w *world) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy) {
+// inPods are images that a Pod of the node names, each in another way, and that have no container yet.
+func (w *world) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
 	w.Helper()
-	cluster.Eventually(w, 2*patience, func() error {
-		report := &v1alpha1.NodeImageReport{}
-		if err := w.Get(w.Context(), client.ObjectKey{Name: n.Name}, report); err != nil {
-			return err
-		}
-		if report.Removed.Images != 2 || len(report.Policies) == 0 || report.Policies[0].Removed.Images != 2 {
-			return fmt.Errorf("reported: %+v", report)
+	byTag, byDigest := pulled("go.test/by-tag:v1"), pulled("go.test/by-digest:v1")
+	byOther := pulled("go.test/by-other:v1", "go.test/by-other:v2")
+	first, volume := pulled("go.test/init:v1"), pulled("go.test/volume:v1")
+	all := []containerd.Image{byTag, byDigest, byOther, first, volume}
+	w.no(d.Import(w.Context(), all...))
+	pod := w.naming(n, byTag.Tags[0], byDigest.RepoDigest(), byOther.Tags[1])
+	pod.Spec.InitContainers = []corev1.Container{{Name: "first", Image: first.Tags[0]}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		Image: &corev1.ImageVolumeSource{Reference: volume.Tags[0]},
+	}}}
+	w.create(pod)
+	return all
+}
+
+// reported waits until so many images of the node are reported to have gone on the word of a policy.
+func (w *world) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, images int64) {
+	w.Helper()
+	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
+		if r.Removed.Images != images || len(r.Policies) == 0 || r.Policies[0].Removed.Images != images {
+			return fmt.Errorf("reported: %+v", r)
 		}
 		return nil
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Deleted != 2 || s.NodeImages == nil || s.NodeImages.Removed.Images != 2 {
+		if s.Deleted != images || s.NodeImages == nil || s.NodeImages.Removed.Images != images {
 			return errors.New("another count")
 		}
 		return nil

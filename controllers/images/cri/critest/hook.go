@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // Hook is called instead of what answers a call. handle gives the ordinary answer, and makes what it says true; a hook
@@ -74,4 +75,20 @@ func FailAfter(code codes.Code) Hook {
 // Answer gives an answer, a pointer to the call's response, whatever was asked.
 func Answer(answer any) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
+}
+
+// Removals is a hook of RemoveImage that calls another for each image, by its ID; those without are removed.
+func Removals(hooks map[string]Hook) Hook {
+	return func(ctx context.Context, request any, handle func() (any, error)) (any, error) {
+		q, _ := request.(*runtimeapi.RemoveImageRequest)
+		if h := hooks[q.GetImage().GetImage()]; h != nil {
+			return h(ctx, request, handle)
+		}
+		return handle()
+	}
+}
+
+// RemoveNothing says that an image was removed, and does nothing.
+func RemoveNothing(context.Context, any, func() (any, error)) (any, error) {
+	return &runtimeapi.RemoveImageResponse{}, nil
 }

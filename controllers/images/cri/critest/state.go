@@ -29,6 +29,12 @@ type Sandbox struct {
 // ID is a full image ID that stands for n.
 func ID(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
+// Image is the image with ID(n), under one tag and, as if it had been pulled, a digest.
+func Image(n int, tag string) *runtimeapi.Image {
+	repository, _, _ := strings.Cut(tag, ":")
+	return &runtimeapi.Image{Id: ID(n), RepoTags: []string{tag}, RepoDigests: []string{repository + "@" + ID(n)}, Size: 1}
+}
+
 // find is the image that a name means: a tag, a digest, an ID or the beginning of one.
 func (s *State) find(name string) *runtimeapi.Image {
 	for _, i := range s.Images {

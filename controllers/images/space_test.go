@@ -1,0 +1,33 @@
+package images_test
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestNothingGoesForWantOfSpaceThereIs: of many that are to go at once, no more than necessary do.
+func TestNothingGoesForWantOfSpaceThereIs(t *testing.T) {
+	for name, test := range map[string]struct {
+		looks int // two: it is not due for its age yet
+		used  int32
+		want  retention.Result
+	}{
+		"too full":              {2, 81, retention.Removed},
+		"at the low threshold":  {2, 80, retention.Changed},
+		"nobody knows how full": {2, 0, retention.Changed},
+		"it is old enough":      {4, 80, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrantFor(test.looks, "a", policy.Standing{Excess: true})
+			m.used = test.used
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
+			}
+		})
+	}
+}

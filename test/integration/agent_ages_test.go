@@ -1,0 +1,110 @@
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// agedImages lets images go that nothing has used for an hour, and some after a second.
+const agedImages = `
+mode: Enforce
+rules:
+- name: old
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('old.test/'))
+  ttl: 1h
+- name: quick
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('quick.test/'))
+  ttl: 1s
+  images: {minAge: 1s}
+`
+
+// stepping is a clock that can be set to another time.
+type stepping struct {
+	hasty
+	ahead atomic.Int64
+}
+
+// Now implements clock.PassiveClock.
+func (c *stepping) Now() time.Time { return c.hasty.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since implements clock.PassiveClock.
+func (c *stepping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// TestAStepOfTheClockMakesNothingOld, be it forward or back, while what is old enough goes on going.
+func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
+	w := newWorld(t)
+	s, c := critest.Start(t), &stepping{}
+	n := w.node("a")
+	s.Update(func(s *critest.State) { s.Images = append(s.Images, critest.Image(1, "old.test/app:v1")) })
+	w.sunset()
+	w.approved("aged", agedImages)
+	w.startAgent(agent.Config{Clock: c, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
+	const year = 365 * 24 * time.Hour
+	for i, ahead := range []time.Duration{0, year, -year} {
+		c.ahead.Store(int64(ahead))
+		s.Update(func(s *critest.State) {
+			s.Images = append(s.Images, critest.Image(2+i, fmt.Sprintf("quick.test/app:v%d", i)))
+		})
+		w.leaves(s, 1)
+	}
+}
+
+// kept is a directory with the history of a machine that has observed an image for ten hours.
+func (w *world) kept(machine string) (dir string) {
+	w.Helper()
+	const long = 10 * time.Hour
+	dir = w.TempDir()
+	at := history.Reading{Wall: time.Now().Add(-long), BootID: "before"}
+	kept, err := history.Open(dir, at, history.Options{Machine: machine, Gap: long})
+	w.no(err)
+	seen := []history.Seen{{ID: critest.ID(1)}, {ID: critest.ID(2)}}
+	kept.Observe(at, seen)
+	at.Wall, at.Boot = at.Wall.Add(long), at.Boot+long
+	kept.Observe(at, seen)
+	w.no(kept.Close())
+	return dir
+}
+
+// TestAgesAreReadOrBeginAnew: by the file of this node an old image goes at once. A file of another node, or one that is torn, is
+// set aside and told of, and by it nothing goes.
+func TestAgesAreReadOrBeginAnew(t *testing.T) {
+	w := newWorld(t)
+	w.sunset()
+	w.approved("aged", agedImages)
+	own, foreign, torn := w.node("own"), w.node("foreign"), w.node("torn")
+	states := map[string]string{own.Name: w.kept(own.Name), foreign.Name: w.kept(own.Name), torn.Name: w.kept(torn.Name)}
+	w.no(os.Truncate(filepath.Join(states[torn.Name], history.Name), 100))
+	servers := map[string]*critest.Server{}
+	for name, state := range states {
+		s := critest.Start(t)
+		s.Update(func(s *critest.State) {
+			s.Images = append(s.Images, critest.Image(1, "old.test/app:v1"), critest.Image(2, "stay.test/app:v1"))
+		})
+		w.startAgent(agent.Config{Clock: hasty{}, Node: name, Endpoint: s.Endpoint, StateDir: state})
+		servers[name] = s
+	}
+	w.leaves(servers[own.Name], 2)
+	w.tells(own, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionTrue, ""))
+	w.tells(foreign, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "it was copied"))
+	w.tells(torn, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "torn"))
+	time.Sleep(time.Second) // in which others would go
+	for _, name := range []string{foreign.Name, torn.Name} {
+		w.leaves(servers[name], 1, 2)
+		if bad, err := filepath.Glob(filepath.Join(states[name], history.Name+".bad-*")); err != nil || len(bad) != 1 {
+			t.Errorf("%s: set aside %v, %v, want one file", name, bad, err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// imagesByTTL is a dry run of one rule for each time to live, about images whose tags begin with the rule's name.
+func imagesByTTL(ttls map[string]string) string {
+	var spec strings.Builder
+	spec.WriteString("mode: DryRun\nrules:\n")
+	for name, ttl := range ttls {
+		fmt.Fprintf(&spec, `
+- name: %[1]s
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('%[1]s.test/'))
+  ttl: %[2]s
+  images: {minAge: 1s}
+`, name, ttl)
+	}
+	return spec.String()
+}
+
+// TestADryRunOfImages shows which images would go and how many bytes they have, by node and in all; enforced and approved, just
+// those go.
+func TestADryRunOfImages(t *testing.T) {
+	w := newWorld(t)
+	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
+	n := w.node("a")
+	now := []containerd.Image{pulled("now.test/a:v1"), pulled("now.test/b:v1")}
+	later := []containerd.Image{pulled("hour.test/a:v1"), pulled("day.test/a:v1"), pulled("week.test/a:v1"), pulled("month.test/a:v1")}
+	for i := range later {
+		later[i].Bytes = 1000 << i
+	}
+	all := slices.Concat(now, later)
+	w.no(d.Import(t.Context(), all...))
+	count := func(images ...containerd.Image) v1alpha1.ImageCount { return w.sizes(d, images) }
+	due := v1alpha1.ImageDueCounts{Now: count(all[:2]...), Hour: count(all[:3]...), Day: count(all[:4]...), Week: count(all[:5]...)}
+
+	w.sunset()
+	w.agentOn(n, d, t.TempDir())
+	p := w.policy("previewed", imagesByTTL(map[string]string{"now": "1s", "hour": "30m", "day": "12h", "week": "5d", "month": "30d"}))
+	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
+		if len(r.Policies) != 1 || r.Policies[0].Due != due || r.Policies[0].Eligible != int64(len(all)) {
+			return fmt.Errorf("reported %+v, want %+v", r.Policies, due)
+		}
+		return nil
+	})
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.NodeImages == nil || s.NodeImages.Due != due || s.NodeImages.Nodes != 1 {
+			return fmt.Errorf("want %+v", due)
+		}
+		return nil
+	})
+	w.keeps(d, all...)
+
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	w.approve(p, w.told(p, generation(2)).Hash)
+	w.goes(d, now...)
+	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
+		if r.Removed != due.Now {
+			return fmt.Errorf("removed %+v, want %+v", r.Removed, due.Now)
+		}
+		return nil
+	})
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.NodeImages == nil || s.NodeImages.Removed != due.Now || s.NodeImages.Due.Now.Images != 0 {
+			return errors.New("another count")
+		}
+		return nil
+	})
+	w.keeps(d, later...)
+}
+
+// sizes counts images with their bytes, as the runtime tells them.
+func (w *world) sizes(d *containerd.Daemon, images []containerd.Image) v1alpha1.ImageCount {
+	w.Helper()
+	listed, err := d.Runtime().Images(w.Context())
+	w.no(err)
+	bytes := map[string]int64{}
+	for _, i := range listed {
+		bytes[i.ID] = i.SizeBytes
+	}
+	count := v1alpha1.ImageCount{}
+	for _, i := range images {
+		count.Images, count.Bytes = count.Images+1, count.Bytes+bytes[i.ID()]
+	}
+	return count
+}

@@ -1,0 +1,179 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// allImages lets every image go that may.
+const allImages = `
+mode: Enforce
+rules:
+- name: unused
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: "true"
+  ttl: 5s
+  images: {minAge: 1s, allowUnpullable: true}
+`
+
+// agents is how agents of a node are started that are processes of their own.
+type agents struct {
+	*world
+	path  string // of the program
+	args  []string
+	state string // directory
+}
+
+// agentProcesses builds the program.
+func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string) *agents {
+	w.Helper()
+	dir := w.TempDir()
+	kubeconfig, path := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "sunset-node-agent")
+	w.no(cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
+	out, err := exec.CommandContext(w.Context(), "go", "build", "-o", path, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent").CombinedOutput()
+	if err != nil {
+		w.Fatalf("%v\n%s", err, out)
+	}
+	return &agents{world: w, path: path, state: state, args: []string{
+		"--kubeconfig", kubeconfig, "--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state,
+		"--interval=500ms", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+	}}
+}
+
+// start starts an agent. It is killed when the test ends.
+func (a *agents) start() *process {
+	a.Helper()
+	p := &process{Cmd: exec.Command(a.path, a.args...), ended: make(chan struct{}), log: &bytes.Buffer{}}
+	p.Stderr = io.MultiWriter(os.Stderr, p.log)
+	a.no(p.Start())
+	go func() {
+		p.err = p.Wait()
+		close(p.ended)
+	}()
+	a.Cleanup(func() { a.kill(p) })
+	return p
+}
+
+// kill ends an agent at once, as a crash does.
+func (a *agents) kill(p *process) {
+	_ = p.Process.Kill()
+	<-p.ended
+}
+
+// observed is for how long images have been observed, as a state file says; empty while there is none.
+func observed(state string) (map[string]time.Duration, error) {
+	var file struct {
+		Content struct {
+			Images []struct {
+				ID    string
+				Known int64
+			}
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(state, history.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil:
+		err = json.Unmarshal(data, &file)
+	}
+	all := map[string]time.Duration{}
+	for _, i := range file.Content.Images {
+		all[i.ID] = time.Duration(i.Known) * time.Millisecond
+	}
+	return all, err
+}
+
+// TestAgesSurviveAnAgent: images go by the ages that agents before have seen, whenever those were killed, and no other goes.
+func TestAgesSurviveAnAgent(t *testing.T) {
+	w := newWorld(t)
+	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
+	n, state := w.node("a"), t.TempDir()
+	var unused []containerd.Image
+	for i := range 80 {
+		unused = append(unused, pulled(fmt.Sprint("go.test/unused:v", i)))
+	}
+	named, running := pulled("go.test/named:v1"), runnable("go.test/running:v1")
+	w.no(d.Import(t.Context(), append(unused, named)...))
+	w.no(d.Import(t.Context(), running))
+	w.create(w.naming(n, named.Tags[0]))
+	_, containers := w.running(d, running)
+	program := w.agentProcesses(n, d, state)
+	w.sunset()
+	w.approved("unused", allImages)
+
+	first := program.start()
+	probe := unused[0].ID()
+	w.ages(state, probe, 2*time.Second)
+	program.kill(first)
+	before, err := observed(state)
+	w.no(err)
+	began := time.Now()
+	second := program.start()
+	least, after := w.ages(state, probe, before[probe]+1)
+	if most := before[probe] + time.Since(began) + time.Second; least < before[probe] || after > most {
+		t.Errorf("observed for %s before a restart, then for %s and %s", before[probe], least, after)
+	}
+	w.killAmidst(program, d, second)
+
+	last := program.start()
+	w.goes(d, unused...)
+	last.stop(t)
+	w.keeps(d, named, running, containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true})
+	w.runOn(d, containers)
+	if bad, err := filepath.Glob(filepath.Join(state, history.Name+".bad-*")); err != nil || len(bad) > 0 {
+		t.Errorf("set aside: %v, %v", bad, err)
+	}
+}
+
+// ages waits until a state file says that an image was observed for so long, and gives the least and the last it has said.
+func (w *world) ages(state, id string, enough time.Duration) (least, last time.Duration) {
+	w.Helper()
+	least = enough
+	cluster.Eventually(w, patience, func() error {
+		known, err := observed(state)
+		if last = known[id]; err == nil && last < enough {
+			err = fmt.Errorf("observed for %s, want %s", last, enough)
+		}
+		least = min(least, last)
+		return err
+	})
+	return least, last
+}
+
+// killAmidst kills an agent and those that follow it, each a moment after an image has gone.
+func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process) {
+	w.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		before := len(w.images(d))
+		cluster.Eventually(w, patience, func() error {
+			if there, err := w.listed(d); err != nil || len(there) >= before {
+				return fmt.Errorf("no image has gone of %d, %v", before, err)
+			}
+			return nil
+		})
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+		a.kill(p)
+		_, err := observed(a.state)
+		w.no(err)
+		p = a.start()
+	}
+	a.kill(p)
+}

@@ -1,0 +1,97 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// pulledImages lets images go that came from a registry of the test.
+const pulledImages = `
+mode: Enforce
+rules:
+- name: unused
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('127.0.0.1:'))
+  ttl: 2s
+  images: {minAge: 1s}
+`
+
+// pull pulls an image that a Pod is about to run; what comes of it is nil if it is the one that is wanted.
+func (w *world) pull(d *containerd.Daemon, name string, want containerd.Image) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		id, err := d.Pull(w.Context(), name)
+		if err == nil && id != want.ID() {
+			err = fmt.Errorf("pulled %s as %s, want %s", name, id, want.ID())
+		}
+		done <- err
+	}()
+	return done
+}
+
+// TestNoPullIsLost: while images go that have layers of one being pulled, or are the one being pulled again, pulls come to what
+// they should.
+func TestNoPullIsLost(t *testing.T) {
+	for _, lane := range containerd.Lanes() {
+		t.Run(string(lane), func(t *testing.T) {
+			w := newWorld(t)
+			d := containerd.Run(t, containerd.Options{Lane: lane})
+			registry := containerd.StartRegistry(t)
+			n := w.node("a")
+			other, same, late := runnable("pull.test/other:1"), runnable("pull.test/same:1"), runnable("pull.test/late:1")
+			w.no(<-w.pull(d, registry.Add("other", "1", other), other))
+			w.no(<-w.pull(d, registry.Add("same", "1", same), same))
+			lateName, sameName := registry.Add("late", "1", late), registry.Add("same", "2", same)
+			w.create(w.naming(n, lateName, sameName))
+			again := w.metric("sunset_image_pulled_again_total", "")
+			registry.Hold()
+			latePulled := w.pull(d, lateName, late)
+			w.held(registry)
+			w.sunset()
+			w.agentOn(n, d, t.TempDir())
+			w.approved("pulled", pulledImages)
+			w.goes(d, other, same)
+			samePulled := w.pull(d, sameName, same)
+			w.held(registry)
+			registry.Release()
+			w.no(<-latePulled)
+			w.no(<-samePulled)
+			w.keeps(d, late, same)
+			_, containers := w.running(d, late, same)
+			last := runnable("pull.test/last:1")
+			w.no(<-w.pull(d, registry.Add("last", "1", last), last))
+			w.goes(d, last)
+			w.keeps(d, late, same)
+			w.runOn(d, containers)
+			cluster.Eventually(w, patience, func() error {
+				if w.metric("sunset_image_pulled_again_total", "") == again {
+					return errors.New("that an image was pulled again is not counted")
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// held waits until a pull waits for a blob.
+func (w *world) held(registry *containerd.Registry) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	w.no(registry.Held(ctx))
+}
+
+// runOn fails the test for each container that does not run any more.
+func (w *world) runOn(d *containerd.Daemon, containers []string) {
+	w.Helper()
+	for _, id := range containers {
+		if running, err := d.IsRunning(w.Context(), id); err != nil || !running {
+			w.Errorf("container %s runs %t, %v", id, running, err)
+		}
+	}
+}

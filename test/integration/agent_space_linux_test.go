@@ -1,0 +1,109 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// wantOfSpace lets images of the test go while the filesystem is too full.
+const wantOfSpace = `
+mode: DryRun
+rules:
+- name: space
+  target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+  eligible: object.spec.tags.exists(t, t.startsWith('go.test/'))
+  images: {minAge: 1s, highThresholdPercent: 70, lowThresholdPercent: 60}
+`
+
+const (
+	fullAt, enoughAt = 70, 60 // percent
+	smallSize        = 64 << 20
+	bigSize          = 3 << 20
+)
+
+// big imports an image that takes much of the filesystem.
+func (w *world) big(d *containerd.Daemon, tag string) containerd.Image {
+	w.Helper()
+	i := pulled(tag)
+	i.Bytes = bigSize
+	w.no(d.Import(w.Context(), i))
+	return i
+}
+
+// smallFilesystem mounts one until the test ends.
+func (w *world) smallFilesystem() (dir string) {
+	w.Helper()
+	dir = w.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", smallSize))
+	if errors.Is(err, syscall.EPERM) {
+		w.Skip(containerd.ErrMachine, err)
+	}
+	w.no(err)
+	w.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			w.Error(err)
+		}
+	})
+	return dir
+}
+
+// fullness is how many percent of a filesystem are in use, as the kubelet counts them.
+func (w *world) fullness(dir string) int {
+	w.Helper()
+	var s syscall.Statfs_t
+	w.no(syscall.Statfs(dir, &s))
+	return int(100 - s.Bavail*100/s.Blocks)
+}
+
+// TestImagesGoForWantOfSpace: above the high threshold those go that were unused for longest, until the low one is reached.
+func TestImagesGoForWantOfSpace(t *testing.T) {
+	w := newWorld(t)
+	dir := w.smallFilesystem()
+	d := containerd.Run(t, containerd.Options{Lane: containerd.Module, Dir: dir})
+	n := w.node("a")
+	named := w.big(d, "go.test/named:v1")
+	w.create(w.naming(n, named.Tags[0]))
+	var old, young []containerd.Image
+	for i := range 5 {
+		old = append(old, w.big(d, fmt.Sprint("go.test/old:v", i)))
+	}
+	w.sunset()
+	w.agentOn(n, d, t.TempDir())
+	p := w.policy("space", wantOfSpace)
+	w.approve(p, w.told(p, generation(1)).Hash)
+	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
+		if r.Images != 7 || r.Filesystem == nil || r.Filesystem.CapacityBytes != smallSize {
+			return fmt.Errorf("reported: %+v", r)
+		}
+		return nil
+	})
+	for w.fullness(dir) < fullAt {
+		young = append(young, w.big(d, fmt.Sprint("go.test/young:v", len(young))))
+	}
+	before := w.metric("sunset_image_removed_total", "space")
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	cluster.Eventually(w, patience, func() error {
+		if full := w.fullness(dir); full > enoughAt {
+			return fmt.Errorf("%d %% are in use", full)
+		}
+		return nil
+	})
+	time.Sleep(2 * time.Second) // in which more would go
+	w.keeps(d, slices.Concat(young, []containerd.Image{named})...)
+	there := w.images(d)
+	gone := len(slices.DeleteFunc(old, func(i containerd.Image) bool { return there[i.ID()] }))
+	if full := w.fullness(dir); full < enoughAt-2*(bigSize*100/smallSize+1) {
+		t.Errorf("%d %% are in use, though it was to end at %d: %d images are gone", full, enoughAt, gone)
+	}
+	if space := w.metric("sunset_image_removed_total", "space") - before; space != float64(gone) {
+		t.Errorf("%v images are counted as gone for want of space, want %d", space, gone)
+	}
+}

@@ -1,0 +1,178 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+// hasty is a clock with which nobody waits for longer than a second: agents count their images and report that often.
+type hasty struct{ clock.RealClock }
+
+// After implements clock.Clock.
+func (h hasty) After(d time.Duration) <-chan time.Time { return h.RealClock.After(min(d, time.Second)) }
+
+// agentOn runs an agent on a node until the test ends or stop is called; stop waits for it.
+func (w *world) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (stop func()) {
+	w.Helper()
+	return w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state})
+}
+
+// startAgent is agentOn for any runtime and clock.
+func (w *world) startAgent(c agent.Config) (stop func()) {
+	w.Helper()
+	c.Rest, c.Interval, c.ReportEvery = w.plane.Config(), 500*time.Millisecond, 500*time.Millisecond
+	c.MetricsAddress, c.ProbeAddress = "0", "0"
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx, c) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("agent: %v", err)
+		}
+	}
+	w.Cleanup(stop)
+	return stop
+}
+
+// approved creates a policy that somebody has approved, so that it does not wait until all nodes have counted.
+func (w *world) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
+	w.Helper()
+	p := w.policy(name, spec)
+	w.approve(p, w.told(p, func(v1alpha1.NodeImagePolicy) error { return nil }).Hash)
+	w.told(p, waits(0))
+	return p
+}
+
+// no ends the test with an error, if it is one.
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// naming is a Pod bound to a node that names images, and never starts.
+func (w *world) naming(n *corev1.Node, images ...string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "waits-"}, Spec: corev1.PodSpec{NodeName: n.Name},
+	}
+	for i, image := range images {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprint("c", i), Image: image})
+	}
+	return pod
+}
+
+// running creates containers that run, each named by its image, in a sandbox; it gives their IDs and the sandbox's.
+func (w *world) running(d *containerd.Daemon, images ...containerd.Image) (pod string, containers []string) {
+	w.Helper()
+	pod, err := d.RunPod(w.Context(), "test")
+	w.no(err)
+	for i, image := range images {
+		id, err := d.RunContainer(w.Context(), containerd.Container{Pod: pod, Name: fmt.Sprint("c", i), Image: image.ID()})
+		w.no(err)
+		containers = append(containers, id)
+	}
+	return pod, containers
+}
+
+// images are the IDs of the images there are.
+func (w *world) images(d *containerd.Daemon) map[string]bool {
+	w.Helper()
+	there, err := w.listed(d)
+	w.no(err)
+	return there
+}
+
+func (w *world) listed(d *containerd.Daemon) (map[string]bool, error) {
+	listed, err := d.Runtime().Images(w.Context())
+	there := map[string]bool{}
+	for _, i := range listed {
+		there[i.ID] = true
+	}
+	return there, err
+}
+
+// goes waits until images are gone.
+func (w *world) goes(d *containerd.Daemon, images ...containerd.Image) {
+	w.Helper()
+	for _, i := range images {
+		id := i.ID()
+		cluster.Eventually(w, patience, func() error {
+			there, err := w.listed(d)
+			if err == nil && there[id] {
+				err = fmt.Errorf("the image %s is there", i.Tags[0])
+			}
+			return err
+		})
+	}
+}
+
+// keeps fails the test for each image that is gone.
+func (w *world) keeps(d *containerd.Daemon, images ...containerd.Image) {
+	w.Helper()
+	there := w.images(d)
+	for _, i := range images {
+		if !there[i.ID()] {
+			w.Errorf("the image %s is gone", i.Tags[0])
+		}
+	}
+}
+
+// tells waits until what the agent of a node reports is as wanted.
+func (w *world) tells(n *corev1.Node, want func(*v1alpha1.NodeImageReport) error) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		report := &v1alpha1.NodeImageReport{}
+		if err := w.Get(w.Context(), client.ObjectKey{Name: n.Name}, report); err != nil {
+			return err
+		}
+		return want(report)
+	})
+}
+
+// withCondition wants a report to have a condition with that status, and a text in its message.
+func withCondition(kind string, status metav1.ConditionStatus, text string) func(*v1alpha1.NodeImageReport) error {
+	return func(r *v1alpha1.NodeImageReport) error {
+		c := meta.FindStatusCondition(r.Conditions, kind)
+		if c == nil || c.Status != status || !strings.Contains(c.Message, text) {
+			return fmt.Errorf("condition %s is not %s with %q: %+v", kind, status, text, c)
+		}
+		return nil
+	}
+}
+
+// metric is what a counter of the agents in this process has come to, with that value of its label; empty for one without. Agents
+// of other tests count too.
+func (w *world) metric(name, value string) float64 {
+	w.Helper()
+	families, err := registry.Registry.Gather()
+	w.no(err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (value == "" || m.GetLabel()[0].GetValue() == value) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}

@@ -88,7 +88,6 @@ func TestImagesGoForWantOfSpace(t *testing.T) {
 	for w.fullness(dir) < fullAt {
 		young = append(young, w.big(d, fmt.Sprint("go.test/young:v", len(young))))
 	}
-	before := w.metric("sunset_image_removed_total", "space")
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	cluster.Eventually(w, patience, func() error {
 		if full := w.fullness(dir); full > enoughAt {
@@ -103,7 +102,7 @@ func TestImagesGoForWantOfSpace(t *testing.T) {
 	if full := w.fullness(dir); full < enoughAt-2*(bigSize*100/smallSize+1) {
 		t.Errorf("%d %% are in use, though it was to end at %d: %d images are gone", full, enoughAt, gone)
 	}
-	if space := w.metric("sunset_image_removed_total", "space") - before; space != float64(gone) {
-		t.Errorf("%v images are counted as gone for want of space, want %d", space, gone)
+	if space, age := w.metric("sunset_image_removed_total", "space"), w.metric("sunset_image_removed_total", "age"); space != float64(gone) || age != 0 {
+		t.Errorf("%v images are counted as gone for want of space and %v for their age, want %d and none", space, age, gone)
 	}
 }

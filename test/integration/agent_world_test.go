@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/agent"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -35,7 +34,7 @@ func (w *world) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (sto
 func (w *world) startAgent(c agent.Config) (stop func()) {
 	w.Helper()
 	c.Rest, c.Interval, c.ReportEvery = w.plane.Config(), 500*time.Millisecond, 500*time.Millisecond
-	c.MetricsAddress, c.ProbeAddress = "0", "0"
+	c.Metrics, c.MetricsAddress, c.ProbeAddress = w.metrics, "0", "0"
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx, c) }()
@@ -161,11 +160,10 @@ func withCondition(kind string, status metav1.ConditionStatus, text string) func
 	}
 }
 
-// metric is what a counter of the agents in this process has come to, with that value of its label; empty for one without. Agents
-// of other tests count too.
+// metric is what a counter of the test's agents has come to, with that value of its label; empty for one without.
 func (w *world) metric(name, value string) float64 {
 	w.Helper()
-	families, err := registry.Registry.Gather()
+	families, err := w.metrics.Gather()
 	w.no(err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

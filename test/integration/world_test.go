@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,7 +37,8 @@ type world struct {
 	client.Client
 	plane     *cluster.Cluster
 	namespace string
-	began     time.Time // of what is ranked
+	began     time.Time            // of what is ranked
+	metrics   *prometheus.Registry // of its agents
 }
 
 func newWorld(t *testing.T) *world {
@@ -56,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, Client: c, plane: plane}
+	w := &world{T: t, Client: c, plane: plane, metrics: prometheus.NewRegistry()}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-", Labels: map[string]string{"test": "true"}}}
 	w.create(ns)
 	w.namespace = ns.Name

@@ -42,14 +42,14 @@ type Config struct {
 	SandboxImage string        // that of all Pods, where the runtime does not tell
 	StateDir     string        // of the agent alone; kept across restarts of the node
 	Interval     time.Duration // between two looks at the node; 0 means images.DefaultInterval
-	MaxInFlight  int           // removals under way at a time; 0 means 4
+	MaxInFlight  int           // removals under way at a time; 0 means 16
 	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
 
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
 }
 
-const defaultInFlight = 4
+const defaultInFlight = 16
 
 // Run starts an agent and returns when ctx has ended and everything under way is finished. The error says what of the
 // configuration cannot be used, or what stopped it.

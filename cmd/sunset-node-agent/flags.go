@@ -39,7 +39,7 @@ func (o *options) flags() *pflag.FlagSet {
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "image of every Pod's sandbox, where the runtime does not tell; it is never removed")
 	f.StringVar(&c.StateDir, "state-dir", "/var/lib/sunset-node-agent", "where the ages of images are kept across restarts; of this agent alone")
 	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "how often the images are listed when none is due")
-	f.IntVar(&c.MaxInFlight, "max-in-flight", 4, "images removed at a time; fewer while the runtime is busy")
+	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "images removed together at most; fewer while that keeps the runtime from other things")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
 	program.AddLogFlags(f, &o.log)

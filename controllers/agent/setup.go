@@ -46,7 +46,7 @@ type Config struct {
 	SandboxImage string        // that of all Pods, where the runtime does not tell
 	StateDir     string        // of the agent alone; kept across restarts of the node
 	Interval     time.Duration // between two looks at the node; 0 means images.DefaultInterval
-	MaxInFlight  int           // removals under way at a time; 0 means 4
+	MaxInFlight  int           // removals under way at a time; 0 means 16
 	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
 
 	MetricsAddress string // "0" for none
@@ -55,7 +55,7 @@ type Config struct {
 	Metrics prometheus.Registerer
 }
 
-const defaultInFlight = 4
+const defaultInFlight = 16
 
 // noAddress is where nothing is served.
 const noAddress = "0"

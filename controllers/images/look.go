@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -176,15 +176,21 @@ func addPod(uses cri.Uses, pod *corev1.Pod) {
 
 // formOf is all of an image that a verdict may rest on. Two forms are the same text only if they are the same.
 func formOf(i *engine.Image) string {
-	var b strings.Builder
-	for _, list := range [][]string{i.Tags, i.Digests} {
-		fmt.Fprintf(&b, "%q ", list)
+	form := make([]byte, 0, 512) // without package fmt, as each look makes thousands of them
+	for _, list := range [][]string{i.Tags, i.Digests, {i.RuntimeHandler}} {
+		for _, text := range list {
+			form = strconv.AppendQuote(form, text)
+		}
+		form = append(form, ' ')
 	}
-	fmt.Fprintf(&b, "%d %t %q %t", i.SizeBytes, i.Pinned, i.RuntimeHandler, i.InUse)
+	form = strconv.AppendInt(form, i.SizeBytes, 10)
+	for _, is := range []bool{i.Pinned, i.InUse} {
+		form = strconv.AppendBool(append(form, ' '), is)
+	}
 	for _, t := range []time.Time{i.FirstSeen, i.LastUsed, i.UnusedSince} {
-		fmt.Fprintf(&b, " %d", t.UnixNano())
+		form = strconv.AppendInt(append(form, ' '), t.UnixNano(), 10)
 	}
-	return b.String()
+	return string(form)
 }
 
 // looks takes one look at a time, and lets all share one who asked before it began.

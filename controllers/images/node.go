@@ -58,6 +58,7 @@ const DefaultInterval = 30 * time.Second
 type Node struct {
 	Options
 	looks looks
+	pace  *pace
 
 	mu       sync.Mutex
 	round    int64
@@ -90,6 +91,7 @@ func New(o Options) *Node {
 	}
 	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}, changed: make(chan struct{})}
 	n.looks.take = n.look
+	n.pace = newPace(o.Clock, func() { n.looks.join() }) // a look writes down what is gone, and shows what else has changed
 	return n
 }
 

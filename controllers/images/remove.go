@@ -47,7 +47,12 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
-	l, err := n.looks.fresh(ctx)
+	round, err := n.pace.enter(ctx)
+	if err != nil {
+		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
+	}
+	defer round.leave()
+	l, err := round.look(func() (*look, error) { return n.looks.fresh(ctx) })
 	if err != nil {
 		return retention.Outcome{Err: err, Unsent: true}
 	}
@@ -69,7 +74,7 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
 		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
 	}
-	return n.remove(ctx, i)
+	return n.remove(ctx, round, i)
 }
 
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
@@ -97,8 +102,8 @@ func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) err
 	return nil
 }
 
-func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
-	err := n.Runtime.Remove(ctx, i.ID)
+func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
+	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
 	}
@@ -106,7 +111,6 @@ func (n *Node) remove(ctx context.Context, i *image) retention.Outcome {
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
 	n.History.Removed(i.ID, i.Tags, n.Readings())
-	n.looks.join() // which writes that down, and shows what else has changed
 	return retention.Outcome{Result: retention.Removed}
 }
 

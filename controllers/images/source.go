@@ -36,7 +36,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
 	for ctx.Err() == nil {
 		differs := s.node.differs()
-		rows, node, trouble := s.rows(ctx)
+		rows, versions, node, trouble := s.rows(ctx, told, about)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -50,9 +50,9 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			sink.Undeletable(nil)
 			sink.Replace(rows)
 		default:
-			tell(sink, rows, told)
+			tell(sink, rows, told, versions)
 		}
-		told, about = versionsOf(rows), node
+		told, about = versions, node
 		s.wait(ctx, differs)
 	}
 }
@@ -88,45 +88,41 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell tells a sink what has changed since it was told.
-func tell(sink retention.Sink, rows []*index.Row, told map[types.UID]string) {
-	for _, row := range rows {
-		subject := row.Subject()
-		if told[subject.UID] != subject.ResourceVersion {
-			sink.Apply(row)
-		}
-		delete(told, subject.UID)
+// tell tells a sink what differs from what it was told, and what is not there any more.
+func tell(sink retention.Sink, differ []*index.Row, told, versions map[types.UID]string) {
+	for _, row := range differ {
+		sink.Apply(row)
 	}
 	for uid := range told {
-		sink.Forget(uid)
+		if _, there := versions[uid]; !there {
+			sink.Forget(uid)
+		}
 	}
 }
 
-func versionsOf(rows []*index.Row) map[types.UID]string {
-	versions := make(map[types.UID]string, len(rows))
-	for _, row := range rows {
-		subject := row.Subject()
-		versions[subject.UID] = subject.ResourceVersion
-	}
-	return versions
-}
-
-// rows takes a look at the node and asks the rules about each image. It also gives what they read of the node itself.
-func (s *source) rows(ctx context.Context) (rows []*index.Row, about string, trouble *retention.Trouble) {
+// rows takes a look at the node and asks the rules about each image that differs from what was told, or about all if
+// nothing was, or what they read of the node itself differs. It also gives the versions of all, and that.
+func (s *source) rows(ctx context.Context, told map[types.UID]string, before string) (
+	differ []*index.Row, versions map[types.UID]string, about string, trouble *retention.Trouble) {
 	l, err := s.node.looks.fresh(ctx)
 	if err != nil {
-		return nil, "", &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
+		return nil, nil, "", &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
 	}
 	judge, about, err := s.judge(ctx)
 	if err != nil {
-		return nil, "", &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
+		return nil, nil, "", &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
 	}
 	defer judge.Close()
-	rows = make([]*index.Row, len(l.images))
+	versions = make(map[types.UID]string, len(l.images))
 	for i := range l.images {
-		rows[i] = s.row(judge, &l.images[i])
+		image := &l.images[i]
+		uid := image.Subject().UID
+		versions[uid] = image.version
+		if told == nil || about != before || told[uid] != image.version {
+			differ = append(differ, s.row(judge, image))
+		}
 	}
-	return rows, about, nil
+	return differ, versions, about, nil
 }
 
 // judge makes an evaluator that knows the node, and gives what the rules read of it.

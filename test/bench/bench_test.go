@@ -10,7 +10,7 @@ func TestTheBenchmarkStillWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	lab, err := measure(t.Context(), options{size: short})
+	lab, err := measure(t.Context(), options{size: short, atATime: agentInFlight})
 	if err != nil {
 		t.Fatal(err)
 	}

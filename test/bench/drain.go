@@ -38,6 +38,7 @@ type drainRun struct {
 	calls float64       // API calls for each deletion
 	p99   time.Duration // of another client meanwhile
 	cpu   time.Duration // of Sunset; 0 without it
+	peak  int64         // of Sunset's resident memory, where images are drained
 
 	writes int // of the ledger
 }

@@ -31,24 +31,31 @@ type sizes struct {
 
 	completions int // Pods that a Job needs to succeed
 	parallelism int // how many of them at a time
+
+	images      int // on a node
+	imageRounds int // how often they are removed, bare and by Sunset
 }
 
 var (
 	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
 		policies: 1_000, idle: 30 * time.Second,
-		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000}
+		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
+		images: 2_000, imageRounds: 3}
 	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
 		policies: 20, idle: 2 * time.Second,
-		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50}
+		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
+		images: 40, imageRounds: 1}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, drain, ttl, fences, ledger, kueue, standing or pods")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, images, drain, ttl, fences, ledger, kueue, standing or pods")
 	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flags := flag.String("flags", "", "more flags for Sunset, such as --max-in-flight=4, separated by spaces")
 	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
+	atATime := flag.Int("images-at-a-time", agentInFlight, "how many images are removed at a time, bare and by the node agent")
+	many := flag.Int("images", 0, "how many images the node of the scenario images has, if not 2000")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	size := full
@@ -61,9 +68,12 @@ func main() {
 	if *backlog > 0 {
 		size.kueue = *backlog
 	}
+	if *many > 0 {
+		size.images = *many
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags)})
+	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags), atATime: *atATime})
 	if err == nil {
 		err = figures.print(os.Stdout)
 	}
@@ -79,7 +89,12 @@ type options struct {
 	only  string   // the one scenario to run; empty for all
 	pprof string   // where Sunset serves its profiles; empty for nowhere
 	flags []string // more flags for Sunset
+
+	atATime int // images removed
 }
+
+// agentInFlight is --max-in-flight of the node agent by default.
+const agentInFlight = 16
 
 // measure goes through every scenario on one control plane.
 func measure(ctx context.Context, o options) (*table, error) {
@@ -95,6 +110,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 	}{
 		{"cel", lab.cel},
 		{"ranks", lab.ranks},
+		{"images", lab.images},
 		{"drain", lab.drains},
 		{"ttl", lab.ttlController},
 		{"fences", lab.fences},

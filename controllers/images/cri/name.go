@@ -1,7 +1,6 @@
 package cri
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,11 +8,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// fullID are the IDs that containerd (with the algorithm) and CRI-O (without) give.
-var fullID = regexp.MustCompile(`^(?:(?:sha256:)?[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
-
-// IsFullID reports whether id is a whole image ID, which no other image can have.
-func IsFullID(id string) bool { return fullID.MatchString(id) }
+// IsFullID reports whether id is a whole image ID, which no other image can have, as containerd (with the algorithm) and
+// CRI-O (without) give them.
+func IsFullID(id string) bool {
+	algorithm, hex, told := strings.Cut(id, ":")
+	if !told {
+		algorithm, hex = "sha256", id
+	}
+	isWhole := algorithm == "sha256" && len(hex) == 64 || algorithm == "sha512" && len(hex) == 128
+	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
+}
 
 // canonicalID is a full ID with its algorithm.
 func canonicalID(id string) string {
@@ -30,6 +34,9 @@ func keys(name string) []string {
 	if IsFullID(name) {
 		return []string{canonicalID(name)}
 	}
+	if all := keysOfWhole(name); all != nil {
+		return all
+	}
 	all := []string{name}
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -45,6 +52,24 @@ func keys(name string) []string {
 		all = append(all, named.Name()+":latest")
 	}
 	return all
+}
+
+// keysOfWhole are the keys of a name with its registry and either a tag or a sha256 digest, as runtimes list all; nil for
+// others. Such a name is as long as it gets, and to parse it would cost more than all the rest of a look at the node.
+func keysOfWhole(name string) []string {
+	repository, digest, hasDigest := strings.Cut(name, "@")
+	registry, path, _ := strings.Cut(repository, "/")
+	hasTag := strings.Contains(path[strings.LastIndex(path, "/")+1:], ":")
+	switch {
+	case path == "", !strings.ContainsAny(registry, ".:"), registry == "index.docker.io", registry == "docker.io" && !strings.Contains(path, "/"):
+		return nil
+	case hasTag && !hasDigest:
+		return []string{name}
+	case hasDigest && !hasTag && strings.HasPrefix(digest, "sha256:") && IsFullID(digest):
+		return []string{name, digest}
+	default:
+		return nil
+	}
 }
 
 // keysOf are all that an image may be found by.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/distribution/reference"
+
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
 )
@@ -97,6 +99,44 @@ func FuzzFullIDs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		if cri.IsFullID(id) && (len(id) < 64 || strings.ContainsAny(id, "@/\n ")) {
 			t.Errorf("%q is a full ID", id)
+		}
+	})
+}
+
+// FuzzAnImageIsFoundByWhatItsNamesMean: whatever the grammar makes of a name that is listed, whoever uses the image under that
+// has it in use. Most names are not parsed, and have to be found all the same.
+func FuzzAnImageIsFoundByWhatItsNamesMean(f *testing.F) {
+	digest := critest.ID(99)
+	for _, name := range []string{
+		"nginx", "nginx:1", "library/nginx", "docker.io/nginx:1", "docker.io/library/nginx:1", "docker.io/nginx", "index.docker.io/library/nginx:1",
+		"localhost/app:1", "localhost:5000/app:1", "quay.io/team/app", "quay.io/team/app:1", "quay.io/app:1@" + digest, "quay.io/app@" + digest,
+		"docker.io/nginx@" + digest, "docker.io/library/nginx@" + digest, "index.docker.io/a/b@" + digest, "[::1]:5000/app:1", "registry.corp:5000/app",
+		"registry.corp:5000/app@" + digest, "UPPER/app:1", "quay.io/app@sha512:" + strings.Repeat("0f", 64), "quay.io/app@sha384:" + strings.Repeat("0f", 48),
+		"quay.io/:1", "quay.io/@" + digest, "a.b/c:d:e", "a.b/c:d/e", "a.b/c/:d", "quay.io//a:1", digest, "@" + digest, "/:", "./a:1",
+	} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		named, err := reference.ParseNormalizedNamed(name)
+		if err != nil || cri.IsFullID(name) { // which is no name
+			return
+		}
+		meant := []string{named.String()}
+		if tagged, ok := named.(reference.Tagged); ok {
+			meant = append(meant, named.Name()+":"+tagged.Tag())
+		}
+		if digested, ok := named.(reference.Digested); ok {
+			meant = append(meant, digested.Digest().String())
+		} else {
+			meant = append(meant, reference.TagNameOnly(named).String())
+		}
+		image := cri.Image{ID: critest.ID(1), Tags: []string{name}}
+		for _, m := range meant {
+			uses := cri.NewUses()
+			uses.Add(cri.Use{By: "test", Name: m})
+			if _, used := uses.Of(image); !used {
+				t.Errorf("image %q is not in use by who uses %q", name, m)
+			}
 		}
 	})
 }

@@ -1,0 +1,35 @@
+package images
+
+import (
+	"context"
+
+	"k8s.io/utils/clock"
+)
+
+// Pace is what lets removals go in rounds.
+type Pace = pace
+
+// NewPace makes a Pace; last is called after removals that nobody waits to follow.
+func NewPace(c clock.Clock, last func()) *Pace { return newPace(c, last) }
+
+// Go looks and removes in a round.
+func (p *pace) Go(ctx context.Context, take, remove func()) error {
+	r, err := p.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.leave()
+	if _, err := r.look(func() (*look, error) { take(); return nil, nil }); err != nil {
+		return err
+	}
+	return r.remove(func() error { remove(); return nil })
+}
+
+// Pass takes a place in a round, and finds that nothing is to be removed.
+func (p *pace) Pass(ctx context.Context) error {
+	r, err := p.enter(ctx)
+	if err == nil {
+		r.leave()
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// pace lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
+// searches everything it has for what nobody needs any more, and while it does no Pod starts. After a round the runtime is left
+// alone for half as long as the removals took. A round is as wide as they do not take long: one at a time may always go.
+type pace struct {
+	clock clock.Clock
+	last  func() // is called after removals that nobody waits to follow
+
+	mu      sync.Mutex
+	waiting []chan *round // in the order in which they came
+	busy    bool          // a round is under way, or the rest after it
+	width   int           // how many may go in the next round
+}
+
+// round is what goes together.
+type round struct {
+	pace *pace
+	seen *flight // the look that all share
+
+	// The rest is guarded by the pace's mu.
+	size, inside int
+	looking      bool
+	admitted     time.Time
+	began, ended time.Time     // the first removal, and the last so far; zero without any
+	over         chan struct{} // closed when nobody is inside any more
+}
+
+const (
+	// longestWait bounds the wait for a place: what was judged before may no longer hold.
+	longestWait = 5 * time.Second
+	// patience is how long a round is waited for, and afterRest the rest then: who hangs holds up nobody for longer.
+	patience, afterRest = 4 * time.Second, time.Second / 2
+	// longRound is what the removals of a round should not take longer than.
+	longRound = time.Second
+)
+
+var errCrowded = errors.New("the runtime is slow: others wait to be removed before")
+
+func newPace(c clock.Clock, last func()) *pace {
+	return &pace{clock: c, last: last, width: 1}
+}
+
+// enter waits for a place in a round, which the caller leaves. The error is ctx's, or says that it takes too long.
+func (p *pace) enter(ctx context.Context) (*round, error) {
+	place := make(chan *round, 1)
+	p.mu.Lock()
+	p.waiting = append(p.waiting, place)
+	p.admit()
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, longestWait, errCrowded)
+	defer cancel()
+	select {
+	case r := <-place:
+		return r, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.waiting, place); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		return nil, context.Cause(ctx)
+	}
+	return <-place, nil // just now
+}
+
+// admit begins a round, if none is under way and somebody waits. The caller holds mu.
+func (p *pace) admit() {
+	n := min(len(p.waiting), p.width)
+	if p.busy || n == 0 {
+		return
+	}
+	r := &round{pace: p, seen: &flight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
+	for _, place := range p.waiting[:n] {
+		place <- r
+	}
+	p.waiting = slices.Delete(p.waiting, 0, n)
+	p.busy = true
+	go p.follow(r)
+}
+
+// follow waits for the end of a round and of the rest after it, and begins the next.
+func (p *pace) follow(r *round) {
+	select {
+	case <-r.over:
+	case <-p.clock.After(patience):
+	}
+	p.mu.Lock()
+	rest := p.learn(r)
+	p.mu.Unlock()
+	if rest > 0 {
+		<-p.clock.After(rest)
+	}
+	p.mu.Lock()
+	p.busy = false
+	p.admit()
+	last := !p.busy && !r.began.IsZero()
+	p.mu.Unlock()
+	if last {
+		p.last()
+	}
+}
+
+// learn draws the consequences of a round, and says how long the runtime is left alone before the next, which begins with a
+// look that leaves it alone too. Meanwhile those gather who go together. The caller holds mu.
+func (p *pace) learn(r *round) (rest time.Duration) {
+	var looked, took time.Duration // none took any if nothing was to be removed
+	if !r.began.IsZero() {
+		looked, took = r.began.Sub(r.admitted), r.ended.Sub(r.began)
+	}
+	switch {
+	case r.inside > 0:
+		p.width = 1
+		return afterRest
+	case took > longRound:
+		p.width = max(1, r.size/2)
+	case r.size == p.width:
+		p.width *= 2
+	}
+	return max(took/2-looked, took/10)
+}
+
+// look gives the look that all of a round share. It begins when all have come.
+func (r *round) look(take func() (*look, error)) (*look, error) {
+	r.pace.mu.Lock()
+	isFirst := !r.looking
+	r.looking = true
+	r.pace.mu.Unlock()
+	if isFirst {
+		r.seen.look, r.seen.err = take()
+		close(r.seen.done)
+	}
+	<-r.seen.done
+	return r.seen.look, r.seen.err
+}
+
+// remove makes one removal of the round.
+func (r *round) remove(call func() error) error {
+	r.pace.mu.Lock()
+	if r.began.IsZero() {
+		r.began = r.pace.clock.Now()
+	}
+	r.pace.mu.Unlock()
+	err := call()
+	r.pace.mu.Lock()
+	defer r.pace.mu.Unlock()
+	r.ended = r.pace.clock.Now()
+	return err
+}
+
+// leave gives the place back.
+func (r *round) leave() {
+	r.pace.mu.Lock()
+	defer r.pace.mu.Unlock()
+	if r.inside--; r.inside == 0 {
+		close(r.over)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// imageLooks is how often images are listed, and looked at.
+const imageLooks = 20
+
+// looks measures a bare listing of the images, and what an agent does until it has judged all: list the images and what uses
+// them, keep their ages, and ask a rule.
+func (b *imageBench) looks(ctx context.Context, n *imageNode) error {
+	var lists waits
+	for range imageLooks {
+		began := time.Now()
+		if _, err := n.Runtime().Images(ctx); err != nil {
+			return err
+		}
+		lists = append(lists, time.Since(began))
+	}
+	looks, err := b.lookAndJudge(ctx, n)
+	if err != nil {
+		return err
+	}
+	version, _, _ := strings.Cut(n.Version(), "+")
+	b.table.add(fmt.Sprintf("ListImages, %d images", b.size.images), lists.text(), "containerd "+version)
+	b.table.add("look at the node and judge all", looks.text(), looks.beside(lists)+" ListImages")
+	return nil
+}
+
+// lookAndJudge lets an agent's Source look at a node again and again, each time as if it had never looked.
+func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks waits, err error) {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.get(ctx, imagesName)
+	if err != nil {
+		return nil, err
+	}
+	rule, problems := compiler.Rule(p.Spec.Rules[0], nil, "rule")
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("compile: %v", problems)
+	}
+	readings, err := history.NodeClock(time.Now)
+	if err != nil {
+		return nil, err
+	}
+	state, err := os.MkdirTemp(b.dir, "ages-")
+	if err != nil {
+		return nil, err
+	}
+	kept, err := history.Open(state, readings(), history.Options{Machine: b.node, Gap: time.Minute, Every: images.DefaultInterval / 2})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	node := images.New(images.Options{
+		Runtime: n.Runtime(), Cluster: lonely{}, History: kept, Readings: readings, Clock: clock.RealClock{}, Compiler: compiler,
+	})
+	questions := retention.NewQuestions(v1alpha1.ImageKind, []*engine.Rule{rule}, nil)
+	for range imageLooks {
+		took, err := firstLook(ctx, node.Open(questions))
+		if err != nil {
+			return nil, err
+		}
+		looks = append(looks, took)
+	}
+	return looks, nil
+}
+
+// firstLook runs a Source until it has told of all images.
+func firstLook(ctx context.Context, s retention.Source) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	told, ended := make(seen, 1), make(chan struct{})
+	began := time.Now()
+	go func() { defer close(ended); s.Run(ctx, told) }()
+	var err error
+	select {
+	case err = <-told:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	took := time.Since(began)
+	cancel()
+	<-ended
+	return took, err
+}
+
+// seen is a retention.Sink that is given something once all images have been told, or why they are not known.
+type seen chan error
+
+func (s seen) tell(err error) {
+	select {
+	case s <- err:
+	default:
+	}
+}
+
+// Replace implements retention.Sink.
+func (s seen) Replace([]*index.Row) { s.tell(nil) }
+
+// Lost implements retention.Sink.
+func (s seen) Lost(why *retention.Trouble) {
+	if why != nil {
+		s.tell(errors.New(why.Message))
+	}
+}
+
+// Apply implements retention.Sink.
+func (s seen) Apply(*index.Row) {}
+
+// Forget implements retention.Sink.
+func (s seen) Forget(types.UID) {}
+
+// Undeletable implements retention.Sink.
+func (s seen) Undeletable(*retention.Trouble) {}
+
+// Unmarkable implements retention.Sink.
+func (s seen) Unmarkable(*retention.Trouble) {}
+
+// lonely is a cluster whose node has no Pods. It implements images.Cluster.
+type lonely struct{}
+
+// Pods implements images.Cluster.
+func (lonely) Pods(context.Context) ([]corev1.Pod, error) { return nil, nil }
+
+// Node implements images.Cluster.
+func (lonely) Node() (*engine.Node, error) { return &engine.Node{Name: "bench"}, nil }

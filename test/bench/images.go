@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/containerd"
+)
+
+const (
+	imagesName = "images"
+	// imagesTTL is such that nothing is due, and imagesDue that all is soon after an agent has started.
+	imagesTTL, imagesDue = "30d", "3s"
+)
+
+const imagesPolicy = `
+  mode: Enforce
+  rules:
+  - name: unused
+    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    eligible: object.spec.tags.all(t, t.startsWith('bench.test/'))
+    ttl: 30d
+    images: {minAge: 1s}
+`
+
+// imageBench measures what a node agent does to a node with many images, and what that costs the agent.
+type imageBench struct {
+	*lab
+	agent string // path of the program
+	node  string // name of the node
+}
+
+// images goes through all that is measured of images. Every measure has a containerd of its own with the same images.
+func (l *lab) images(ctx context.Context) error {
+	b := &imageBench{lab: l, node: "bench"}
+	var err error
+	if b.agent, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-node-agent"); err != nil {
+		return err
+	}
+	sunset, err := l.startSunset()
+	if err != nil {
+		return err
+	}
+	defer sunset.stop()
+	if err := l.policy.Create(ctx, &corev1.Node{ObjectMeta: objectMeta(b.node)}); err != nil {
+		return err
+	}
+	if _, err := l.apply(ctx, imagesName, imagesPolicy); err != nil {
+		return err
+	}
+	defer func() { _ = l.remove(context.WithoutCancel(ctx), imagesName) }()
+	for _, part := range []func(context.Context) error{b.nothingDue, b.allDue, b.rates, b.podStarts} {
+		err := part(ctx)
+		if errors.Is(err, containerd.ErrMachine) && l.only == "" {
+			l.table.add("images of a node", "left out", err.Error())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allDue makes every image due once an agent has seen it for some seconds.
+func (b *imageBench) allDue(ctx context.Context) error {
+	if err := b.edit(ctx, imagesName, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = imagesDue }); err != nil {
+		return err
+	}
+	p, err := b.get(ctx, imagesName)
+	if err != nil {
+		return err
+	}
+	told, err := b.told(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Generation == p.Generation })
+	if err != nil {
+		return err
+	}
+	approved := p.DeepCopy()
+	approved.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: told.Hash}
+	if err := b.policy.Patch(ctx, approved, client.MergeFrom(p)); err != nil {
+		return err
+	}
+	_, err = b.told(ctx, func(t v1alpha1.NodeImagePolicy) bool { return t.Hash == told.Hash && len(t.Unapproved) == 0 })
+	return err
+}
+
+// told waits until nodes are told of the policy as wanted.
+func (b *imageBench) told(ctx context.Context, want func(v1alpha1.NodeImagePolicy) bool) (v1alpha1.NodeImagePolicy, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		rules := &v1alpha1.NodeImageRules{}
+		err := b.policy.Get(ctx, client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules)
+		of := slices.IndexFunc(rules.Policies, func(t v1alpha1.NodeImagePolicy) bool { return t.Name == imagesName })
+		if err == nil && of >= 0 && want(rules.Policies[of]) {
+			return rules.Policies[of], nil
+		}
+		if paused := pause(ctx, 100*time.Millisecond); paused != nil {
+			return v1alpha1.NodeImagePolicy{}, fmt.Errorf("what nodes are told of policy %s: %w", imagesName, errors.Join(err, paused))
+		}
+	}
+}

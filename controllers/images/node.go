@@ -52,7 +52,7 @@ type Options struct {
 }
 
 // DefaultInterval is how often a Node looks when nobody asks.
-const DefaultInterval = 30 * time.Second
+const DefaultInterval = time.Minute
 
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {

@@ -66,7 +66,7 @@ func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks wait
 	if err != nil {
 		return nil, err
 	}
-	kept, err := history.Open(state, readings(), history.Options{Machine: b.node, Gap: time.Minute, Every: images.DefaultInterval / 2})
+	kept, err := history.Open(state, readings(), history.Options{Machine: b.node, Gap: 2 * images.DefaultInterval, Every: images.DefaultInterval / 2})
 	if err != nil {
 		return nil, err
 	}

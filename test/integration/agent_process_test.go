@@ -106,7 +106,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
 	n, state := w.node("a"), t.TempDir()
 	var unused []containerd.Image
-	for i := range 80 {
+	for i := range 120 {
 		unused = append(unused, pulled(fmt.Sprint("go.test/unused:v", i)))
 	}
 	named, running := pulled("go.test/named:v1"), runnable("go.test/running:v1")
@@ -130,12 +130,13 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	if most := before[probe] + time.Since(began) + time.Second; least < before[probe] || after > most {
 		t.Errorf("observed for %s before a restart, then for %s and %s", before[probe], least, after)
 	}
-	w.killAmidst(program, d, second)
+	kept := []containerd.Image{named, running, {Tags: []string{containerd.SandboxImage}, Runnable: true}}
+	w.killAmidst(program, d, second, len(kept))
 
 	last := program.start()
 	w.goes(d, unused...)
 	last.stop(t)
-	w.keeps(d, named, running, containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true})
+	w.keeps(d, kept...)
 	w.runOn(d, containers)
 	if bad, err := filepath.Glob(filepath.Join(state, history.Name+".bad-*")); err != nil || len(bad) > 0 {
 		t.Errorf("set aside: %v, %v", bad, err)
@@ -157,12 +158,16 @@ func (w *world) ages(state, id string, enough time.Duration) (least, last time.D
 	return least, last
 }
 
-// killAmidst kills an agent and those that follow it, each a moment after an image has gone.
-func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process) {
+// killAmidst kills an agent and those that follow it, each a moment after an image has gone, while there are more than stay.
+func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process, stay int) {
 	w.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 10 {
+	kills := 0
+	for ; kills < 10; kills++ {
 		before := len(w.images(d))
+		if before <= stay {
+			break
+		}
 		cluster.Eventually(w, patience, func() error {
 			if there, err := w.listed(d); err != nil || len(there) >= before {
 				return fmt.Errorf("no image has gone of %d, %v", before, err)
@@ -176,4 +181,7 @@ func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process) {
 		p = a.start()
 	}
 	a.kill(p)
+	if w.Logf("killed %d times", kills); kills < 3 {
+		w.Error("the images were gone too soon to kill agents amidst")
+	}
 }

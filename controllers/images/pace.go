@@ -42,7 +42,7 @@ const (
 	// patience is how long a round is waited for, and afterRest the rest then: who hangs holds up nobody for longer.
 	patience, afterRest = 4 * time.Second, time.Second / 2
 	// longRound is what the removals of a round should not take longer than.
-	longRound = time.Second
+	longRound = 2 * time.Second
 )
 
 var errCrowded = errors.New("the runtime is slow: others wait to be removed before")

@@ -96,7 +96,7 @@ func TestRoundsAreAsWideAsTheRuntimeLikes(t *testing.T) {
 	}{
 		"all share one search": {60 * ms, 1 * ms, 16, 16},
 		"some of it is shared": {60 * ms, 90 * ms, 8, 16},
-		"nothing is shared":    {0, 150 * ms, 4, 8},
+		"nothing is shared":    {0, 150 * ms, 8, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, test.all, test.each, func(s *slow) {
@@ -127,7 +127,7 @@ func TestAThirdOfTheTimeIsLeftToPods(t *testing.T) {
 func TestASlowWhilePasses(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		s.drain(100)
-		s.each = 100 * ms
+		s.each = 150 * ms
 		s.rounds = nil
 		s.drain(40)
 		if last := s.rounds[len(s.rounds)-2]; last > 8 {

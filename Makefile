@@ -69,7 +69,7 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	done
 
 .PHONY: bench
-bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 25 minutes)
+bench: ## Measure Sunset beside its peers and the raw limit, in one table (about 40 minutes)
 	go run ./test/bench
 
 .PHONY: demo

@@ -12,14 +12,26 @@ import (
 // seeTimeout bounds how long whoever asks waits for a look at the node.
 const seeTimeout = 20 * time.Second
 
+// atATime is how many are told at a time: whoever reaches the port may ask, and an answer takes megabytes.
+const atATime = 2
+
 // serve tells whoever asks what images are on the node.
-func serve(see func(context.Context) (*sight.Sight, error)) http.Handler {
+func serve(see func(context.Context) (*sight.Sight, error), now func() time.Time) http.Handler {
+	answering := make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			w.Header().Set("Allow", http.MethodGet)
 			http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
 			return
 		}
+		select {
+		case answering <- struct{}{}:
+			defer func() { <-answering }()
+		default:
+			http.Error(w, "others are being told just now: ask again", http.StatusServiceUnavailable)
+			return
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(now().Add(2 * seeTimeout)) // where a connection has deadlines
 		ctx, cancel := context.WithTimeout(r.Context(), seeTimeout)
 		defer cancel()
 		seen, err := see(ctx)

@@ -37,7 +37,7 @@ func TestImagesAreServed(t *testing.T) {
 				}
 				return seen, test.err
 			}
-			serve(see).ServeHTTP(w, httptest.NewRequest(test.method, sight.Path, nil))
+			serve(see, time.Now).ServeHTTP(w, httptest.NewRequest(test.method, sight.Path, nil))
 			if w.Code != test.code || !strings.Contains(w.Body.String(), test.want) {
 				t.Errorf("%d %s; want %d and %q", w.Code, w.Body, test.code, test.want)
 			}

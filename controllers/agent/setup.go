@@ -161,7 +161,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		Again:  func(n int) { meters.pulledAgain.Add(float64(n)) },
 	})
 	if c.MetricsAddress != noAddress {
-		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight)); err != nil {
+		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight, c.Clock.Now)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package images_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -40,7 +41,9 @@ type machine struct {
 	failed  []string
 	lists   int
 	slow    time.Duration // each listing takes so long
-	used    int32         // percent of the filesystem; 0 is not known
+
+	programs map[string]*engine.Rule
+	used     int32 // percent of the filesystem; 0 is not known
 }
 
 const interval = 30 * time.Second
@@ -147,6 +150,7 @@ func (m *machine) warrantFor(looks int, letter string, place policy.Standing) po
 		m.Fatal(p.Problems)
 	}
 	rule := p.Rules[0]
+	m.programs = programs
 	m.Use(programs)
 	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
 	var row *index.Row
@@ -183,7 +187,7 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 		"another tag":           {func(m *machine) { m.has("go/other:v1", "a") }, retention.Changed, 0},
 		"a container uses it":   {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }, retention.Changed, 0},
 		"nobody knows the uses": {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return cri.Uses{}, nil } }, retention.Changed, 0},
-		"no answer":             {func(m *machine) { m.list = errors.New("away") }, retention.Failed, 0},
+		"no answer":             {func(m *machine) { m.list = status.Error(codes.Unavailable, "away") }, retention.Failed, 0},
 		"a Pod names it":        {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, retention.Changed, 0},
 		"a Pod names its digest": {func(m *machine) {
 			m.pods = []corev1.Pod{naming("elsewhere/x@" + id("a"))}
@@ -195,6 +199,9 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 		}, retention.Removed, 1},
 		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Failed, 0},
 		"a look that takes long":  {func(m *machine) { m.usedBy = m.slowly }, retention.Failed, 0},
+		"other rules": {func(m *machine) {
+			m.usedBy = func() (cri.Uses, error) { m.Use(m.programs); return cri.NewUses(), nil }
+		}, retention.Changed, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +253,7 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 		want      time.Duration
 	}{
 		{func() {}, 0},
-		{func() { m.list = errors.New("away") }, 0},
+		{func() { m.list = status.Error(codes.Unavailable, "away") }, 0},
 		{func() {}, interval},
 		{func() { m.list = nil; clear(m.listed) }, 0}, // it answers, be it nonsense
 		{func() { m.has("go/app:v1", "a") }, 0},

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
@@ -56,9 +57,9 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 	return l, err
 }
 
-// isOfRuntime reports whether a look failed because the runtime did not answer it.
+// isOfRuntime reports whether a look failed because nobody listens on the socket of the runtime.
 func isOfRuntime(err error) bool {
-	return err != nil && !errors.Is(err, ErrPods) && !errors.Is(err, errEmpty) && !errors.Is(err, errStale)
+	return err != nil && !errors.Is(err, ErrPods) && cri.Code(err) == codes.Unavailable.String()
 }
 
 func (n *Node) see(ctx context.Context) (*look, error) {

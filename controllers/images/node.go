@@ -70,6 +70,7 @@ type Node struct {
 	away     time.Time               // since when the runtime has been out of reach; zero when it is not
 	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
 	rules    map[string]*engine.Rule // in force
+	edition  int64                   // counts the rules that were
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
@@ -105,6 +106,14 @@ func (n *Node) Use(programs map[string]*engine.Rule) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = programs
+	n.edition++
+}
+
+// rulesInForce changes with every change of what is in force: rules, their settings, and which of them count on the node.
+func (n *Node) rulesInForce() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.edition
 }
 
 // rule is the compiled rule of a key; nil when it is not in force any more.

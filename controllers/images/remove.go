@@ -18,6 +18,7 @@ var (
 	errNoWarrant = errors.New("no warrant, or one for another image")
 	errMoved     = errors.New("the image is not as it was judged")
 	errNode      = errors.New("the node is not as it was when the image was judged")
+	errRules     = errors.New("it was decided a while ago, or other rules are in force by now")
 	errMark      = errors.New("images cannot be marked")
 )
 
@@ -47,6 +48,7 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
+	began, edition := n.Clock.Now(), n.rulesInForce()
 	round, err := n.pace.enter(ctx)
 	if err != nil {
 		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
@@ -71,14 +73,22 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if err := n.stillEligible(ctx, w.Rule(), i); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
-	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
+	now := n.Clock.Now()
+	if took := now.Sub(l.began); took < 0 || took > lookAge {
 		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
+	}
+	if took := now.Sub(began); took < 0 || took > attemptAge || edition != n.rulesInForce() {
+		return retention.Outcome{Result: retention.Changed, Err: errRules, Unsent: true}
 	}
 	return n.remove(ctx, round, i)
 }
 
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
 const lookAge = 5 * time.Second
+
+// attemptAge is how long ago a removal may have been decided, by rules that nobody has changed since: it may have waited for
+// others.
+const attemptAge = 7 * time.Second
 
 // stillEligible asks a rule that reads the node once more: the node may have changed, and the image not.
 func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) error {

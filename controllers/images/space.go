@@ -6,7 +6,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-var errRoom = errors.New("what has gone before was enough: there is room by now")
+var (
+	errRoom       = errors.New("what has gone before was enough: there is room by now")
+	errFilesystem = errors.New("nobody knows how full the filesystem is")
+)
 
 // stillTooFull asks how full the filesystem is before an image goes for want of space: what stood in the way of many may have
 // gone since that was measured.
@@ -19,7 +22,10 @@ func (n *Node) stillTooFull(w policy.Warrant) error {
 	if err != nil {
 		return err
 	}
-	if node.Filesystem == nil || int(node.Filesystem.UsedPercent) <= rule.Images.Low {
+	if node.Filesystem == nil {
+		return errFilesystem
+	}
+	if int(node.Filesystem.UsedPercent) <= rule.Images.Low {
 		return errRoom
 	}
 	return nil

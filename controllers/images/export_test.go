@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
@@ -33,3 +34,6 @@ func (p *pace) Pass(ctx context.Context) error {
 	}
 	return err
 }
+
+// WasTold is what a Source says once it has told of images.
+func (n *Node) WasTold(versions map[types.UID]string) { n.wasTold(versions) }

@@ -217,6 +217,35 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
+// TestRanksCountOthers: whoever keeps the newest does not go by a rank that the removal of another image has changed.
+func TestRanksCountOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		ranks bool
+		gone  func(m *machine)
+		want  retention.Result
+	}{
+		"all are there":                  {true, func(*machine) {}, retention.Removed},
+		"somebody removed another":       {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
+		"and the rule does not rank":     {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
+		"we removed another just now":    {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
+		"another one has come meanwhile": {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			m.has("go/rest:v1", "d")
+			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = test.ranks
+			test.gone(m)
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
+			}
+		})
+	}
+}
+
 func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	away := context.DeadlineExceeded
 	for name, test := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
@@ -71,6 +72,8 @@ type Node struct {
 	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
 	rules    map[string]*engine.Rule // in force
 	edition  int64                   // counts the rules that were
+	told     map[types.UID]string    // what the rules were last told of, with versions
+	sent     map[string]time.Time    // when the removal of an image was sent, by ID, for a while
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
@@ -90,7 +93,7 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, brief: map[string]Brief{}, changed: make(chan struct{})}
+	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, brief: map[string]Brief{}, changed: make(chan struct{})}
 	n.looks.take = n.look
 	n.pace = newPace(o.Clock, func() { n.looks.join() }) // a look writes down what is gone, and shows what else has changed
 	return n
@@ -114,6 +117,47 @@ func (n *Node) rulesInForce() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.edition
+}
+
+// wasTold takes what the rules have been told of. The map is not changed any more.
+func (n *Node) wasTold(versions map[types.UID]string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.told = versions
+}
+
+// toldOf is what the rules were last told of.
+func (n *Node) toldOf() map[types.UID]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.told
+}
+
+// sentFor is how long it is remembered that the removal of an image was sent: until every verdict knows that it has gone.
+const sentFor = time.Minute
+
+// sends notes that the removal of an image is sent.
+func (n *Node) sends(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.Clock.Now()
+	if len(n.sent) > remembered {
+		maps.DeleteFunc(n.sent, func(_ string, at time.Time) bool { return now.Sub(at) > sentFor })
+	}
+	n.sent[id] = now
+}
+
+// hasLost reports whether images are gone of those that were told, and not by us.
+func (n *Node) hasLost(told map[types.UID]string, l *look) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for uid := range told {
+		id := string(uid)
+		if at, sent := n.sent[id]; l.byID[id] == nil && !(sent && n.Clock.Now().Sub(at) <= sentFor) {
+			return true
+		}
+	}
+	return false
 }
 
 // rule is the compiled rule of a key; nil when it is not in force any more.

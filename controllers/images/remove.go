@@ -19,6 +19,7 @@ var (
 	errMoved     = errors.New("the image is not as it was judged")
 	errNode      = errors.New("the node is not as it was when the image was judged")
 	errRules     = errors.New("it was decided a while ago, or other rules are in force by now")
+	errRanks     = errors.New("somebody else removed images, which changes the order of the others")
 	errMark      = errors.New("images cannot be marked")
 )
 
@@ -48,7 +49,7 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
-	began, edition := n.Clock.Now(), n.rulesInForce()
+	began, edition, told := n.Clock.Now(), n.rulesInForce(), n.toldOf()
 	round, err := n.pace.enter(ctx)
 	if err != nil {
 		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
@@ -66,6 +67,9 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 		return retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
+	}
+	if w.Rule().Ranks() && n.hasLost(told, l) { // another may be among those that stay by now
+		return retention.Outcome{Result: retention.Changed, Err: errRanks, Unsent: true}
 	}
 	if err := n.stillTooFull(w); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
@@ -113,6 +117,7 @@ func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) err
 }
 
 func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
+	n.sends(i.ID)
 	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))

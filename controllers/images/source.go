@@ -53,6 +53,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			tell(sink, rows, told, versions)
 		}
 		told, about = versions, node
+		s.node.wasTold(told)
 		s.wait(ctx, differs)
 	}
 }

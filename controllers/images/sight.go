@@ -17,7 +17,10 @@ type sights struct {
 	taken time.Time // when one was last begun
 }
 
-var errUnseen = errors.New("none was taken yet")
+var (
+	errUnseen = errors.New("none was taken yet")
+	errOld    = errors.New("the last is too old, and another under way: ask again")
+)
 
 // Sight gives the images as the last look found them. Where that is longer ago than two intervals, as nobody looks at a node
 // that no rule is about, or failed, it takes another one, at most one in an interval. The error says why nothing is known.
@@ -45,10 +48,15 @@ func (n *Node) Sight(ctx context.Context) (*sight.Sight, error) {
 func (n *Node) recent(ctx context.Context) (*look, error) {
 	now := n.Clock.Now()
 	l, err := n.looks.latest()
-	if err == nil && isWithin(2*n.Interval, l.began, now) || !n.looks.sights.next(n.Interval, now) {
-		return l, err
+	switch {
+	case err == nil && isWithin(2*n.Interval, l.began, now):
+		return l, nil
+	case n.looks.sights.next(n.Interval, now):
+		return n.looks.fresh(ctx)
+	case err == nil:
+		err = errOld
 	}
-	return n.looks.fresh(ctx)
+	return nil, err
 }
 
 // next reports whether it is time for another look, which the caller then takes.

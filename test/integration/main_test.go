@@ -2,6 +2,7 @@
 package integration_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
+	flag.Parse()
+	_ = flag.Set("test.parallel", "1000") // there are as many control planes as tests may run; whoever waits for one holds up nobody
 	os.Exit(cluster.Main(installed{m}, cluster.Options{Nodes: 2, Progress: os.Stderr}, &planes.all[0], &planes.all[1]))
 }
 

@@ -16,6 +16,8 @@ type pool struct {
 	all  [2]*cluster.Cluster
 	free chan *cluster.Cluster
 
+	gather sync.Mutex
+
 	mu    sync.Mutex
 	taken map[string]*cluster.Cluster // by the name of the test that has it
 }
@@ -41,6 +43,23 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 		p.free <- plane
 	})
 	return plane
+}
+
+// alone runs a test beside no other: what is exported to Prometheus is of the whole process.
+func (p *pool) alone(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	p.gather.Lock() // two that wait for all would wait for each other
+	for range p.all {
+		p.take(t.Name(), <-p.free)
+	}
+	p.gather.Unlock()
+	t.Cleanup(func() {
+		p.take(t.Name(), nil)
+		for _, plane := range p.all {
+			p.free <- plane
+		}
+	})
 }
 
 // takenBy is what a test, or one that it is part of, has; nil for nothing.

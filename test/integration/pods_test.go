@@ -79,6 +79,7 @@ func (w *world) on(t *testing.T) *world {
 // TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod goes before it is
 // counted.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
+	planes.alone(t)
 	without, with := newWorld(t), newWorld(t)
 	without.direct(shapes)
 	witness := with.direct(shapes)
@@ -139,6 +140,7 @@ func (w *world) tell(s *witness, deletes int) {
 
 // TestPodsOfABigJob: finished Pods go while the Job runs, and Sunset may be switched off and on meanwhile.
 func TestPodsOfABigJob(t *testing.T) {
+	planes.alone(t)
 	const completions, parallelism = 500, 100
 	w := newWorld(t)
 	witness := w.watchPods(nil)
@@ -174,6 +176,7 @@ func TestPodsOfABigJob(t *testing.T) {
 
 // TestPodsStayWhileNobodyCounts: while the Job controller is down finished Pods stay, which shows, and nothing is lost.
 func TestPodsStayWhileNobodyCounts(t *testing.T) {
+	planes.alone(t)
 	w, g := behindGate(t)
 	paused := &run{world: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
 	witness := w.direct(map[string]shape{"paused": paused.shape})

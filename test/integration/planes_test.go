@@ -16,7 +16,7 @@ type pool struct {
 	all  [2]*cluster.Cluster
 	free chan *cluster.Cluster
 
-	gather sync.Mutex
+	gather sync.Mutex // held by who takes all of them
 
 	mu    sync.Mutex
 	taken map[string]*cluster.Cluster // by the name of the test that has it

@@ -12,7 +12,8 @@ import (
 
 // pace lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
 // searches everything it has for what nobody needs any more, and while it does no Pod starts. After a round the runtime is left
-// alone for half as long as the removals took, less what its look took. A round is as wide as they do not take long: one at a time may always go.
+// alone for half as long as the removals took, less what its look took. A round is as wide as they do not take long: one at a
+// time may always go.
 type pace struct {
 	clock clock.Clock
 	last  func() // is called after removals that nobody waits to follow

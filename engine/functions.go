@@ -49,6 +49,8 @@ func Functions() []Function {
 		controllerOfDoc(),
 		imageRepositoryDoc(),
 		imageTagDoc(),
+		configMapsInDoc(),
+		secretsInDoc(),
 	}
 }
 

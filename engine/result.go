@@ -24,16 +24,17 @@ const (
 	lifetime                  // duration, or text as in ttl; optional
 	grouping                  // string
 	outcoming                 // string
+	naming                    // list of string, or of map with name and namespace; of no rule
 )
 
 // field is the name of the rule's field.
 func (r result) field() string {
-	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome"}[r]
+	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "names"}[r]
 }
 
 // wants says what the expression has to give.
 func (r result) wants() string {
-	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string"}[r]
+	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string", "list of names, or of maps with name and namespace"}[r]
 }
 
 // example is what to write.
@@ -45,6 +46,7 @@ func (r result) example() string {
 		"write a span of time, such as days(7) or duration('90m')",
 		"write a text that objects of a group share, such as object.metadata.?labels[?'app'].orValue('')",
 		"write a text that says how it ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
+		"write a list of names, such as secretsIn(object.spec.template.spec) or object.spec.tls.map(t, t.secretName)",
 	}[r]
 }
 
@@ -63,7 +65,9 @@ func (r result) accepts(t *cel.Type) bool {
 	case types.DurationKind:
 		return r == lifetime || r == anything
 	case types.StringKind:
-		return r != eligibility
+		return r != eligibility && r != naming
+	case types.ListKind:
+		return r == naming || r == anything
 	default:
 		return r == anything
 	}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Extractor is a compiled expression that names what an object refers to. It is immutable and safe for concurrent use.
+type Extractor struct {
+	key     string
+	program *program
+}
+
+// Reference is what an object refers to by name.
+type Reference struct {
+	Namespace string // empty means that of the object
+	Name      string
+}
+
+// MaxReferences is how many references one object may have by one Extractor.
+const MaxReferences = 1000
+
+// Extractor compiles an expression that gives a list of names, or of maps with name and namespace. The path is where its
+// problems are reported; it is nil if there are any.
+func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) {
+	if strings.TrimSpace(names) == "" {
+		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: naming.example()}}
+	}
+	compiled := c.expression(names, naming, c.scope(nil))
+	if compiled.program == nil {
+		return nil, problemsAt(path, names, compiled.findings)
+	}
+	if at := compiled.program.atNode; at != nil {
+		return nil, problemsAt(path, names, []finding{*at})
+	}
+	return &Extractor{key: digest("references", names), program: compiled.program}, nil
+}
+
+// Key names what the Extractor gives: two with equal keys give the same of every object.
+func (x *Extractor) Key() string { return x.key }
+
+// Reads lists the fields of the object that it reads, as Rule.Reads does.
+func (x *Extractor) Reads() []string { return x.program.fields.paths() }
+
+// References says what an object refers to, by one Extractor. The object is not changed and not held on to. An error means
+// that nobody knows what it refers to.
+func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
+	e.input.object, e.input.built = object, 0
+	defer func() { e.input.object = nil }()
+	if err := e.begin(x.program.loops); err != nil {
+		return nil, e.shared(err)
+	}
+	if x.program.loops {
+		defer e.end()
+	}
+	found, err := ask(e, x.program, naming, e.toReferences)
+	if err != nil {
+		return nil, e.shared(err)
+	}
+	return found, nil
+}
+
+// toReferences reads what names gave.
+func (e *Evaluator) toReferences(v ref.Val) ([]Reference, error) {
+	list, ok := v.(traits.Lister)
+	if !ok {
+		return nil, unexpected(naming, v)
+	}
+	size, _ := list.Size().(types.Int)
+	if size > MaxReferences {
+		return nil, fmt.Errorf("gave %d references; an object has at most %d", size, MaxReferences)
+	}
+	found := make([]Reference, 0, size)
+	for i := range size {
+		r, err := e.toReference(list.Get(i))
+		if err != nil {
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		}
+		if r.Name != "" {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+// toReference reads one element: a name, or a map with name and perhaps namespace. An empty name refers to nothing.
+func (e *Evaluator) toReference(v ref.Val) (r Reference, err error) {
+	switch x := v.(type) {
+	case types.String:
+		return Reference{Name: e.intern(string(x))}, nil
+	case traits.Mapper:
+		if r.Name, err = e.textIn(x, "name"); err != nil {
+			return Reference{}, err
+		}
+		r.Namespace, err = e.textIn(x, "namespace")
+		return r, err
+	}
+	return Reference{}, unexpected(naming, v)
+}
+
+// textIn reads a text of a map; what is absent or null is empty.
+func (e *Evaluator) textIn(m traits.Mapper, key string) (string, error) {
+	switch v, _ := m.Find(types.String(key)); x := v.(type) {
+	case nil, types.Null:
+		return "", nil
+	case types.String:
+		return e.intern(string(x)), nil
+	default:
+		return "", fmt.Errorf("%s is %s, wants string", key, typeName(x.Type().TypeName()))
+	}
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// containerLists are where a PodSpec has containers.
+var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
+
+// configMapPaths and secretPaths are all places where a PodSpec names ConfigMaps and Secrets of its namespace. What is
+// optional counts: it is used when it is there.
+var (
+	configMapPaths = paths(
+		[]string{"volumes.configMap.name", "volumes.projected.sources.configMap.name"},
+		[]string{"env.valueFrom.configMapKeyRef.name", "envFrom.configMapRef.name"})
+
+	secretPaths = paths(
+		[]string{
+			"imagePullSecrets.name",
+			"volumes.secret.secretName",
+			"volumes.projected.sources.secret.name",
+			"volumes.csi.nodePublishSecretRef.name",
+			// Volumes from before CSI, most of which newer API servers still take.
+			"volumes.azureFile.secretName",
+			"volumes.cephfs.secretRef.name",
+			"volumes.cinder.secretRef.name",
+			"volumes.flexVolume.secretRef.name",
+			"volumes.iscsi.secretRef.name",
+			"volumes.rbd.secretRef.name",
+			"volumes.scaleIO.secretRef.name",
+			"volumes.storageos.secretRef.name",
+		},
+		[]string{"env.valueFrom.secretKeyRef.name", "envFrom.secretRef.name"})
+)
+
+// paths are those of a Pod and those of each of its containers, taken apart.
+func paths(ofPod, ofContainers []string) [][]string {
+	all := slices.Clone(ofPod)
+	for _, list := range containerLists {
+		for _, path := range ofContainers {
+			all = append(all, list+"."+path)
+		}
+	}
+	split := make([][]string, len(all))
+	for i, path := range all {
+		split[i] = strings.Split(path, ".")
+	}
+	return split
+}
+
+// namesAt adds the texts at a path, through every element of the lists on the way. What is absent or empty names nothing;
+// what has another shape is an error, as it may be a name that nobody understands.
+func namesAt(found []string, value any, path []string) ([]string, error) {
+	switch v := value.(type) {
+	case nil:
+		return found, nil
+	case []any:
+		var err error
+		for _, element := range v {
+			if found, err = namesAt(found, element, path); err != nil {
+				return nil, err
+			}
+		}
+		return found, nil
+	case map[string]any:
+		if len(path) > 0 {
+			return namesAt(found, v[path[0]], path[1:])
+		}
+	case string:
+		switch {
+		case len(path) > 0:
+		case v == "" || slices.Contains(found, v):
+			return found, nil
+		default:
+			return append(found, v), nil
+		}
+	}
+	return nil, fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
+}
+
+func placeOf(rest []string) string {
+	if len(rest) == 0 {
+		return "a name"
+	}
+	return "an object with " + strings.Join(rest, ".")
+}
+
+// namesIn binds a function that gives the names at some paths.
+func namesIn(function string, all [][]string) functions.UnaryOp {
+	return func(v ref.Val) ref.Val {
+		spec, err := objectOf(v)
+		if err != nil {
+			return failure(function, err)
+		}
+		var names []string
+		for _, path := range all {
+			if names, err = namesAt(names, spec, path); err != nil {
+				return failure(function, err)
+			}
+		}
+		return types.NewStringList(adapter{}, names)
+	}
+}
+
+func configMapsInDoc() Function {
+	return aboutPodSpec("configMapsIn", "ConfigMaps", configMapPaths,
+		"its volumes, projected ones too, and `env` and `envFrom` of containers, init containers and ephemeral ones",
+		Example{"configMapsIn(object.spec)", "pod-references", "['site', 'ca', 'flags', 'defaults', 'setup']"},
+		Example{"configMapsIn(object.spec)", "pod-running", "[]"})
+}
+
+func secretsInDoc() Function {
+	return aboutPodSpec("secretsIn", "Secrets", secretPaths,
+		"`imagePullSecrets`, volumes of every kind, projected ones too, and `env` and `envFrom` of containers, init containers and ephemeral ones",
+		Example{"secretsIn(object.spec)", "pod-references", "['registry', 'tls', 'token', 'csi', 'password', 'debug']"})
+}
+
+func aboutPodSpec(name, what string, all [][]string, where string, examples ...Example) Function {
+	return Function{
+		Name:       name,
+		Signatures: []string{name + "(podSpec) -> list(string)"},
+		Doc: "The names of the " + what + " that a PodSpec uses, each once: " + where + ". Optional ones count. It is for Pods, and for " +
+			"whatever has a template of Pods: `" + name + "(object.spec.template.spec)`.",
+		Examples: examples,
+		overloads: []cel.FunctionOpt{
+			cel.Overload(name+"_object", []*cel.Type{cel.DynType}, cel.ListType(cel.StringType), cel.UnaryBinding(namesIn(name, all))),
+		},
+	}
+}

@@ -18,10 +18,9 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 		return nil
 	}
 	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(
+	env, err := r.compiler.base.Extend(append(extraVariables(), // variables for other rules of the policy may read any
 		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)),
-		cel.Variable(nodeVariable, cel.DynType)) // variables for other rules of the policy may read it
+		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))...)
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
 	}

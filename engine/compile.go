@@ -13,8 +13,8 @@ type program struct {
 	run    cel.Program
 	loops  bool // it has a comprehension, so it runs under a deadline
 	fields *fields
-	node   *fields  // what it reads of the variable node
-	atNode *finding // where it, or a variable that it uses, reads any of that; nil for nowhere
+	extras ofExtras[*fields]  // what it reads of each
+	at     ofExtras[*finding] // where it, or a variable that it uses, reads any of one; nil for nowhere
 }
 
 // compiled is what became of an expression: a program, or why not.
@@ -41,8 +41,8 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	at := s.readsNode(checked)
-	if taken := bindsNode(checked); taken != nil && at != nil {
+	at := s.reads(checked)
+	if taken := hidden(checked, at); taken != nil {
 		return nil, []finding{*taken}
 	}
 	inlined, findings := s.inline(checked)
@@ -51,7 +51,7 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 	}
 	p, findings = plan(s.env, inlined)
 	if p != nil {
-		p.atNode = at
+		p.at = at
 	}
 	return p, findings
 }
@@ -85,7 +85,7 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
 	}
 	p := &program{run: run, loops: loops}
-	p.fields, p.node = fieldsRead(tree)
+	p.fields, p.extras = fieldsRead(tree)
 	return p, nil
 }
 

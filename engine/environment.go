@@ -24,9 +24,10 @@ const (
 )
 
 const (
-	objectVariable    = "object"
-	nodeVariable      = "node"
-	variablesVariable = "variables"
+	objectVariable     = "object"
+	nodeVariable       = "node"
+	referencesVariable = "references"
+	variablesVariable  = "variables"
 )
 
 // newBase is the environment without the object, so that it can be given a type.
@@ -41,18 +42,14 @@ func newBase() (*cel.Env, error) {
 // newEnvironment is the environment in which expressions run. The object is dynamic there: what runs is what was
 // decoded, whatever a schema says about it.
 func newEnvironment(base *cel.Env) (*cel.Env, error) {
-	env, err := base.Extend(
-		cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc),
-		cel.VariableWithDoc(nodeVariable, cel.DynType, nodeDoc))
+	env, err := base.Extend(append(extraVariables(), cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc))...)
 	if err != nil {
-		return nil, fmt.Errorf("declare object and node: %w", err)
+		return nil, fmt.Errorf("declare object and what is beside it: %w", err)
 	}
 	return env, nil
 }
 
 const objectDoc = "The object as the API server has it: object.metadata, object.spec, object.status and so on."
-
-const nodeDoc = "In rules about images, the node they are on: node.name, node.labels and, if known, node.imageFs."
 
 func languageOptions() []cel.EnvOption {
 	return []cel.EnvOption{

@@ -27,6 +27,7 @@ type Evaluator struct {
 	watch    *watch            // nil until an expression with a loop comes along
 	last     error             // many objects fail alike: they share the error
 	node     map[string]any    // of the images that rules are asked about
+	referred *References       // what is known to refer to the object
 	texts    map[string]string // of groups, outcomes and owners' kinds, which many objects share
 }
 
@@ -84,11 +85,8 @@ func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 		return marked
 	}
 	e.input.object, e.input.built = object, 0
-	if r.images {
-		e.input.node = e.node
-	}
 	facts, err := e.judge(r, object, marked)
-	e.input.object, e.input.node = nil, nil
+	e.input.object, e.input.extras = nil, ofExtras[map[string]any]{}
 	if err != nil {
 		return policy.Facts{Selected: true, Err: e.shared(err), Marked: marked.Marked, Start: marked.Start}
 	}
@@ -97,6 +95,9 @@ func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 
 func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (policy.Facts, error) {
 	facts.Selected = true
+	if err := e.provide(r); err != nil {
+		return facts, err
+	}
 	if err := e.begin(r.loops); err != nil {
 		return facts, err
 	}

@@ -61,7 +61,7 @@ func (r *Rule) ExplainOn(ctx context.Context, node *Node, object map[string]any)
 	for i := range explanations {
 		explanations[i].Tag = tag
 	}
-	p, done := r.newProbe(ctx, object, e.node)
+	p, done := r.newProbe(ctx, object, e.input.extras)
 	defer done()
 	for i := range explanations {
 		if q := questions[i]; q.wants != anything && !explanations[i].Skipped {
@@ -87,8 +87,12 @@ func (r *Rule) questions(object map[string]any) []expression {
 
 // answers asks under the same deadline as Facts.
 func (r *Rule) answers(e *Evaluator, object map[string]any, questions []expression) []Explanation {
-	e.input.object, e.input.node, e.input.built = object, e.node, 0
-	if err := e.begin(r.loops); err != nil {
+	e.input.object, e.input.built = object, 0
+	err := e.provide(r)
+	if err == nil {
+		err = e.begin(r.loops)
+	}
+	if err != nil {
 		return []Explanation{{Err: err}}
 	}
 	if r.loops {

@@ -36,8 +36,10 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 	if compiled.program == nil {
 		return nil, problemsAt(path, names, compiled.findings)
 	}
-	if at := compiled.program.atNode; at != nil {
-		return nil, problemsAt(path, names, []finding{*at})
+	for _, at := range compiled.program.at {
+		if at != nil {
+			return nil, problemsAt(path, names, []finding{*at})
+		}
 	}
 	return &Extractor{key: digest("references", names), program: compiled.program}, nil
 }

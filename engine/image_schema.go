@@ -58,7 +58,8 @@ func (r *Rule) misfits() []policy.Problem {
 	env, err := r.compiler.base.Extend(
 		cel.CustomTypeProvider(provider),
 		cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),
-		cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)))
+		cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)),
+		cel.Variable(referencesVariable, cel.DynType))
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of images cannot be used: %v", err)}}
 	}

@@ -19,7 +19,7 @@ type probe struct {
 	compiler *Compiler
 	scope    *scope
 	object   map[string]any
-	node     map[string]any
+	extras   ofExtras[map[string]any]
 	views    map[string]*view // of the variables met so far
 }
 
@@ -34,10 +34,10 @@ type view struct {
 	told     bool
 }
 
-func (r *Rule) newProbe(ctx context.Context, object, node map[string]any) (*probe, context.CancelFunc) {
+func (r *Rule) newProbe(ctx context.Context, object map[string]any, around ofExtras[map[string]any]) (*probe, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience*r.compiler.deadline, ErrDeadline)
 	return &probe{
-		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, node: node,
+		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, extras: around,
 		views: map[string]*view{},
 	}, cancel
 }
@@ -110,7 +110,7 @@ func (v *view) run(ctx context.Context, e ast.Expr) (ref.Val, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame, err := interpreter.NewExecutionFrame(&question{view: v, input: input{object: v.probe.object, node: v.probe.node}})
+	frame, err := interpreter.NewExecutionFrame(&question{view: v, input: input{object: v.probe.object, extras: v.probe.extras}})
 	if err != nil {
 		return nil, err
 	}

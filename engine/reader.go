@@ -60,21 +60,37 @@ func (a *alias) read() {
 // It errs on the side of more: whatever it does not know reads all of its arguments.
 type reader struct {
 	object    *fields
-	node      *fields
+	extras    ofExtras[*fields]
 	functions map[string][]string // what our functions read of their first argument
 }
 
-// fieldsRead are the parts of the object and of the node that the expression reads. Evaluation on these alone gives the
+// fieldsRead are the parts of the object and of the extras that the expression reads. Evaluation on these alone gives the
 // same result.
-func fieldsRead(e ast.Expr) (object, node *fields) {
-	r := &reader{object: &fields{}, node: &fields{}, functions: map[string][]string{}}
+func fieldsRead(e ast.Expr) (object *fields, around ofExtras[*fields]) {
+	r := &reader{object: &fields{}, extras: nothingOfExtras(), functions: map[string][]string{}}
 	for _, f := range Functions() {
 		if f.reads != nil {
 			r.functions[f.Name] = f.reads
 		}
 	}
 	r.run(e, nil).read()
-	return r.object, r.node
+	return r.object, r.extras
+}
+
+func nothingOfExtras() (around ofExtras[*fields]) {
+	for x := range around {
+		around[x] = &fields{}
+	}
+	return around
+}
+
+// count is how much has been found to be read.
+func (r *reader) count() int {
+	n := r.object.count()
+	for _, f := range r.extras {
+		n += f.count()
+	}
+	return n
 }
 
 // locals are the variables that comprehensions bind, innermost last.
@@ -95,11 +111,12 @@ func (r *reader) ident(name string, vars locals) *alias {
 			return v.value
 		}
 	}
-	switch strings.TrimPrefix(name, ".") {
-	case objectVariable:
+	name = strings.TrimPrefix(name, ".")
+	if name == objectVariable {
 		return &alias{nodes: []*fields{r.object}}
-	case nodeVariable:
-		return &alias{nodes: []*fields{r.node}}
+	}
+	if x, ok := extraNamed(name); ok {
+		return &alias{nodes: []*fields{r.extras[x]}}
 	}
 	return nil // the name of a type
 }
@@ -216,11 +233,11 @@ func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
 	}
 	result := r.run(c.AccuInit(), vars)
 	for round := 0; ; round++ {
-		before, grown := result, r.object.count()+r.node.count()
+		before, grown := result, r.count()
 		loop := inner.with(c.AccuVar(), result)
 		r.run(c.LoopCondition(), loop).read()
 		result = result.or(r.run(c.LoopStep(), loop))
-		if result.same(before) && r.object.count()+r.node.count() == grown {
+		if result.same(before) && r.count() == grown {
 			break
 		}
 		if round == rounds {

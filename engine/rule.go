@@ -19,17 +19,18 @@ type Rule struct {
 	selector labels.Selector // nil selects everything
 
 	eligible      *program
-	startTime     *program // nil in mark mode: the start is a mark on the object
-	ttlExpression *program // nil when the rule has a fixed ttl
-	groupBy       *program // nil without groups
-	outcome       *program // nil when what is deleted is not counted by how it ended
-	owner         bool     // the facts name the object's owner
-	images        bool     // it is about images of nodes, and may read the variable node
-	mark          string   // names the rule's entry among an object's marks
+	startTime     *program       // nil in mark mode: the start is a mark on the object
+	ttlExpression *program       // nil when the rule has a fixed ttl
+	groupBy       *program       // nil without groups
+	outcome       *program       // nil when what is deleted is not counted by how it ended
+	owner         bool           // the facts name the object's owner
+	images        bool           // it is about images of nodes
+	may           ofExtras[bool] // read them
+	mark          string         // names the rule's entry among an object's marks
 
 	loops    bool // some expression runs under the deadline
 	fields   *fields
-	node     *fields // read of the variable node
+	extras   ofExtras[*fields] // what it reads of them
 	compiler *Compiler
 	source   source
 }
@@ -73,9 +74,10 @@ func (s *source) expressions() []expression {
 func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Rule, []policy.Problem) {
 	s := c.scope(variables)
 	r := &Rule{
-		compiler: c, fields: &fields{}, node: &fields{}, images: aboutImages(rule.Target),
+		compiler: c, fields: &fields{}, extras: nothingOfExtras(), images: aboutImages(rule.Target),
 		source: source{rule: rule, variables: variables, path: path},
 	}
+	r.may = ofExtras[bool]{nodeExtra: r.images, referencesExtra: isReferredTo(rule.Target)}
 	problems := s.problems()
 	selector, err := selectorOf(rule.Target.Selector)
 	if err != nil {
@@ -137,8 +139,10 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
 		return problemsAt(path, e.text, []finding{*f})
 	}
-	if c.program.atNode != nil && !r.images {
-		return problemsAt(path, e.text, []finding{*c.program.atNode})
+	for x, at := range c.program.at {
+		if at != nil && !r.may[x] {
+			return problemsAt(path, e.text, []finding{*at})
+		}
 	}
 	switch e.wants {
 	case eligibility:
@@ -154,7 +158,9 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)
-	r.node.add(c.program.node)
+	for x, read := range c.program.extras {
+		r.extras[x].add(read)
+	}
 	return nil
 }
 
@@ -198,10 +204,13 @@ func (r *Rule) OnNodes() bool { return r.images }
 
 // NodeReads lists what the rule reads of the variable node, as Reads does of the object. When any of that changes the
 // facts about every image may; without any they never do.
-func (r *Rule) NodeReads() []string { return r.node.paths() }
+func (r *Rule) NodeReads() []string { return r.extras[nodeExtra].paths() }
 
 // ReadsNode reports whether the rule reads the variable node.
-func (r *Rule) ReadsNode() bool { return !r.node.isEmpty() }
+func (r *Rule) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
+
+// ReadsReferences reports whether the rule reads the variable references.
+func (r *Rule) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
 
 // Facts says what the rule says about one object. To ask often, use an Evaluator.
 func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {
@@ -223,11 +232,11 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input is what an expression sees: the object, and the node of an image. It also keeps count of what the evaluation
+// input is what an expression sees: the object, and the extras. It also keeps count of what the evaluation
 // builds.
 type input struct {
 	object map[string]any
-	node   map[string]any
+	extras ofExtras[map[string]any]
 	built  int
 }
 
@@ -236,10 +245,11 @@ func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case objectVariable:
 		return i.object, true
-	case nodeVariable:
-		return i.node, true
 	case builtVariable:
 		return i, true
+	}
+	if x, ok := extraNamed(name); ok {
+		return i.extras[x], true
 	}
 	return nil, false
 }

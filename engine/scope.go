@@ -26,8 +26,8 @@ type variable struct {
 	name, text string
 	definition *cel.Ast // nil when the text is wrong
 	findings   []finding
-	readsNode  bool   // it, or a variable that it uses, reads the variable node
-	digest     string // of the text and of the variables it uses
+	reads      ofExtras[bool] // it, or a variable that it uses, reads it
+	digest     string         // of the text and of the variables it uses
 }
 
 // scope declares the variables, each in terms of those before it.
@@ -51,7 +51,7 @@ func (c *Compiler) scope(variables []v1alpha1.Variable) *scope {
 // declare adds a variable to a scope. One that is wrong is declared as well, so that its users are not blamed for it.
 func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	v := variable{name: declared.Name, text: declared.Expression}
-	v.definition, v.readsNode, v.findings = c.define(s, declared)
+	v.definition, v.reads, v.findings = c.define(s, declared)
 	v.digest = digest(v.name, v.text, s.digestFor(v.text))
 	t := cel.DynType
 	if v.definition != nil {
@@ -67,22 +67,25 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	return &scope{env: env, variables: append(slices.Clip(s.variables), v)}
 }
 
-func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, readsNode bool, findings []finding) {
+func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []finding) {
 	defer recoverAs(&findings)
 	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
-		return nil, false, []finding{{message: fmt.Sprintf("the name %q is taken, or is no name", v.Name), line: 1, column: 1,
+		return nil, reads, []finding{{message: fmt.Sprintf("the name %q is taken, or is no name", v.Name), line: 1, column: 1,
 			hint: "letters, digits and _, each name once"}}
 	}
 	checked, findings := c.check(v.Expression, anything, s)
 	if len(findings) > 0 {
-		return nil, false, findings
+		return nil, reads, findings
 	}
-	readsNode = s.readsNode(checked) != nil
-	if taken := bindsNode(checked); taken != nil && readsNode {
-		return nil, false, []finding{*taken}
+	at := s.reads(checked)
+	if taken := hidden(checked, at); taken != nil {
+		return nil, reads, []finding{*taken}
+	}
+	for x := range extras {
+		reads[x] = at[x] != nil
 	}
 	definition, findings = s.inline(checked)
-	return definition, readsNode, findings
+	return definition, reads, findings
 }
 
 // variable finds a variable by its name.

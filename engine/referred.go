@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// References is what refers to a ConfigMap or Secret, as rules see it.
+type References struct {
+	// Count is how many objects refer to it.
+	Count int
+	// By lists them. It is asked only for rules that read the list; nil is a list of nobody.
+	By func() []Referrer
+	// Doubt is why there may be more; nil when there are not. Rules that read references fail then.
+	Doubt error
+}
+
+// Referrer is an object that refers to another one.
+type Referrer struct{ Kind, Namespace, Name string }
+
+// isReferredTo reports whether references to objects of a target are followed.
+func isReferredTo(t v1alpha1.Target) bool {
+	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
+}
+
+var errUnfollowed = errors.New("what refers to it is not known")
+
+// SetReferences says what refers to the object that rules are asked about next, and until it is called again. Until it is
+// called, and with nil, nobody knows, and rules that read references fail.
+func (e *Evaluator) SetReferences(r *References) { e.referred = r }
+
+// provide makes the extras ready that a rule reads.
+func (e *Evaluator) provide(r *Rule) error {
+	if r.images {
+		e.input.extras[nodeExtra] = e.node
+	}
+	if !r.ReadsReferences() {
+		return nil
+	}
+	if e.referred == nil {
+		return errUnfollowed
+	}
+	if e.referred.Doubt != nil {
+		return e.referred.Doubt
+	}
+	e.input.extras[referencesExtra] = e.referred.object(r.extras[referencesExtra])
+	return nil
+}
+
+// object is the variable references, with the list only if it is read.
+func (r *References) object(read *fields) map[string]any {
+	o := map[string]any{"count": int64(r.Count)}
+	if _, asked := read.below["by"]; !asked && !read.whole || r.By == nil {
+		o["by"] = []any{}
+		return o
+	}
+	by := r.By()
+	list := make([]any, len(by))
+	for i, one := range by {
+		list[i] = map[string]any{"kind": one.Kind, "namespace": one.Namespace, "name": one.Name}
+	}
+	o["by"] = list
+	return o
+}

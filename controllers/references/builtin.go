@@ -75,10 +75,9 @@ var others = []Declared{
 	{kind("storage.k8s.io", "v1", "StorageClass"), Secret, `
 		object.?parameters.orValue({})
 		.transformList(key, name, key.endsWith('secret-name') && !name.contains('$'),
-			{'name': name, 'namespace': object.parameters[?key.replace('secret-name', 'secret-namespace')].orValue('')})`},
+			{'name': dyn(name), 'namespace': object.parameters[?key.replace('secret-name', 'secret-namespace')].orValue('')})`},
 
 	{kind("gateway.networking.k8s.io", "v1", "Gateway"), Secret, `
-		object.spec.listeners
-		.map(l, l.?tls.certificateRefs.orValue([]).filter(r, r.?kind.orValue('Secret') == 'Secret')).flatten()
-		.map(r, {'name': r.name, 'namespace': r.?namespace.orValue('')})`},
+		object.spec.listeners.map(l, l.?tls.certificateRefs.orValue([])).flatten()
+		.map(r, r.?kind.orValue('Secret') == 'Secret', {'name': r.name, 'namespace': r.?namespace.orValue('')})`},
 }

@@ -55,34 +55,47 @@ func paths(ofPod, ofContainers []string) [][]string {
 	return split
 }
 
-// namesAt adds the texts at a path, through every element of the lists on the way. What is absent or empty names nothing;
-// what has another shape is an error, as it may be a name that nobody understands.
-func namesAt(found []string, value any, path []string) ([]string, error) {
+// found is the names found so far, each once.
+type found struct {
+	names []string
+	known map[string]bool
+}
+
+// at adds the texts at a path, through every element of the lists on the way. What is absent or empty names nothing; what has
+// another shape is an error, as it may be a name that nobody understands.
+func (f *found) at(value any, path []string) error {
 	switch v := value.(type) {
 	case nil:
-		return found, nil
+		return nil
 	case []any:
-		var err error
 		for _, element := range v {
-			if found, err = namesAt(found, element, path); err != nil {
-				return nil, err
+			if err := f.at(element, path); err != nil {
+				return err
 			}
 		}
-		return found, nil
+		return nil
 	case map[string]any:
 		if len(path) > 0 {
-			return namesAt(found, v[path[0]], path[1:])
+			return f.at(v[path[0]], path[1:])
 		}
 	case string:
-		switch {
-		case len(path) > 0:
-		case v == "" || slices.Contains(found, v):
-			return found, nil
-		default:
-			return append(found, v), nil
+		if len(path) == 0 {
+			return f.add(v)
 		}
 	}
-	return nil, fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
+	return fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
+}
+
+func (f *found) add(name string) error {
+	switch {
+	case name == "", f.known[name]:
+		return nil
+	case len(f.names) == MaxReferences:
+		return fmt.Errorf("there are more than %d names", MaxReferences)
+	}
+	f.names = append(f.names, name)
+	f.known[name] = true
+	return nil
 }
 
 func placeOf(rest []string) string {
@@ -99,13 +112,13 @@ func namesIn(function string, all [][]string) functions.UnaryOp {
 		if err != nil {
 			return failure(function, err)
 		}
-		var names []string
+		f := found{known: map[string]bool{}}
 		for _, path := range all {
-			if names, err = namesAt(names, spec, path); err != nil {
+			if err := f.at(map[string]any(spec), path); err != nil {
 				return failure(function, err)
 			}
 		}
-		return types.NewStringList(adapter{}, names)
+		return types.NewStringList(adapter{}, f.names)
 	}
 }
 

@@ -56,6 +56,8 @@ var prices = map[string]price{
 	"optional.unwrap":       priceOfList,
 	"unwrapOpt":             priceOfList,
 	"conditionTime":         priceOfConditions,
+	"configMapsIn":          priceOfReferences,
+	"secretsIn":             priceOfReferences,
 	"cel.@mapInsert":        priceOfInsert,
 	"distinct":              priceOfDistinct,
 	"sets.contains":         priceOfSets,
@@ -89,6 +91,9 @@ func times(a, b int) int {
 }
 
 func priceOfList(args operands, _ int) int { return 3 * elementPrice * lengthOf(args[0]) }
+
+// priceOfReferences is the most there may be.
+func priceOfReferences(operands, int) int { return 2 * elementPrice * MaxReferences }
 
 // priceOfRunes also serves reverse(), of text and of a list.
 func priceOfRunes(args operands, most int) int {

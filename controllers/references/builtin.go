@@ -75,7 +75,7 @@ var others = []Declared{
 	{kind("storage.k8s.io", "v1", "StorageClass"), Secret, `
 		object.?parameters.orValue({})
 		.transformList(key, name, key.endsWith('secret-name') && !name.contains('$'),
-			{'name': dyn(name), 'namespace': object.parameters[?key.replace('secret-name', 'secret-namespace')].orValue('')})`},
+			{'name': dyn(name), 'namespace': dyn(object.parameters[?key.replace('secret-name', 'secret-namespace')].orValue(''))})`},
 
 	{kind("gateway.networking.k8s.io", "v1", "Gateway"), Secret, `
 		object.spec.listeners.map(l, l.?tls.certificateRefs.orValue([])).flatten()

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,8 @@ const (
 	IsPinned
 	// IsInUse: an image of a container or a Pod of its node.
 	IsInUse
+	// IsBuiltIn: a ConfigMap or Secret that Kubernetes, Helm or a controller needs. It is held.
+	IsBuiltIn
 )
 
 // Has reports whether all of the given flags are set.
@@ -50,6 +53,10 @@ type Facts struct {
 	Outcome  string        // what outcome gave; empty without one
 	Err      error         // the expression that failed, or the deadline that passed; nothing else is set then but Selected
 
+	// NotBefore is when the subject may go at the soonest, whatever start, TTL and capacity say: it is set where what refers
+	// to the subject counts. Zero means any time.
+	NotBefore time.Time
+
 	// Marked: the rule has no startTime. Start is then since when the object is marked eligible on the object itself,
 	// also when it no longer is; zero without a mark.
 	Marked bool
@@ -65,6 +72,14 @@ type Facts struct {
 	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
 	Estimated bool
 }
+
+// QuietPeriod is for how long what refers to a subject must have been known completely, and nothing that did may have gone
+// away, before anything goes by a rule that reads references.
+const QuietPeriod = 30 * time.Second
+
+// ErrReferencesUnknown is wrapped by Facts.Err where a rule reads references and nobody knows what refers to the subject. It
+// says nothing about the subject: no expression was asked.
+var ErrReferencesUnknown = errors.New("references are unknown")
 
 // NeverTTL is the TTL of a subject whose ttlExpression gave none, which the rule keeps, and of a rule that has no TTL.
 const NeverTTL time.Duration = -1

@@ -26,7 +26,7 @@ func broken(r *draft) {
 
 // doubted gives a row what a rule says that reads references while nobody knows them.
 func doubted(r *draft) {
-	r.Facts[0].Eligible, r.Facts[0].Err = false, fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+	r.Facts[0].Eligible, r.Facts[0].Err = false, errDoubted
 }
 
 // quiet gives a row a time before which it does not go.

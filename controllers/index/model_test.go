@@ -35,11 +35,12 @@ type known struct {
 	facts         map[string]policy.Facts
 	lapsed        map[string]bool // of what is in doubt: it was not before
 	gone, leaving bool
+	came          draft // as what it came
 }
 
 // take puts a row in the place of what was known of its subject, old; a gap says that something may have been missed.
 func (m *model) take(d draft, old *known, gap bool, now time.Time) {
-	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}, lapsed: map[string]bool{}}
+	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}, lapsed: map[string]bool{}, came: d}
 	if old != nil {
 		row.gone, row.leaving = old.gone && old.ResourceVersion == d.ResourceVersion, old.leaving
 		gap = gap && old.ResourceVersion != d.ResourceVersion
@@ -323,10 +324,17 @@ func (p *player) applyLate() {
 	if old == nil {
 		return
 	}
-	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) {
+	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) || l == old.came.Layout {
 		p.applyRow(r)
 	} else {
 		p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	}
+}
+
+// applyAgain brings what is known: the rules were asked again, and answer as before.
+func (p *player) applyAgain() {
+	if old := p.model.rows[p.uid()]; old != nil {
+		p.applyRow(old.came)
 	}
 }
 
@@ -541,11 +549,11 @@ func (p *player) wait() {
 // step does something at random and compares.
 func (p *player) step(t *testing.T) {
 	moves := map[string]func(){
-		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
+		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
 		"forget": p.forget, "distrust": p.distrust, "book": p.setBook, "gone": p.markGone, "back": p.putBack, "fail": p.fail, "wait": p.wait,
 	}
 	names := []string{
-		"replace", "apply", "apply", "apply", "apply", "late", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
+		"replace", "apply", "apply", "apply", "apply", "late", "again", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
 		"gone", "back", "back", "back", "fail", "wait", "wait", "wait",
 	}
 	name := names[p.Intn(len(names))]

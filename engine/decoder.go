@@ -50,6 +50,23 @@ func NewDecoder(rules ...*Rule) *Decoder {
 	for _, r := range rules {
 		all.add(r.fields)
 	}
+	return decoderOf(all)
+}
+
+// NewReferrerDecoder makes a Decoder for what the extractors read, and for who the object is: its namespace, name, uid and
+// resourceVersion.
+func NewReferrerDecoder(extractors ...*Extractor) *Decoder {
+	all := &fields{}
+	for _, name := range []string{"namespace", "name", "uid", "resourceVersion"} {
+		all.path("metadata").at(name)
+	}
+	for _, x := range extractors {
+		all.add(x.program.fields)
+	}
+	return decoderOf(all)
+}
+
+func decoderOf(all *fields) *Decoder {
 	p := readsOf(all, "")
 	metadata := p.into("metadata")
 	metadata.skip = map[string]bool{"managedFields": true}

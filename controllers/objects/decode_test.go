@@ -1,6 +1,7 @@
 package objects_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -177,4 +178,44 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
 		t.Error("two errors that say the same")
 	}
+}
+
+func TestWhatIsGoneHasNoFacts(t *testing.T) {
+	row, err := decoder(t, jobs, "object.status.succeeded == 1").Deleted(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "name", "nightly", row.Subject().Name)
+	expect(t, "facts", 0, len(row.Facts()))
+}
+
+// TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
+func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
+	d := decoder(t, jobs, "object.status.succeeded == 1")
+	began, done := make(chan struct{}), make(chan error)
+	go func() {
+		for n := 0; ; n++ {
+			row, err := d.Object(job)
+			if err != nil {
+				done <- err
+				return
+			}
+			if !row.Facts()[0].Eligible {
+				done <- fmt.Errorf("facts %+v", row.Facts()[0])
+				return
+			}
+			if n == 10 {
+				close(began)
+			}
+		}
+	}()
+	<-began
+	d.Close()
+	if err := <-done; !strings.Contains(err.Error(), "ended") {
+		t.Error(err)
+	}
+	if row, err := d.Object(job); err == nil {
+		t.Errorf("read %v", row.Subject())
+	}
+	d.Close()
 }

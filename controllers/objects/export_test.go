@@ -1,12 +1,6 @@
 package objects
 
 import (
-	"io"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
@@ -17,9 +11,6 @@ var OutcomeOf = outcomeOf
 
 // TroubleOf is what a failed list or watch means to people.
 var TroubleOf = troubleOf
-
-// PageSize is how many objects one page of a list has.
-const PageSize = pageSize
 
 // Decoder decodes objects of a kind into facts for the tests.
 type Decoder struct{ *decoder }
@@ -39,28 +30,17 @@ func (d Decoder) Object(data string) (*index.Row, error) {
 	return o.row, nil
 }
 
-// Events reads a watch.
-func (d Decoder) Events(body io.ReadCloser) watch.Decoder { return newStream(body, d.decoder) }
+// Deleted decodes an object that is gone.
+func (d Decoder) Deleted(data string) (*index.Row, error) {
+	o, err := d.decoder.Deleted([]byte(data))
+	if err != nil {
+		return nil, err
+	}
+	return o.(*observation).row, nil
+}
 
 // Close ends the decoder.
 func (d Decoder) Close() { d.close() }
-
-// RowOf is the row of an observed object; nil for none.
-func RowOf(o runtime.Object) *index.Row { return o.(*observation).row }
-
-// Page decodes a page: the names of its rows, and where it goes on.
-func (d Decoder) Page(data string) (names []string, next string, err error) {
-	list, err := newStream(io.NopCloser(strings.NewReader(data)), d.decoder).page()
-	if err != nil {
-		return nil, "", err
-	}
-	for _, o := range list.Items {
-		if row := o.(*observation).row; row != nil {
-			names = append(names, row.Subject().Name)
-		}
-	}
-	return names, list.Continue, nil
-}
 
 // MetadataOnly reports whether a source that asks this watches no more than metadata.
 func MetadataOnly(q retention.Questions) bool { return (&source{asks: q}).metadataOnly() }

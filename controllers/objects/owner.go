@@ -13,6 +13,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -108,9 +109,9 @@ func (c *Cluster) outOfReach(i policy.Intent, mapping *meta.RESTMapping, t polic
 
 // read gives an object as it is now, of a Secret its metadata alone.
 func (c *Cluster) read(ctx context.Context, mapping *meta.RESTMapping, t policy.Target) (map[string]any, *retention.Outcome) {
-	accept := acceptJSON
+	accept := stream.AcceptJSON
 	if t.Kind.Group == "" && t.Kind.Kind == "Secret" {
-		accept = acceptMetadata
+		accept = stream.AcceptMetadata
 	}
 	data, blocked := c.get(ctx, mapping, t, accept)
 	if blocked != nil {
@@ -176,7 +177,7 @@ func (c *Cluster) unchanged(ctx context.Context, w policy.Warrant) *retention.Ou
 	if err != nil {
 		return &retention.Outcome{Err: err}
 	}
-	data, blocked := c.get(ctx, mapping, t, acceptMetadata+","+acceptJSON)
+	data, blocked := c.get(ctx, mapping, t, stream.AcceptMetadata+","+stream.AcceptJSON)
 	if blocked != nil {
 		return blocked
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -64,7 +65,7 @@ func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target)
 	if err != nil {
 		return retention.Outcome{Err: err}
 	}
-	o := c.send(ctx, http.MethodDelete, t, acceptJSON, body)
+	o := c.send(ctx, http.MethodDelete, t, stream.AcceptJSON, body)
 	if w.Rule().Owner && o.Result == retention.Denied {
 		o.Result = retention.Refused // other subjects of the namespace have other owners, or none
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 )
 
 // resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
@@ -84,7 +84,7 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 		return nil, err
 	}
 	data, err := c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
-		SetHeader("Content-Type", acceptJSON).Body(body).Do(ctx).Raw()
+		SetHeader("Content-Type", stream.AcceptJSON).Body(body).Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
 	}
@@ -98,11 +98,7 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 }
 
 func forbidden(resource string, verbs ...string) *retention.Trouble {
-	return &retention.Trouble{
-		Reason: "Forbidden",
-		Message: fmt.Sprintf("Sunset may not %s %s: grant its service account %s on that resource",
-			strings.Join(verbs, " and "), resource, strings.Join(verbs, ", ")),
-	}
+	return &retention.Trouble{Reason: "Forbidden", Message: stream.Refused(resource, verbs...)}
 }
 
 // troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.

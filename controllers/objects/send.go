@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -37,7 +38,7 @@ func (c *Cluster) send(ctx context.Context, method string, t policy.Target, cont
 		return retention.Outcome{Err: err}
 	}
 	// The answer may be the whole object; we need none of it.
-	r := request{method: method, accept: acceptMetadata + "," + acceptJSON, contentType: contentType, body: body}
+	r := request{method: method, accept: stream.AcceptMetadata + "," + stream.AcceptJSON, contentType: contentType, body: body}
 	a, err := c.ask(ctx, mapping, t, r)
 	if err != nil {
 		return retention.Outcome{Err: err, Unsure: true}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
@@ -22,7 +23,7 @@ func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", acceptMetadata).Do(ctx).Raw()
+	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", stream.AcceptMetadata).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) && isAbout(t, data) {
 		return ledger.Sight{Absent: true}, nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -78,14 +78,18 @@ func (s *source) List(ctx context.Context, namespace string) ([]*index.Row, erro
 	}
 	decoder := s.decoder(ctx)
 	defer decoder.close()
-	lw := &listWatch{
-		client: s.cluster.rest, path: collection(mapping, namespace), metadataOnly: s.metadataOnly(), decoder: decoder,
-	}
-	list, err := lw.ListWithContext(ctx, metav1.ListOptions{})
+	list, err := s.collection(mapping, namespace, decoder).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
 	}
-	return rowsOf(list.(*observations).Items), nil
+	return rowsOf(list.Items), nil
+}
+
+// collection is what is to be read of a resource: everything, or one namespace.
+func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder *decoder) *stream.Collection {
+	return &stream.Collection{
+		Client: s.cluster.rest, Path: collection(mapping, namespace), MetadataOnly: s.metadataOnly(), Decoder: decoder,
+	}
 }
 
 // Run implements retention.Source.
@@ -109,9 +113,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
 	decoder := s.watching(ctx)
 	defer decoder.close()
-	lw := &listWatch{
-		client: s.cluster.rest, path: collection(mapping, ""), metadataOnly: s.metadataOnly(), decoder: decoder,
-	}
+	lw := s.collection(mapping, "", decoder)
 	ctx, cancel := context.WithCancel(ctx)
 	rights := make(chan struct{})
 	go func() {
@@ -212,9 +214,9 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
-	accept := acceptJSON
+	accept := stream.AcceptJSON
 	if s.metadataOnly() {
-		accept = acceptMetadata
+		accept = stream.AcceptMetadata
 	}
 	data, err := s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
 		SetHeader("Accept", accept).Do(ctx).Raw()

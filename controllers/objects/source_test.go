@@ -25,6 +25,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -321,16 +322,16 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 
 func TestAListOfManyPages(t *testing.T) {
 	s := &server{}
-	for i := range 2*objects.PageSize + 1 {
+	for i := range 2*stream.PageSize + 1 {
 		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 	}
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-		expect(t, "told", []string{fmt.Sprintf("replace %d", 2*objects.PageSize+1)}, k.take())
+		expect(t, "told", []string{fmt.Sprintf("replace %d", 2*stream.PageSize+1)}, k.take())
 		pages := 0
 		for _, r := range s.asked("/jobs") {
 			if query := r.URL.Query(); query.Get("watch") == "" {
 				pages++
-				expect(t, "limit", fmt.Sprint(objects.PageSize), query.Get("limit"))
+				expect(t, "limit", fmt.Sprint(stream.PageSize), query.Get("limit"))
 				expect(t, "version asked for", "", query.Get("resourceVersion"))
 			}
 		}
@@ -343,14 +344,14 @@ func TestHalfAListIsNone(t *testing.T) {
 	for name, code := range map[string]int{"expired": 410, "no answer": 500} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{failPage: code}
-			for i := range objects.PageSize + 1 {
+			for i := range stream.PageSize + 1 {
 				s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 			}
 			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				for _, told := range k.take() {
-					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", objects.PageSize+1) {
+					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", stream.PageSize+1) {
 						t.Errorf("told %q", told)
 					}
 				}

@@ -1,4 +1,4 @@
-package objects
+package stream
 
 import (
 	"encoding/json"
@@ -7,33 +7,34 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// stream reads an answer of the API server piece by piece: each object is observed before the next one is read. It
-// implements watch.Decoder.
-type stream struct {
+// answer is what the API server says, read piece by piece: each object is decoded before the next one is read. It implements
+// watch.Decoder.
+type answer struct {
 	body    io.ReadCloser
 	json    *jsontext.Decoder
-	decoder *decoder
+	decoder Decoder
 	held    []byte // the object of the event last read
 }
 
-func newStream(body io.ReadCloser, d *decoder) *stream {
-	return &stream{
+func newAnswer(body io.ReadCloser, d Decoder) *answer {
+	return &answer{
 		body: body, decoder: d,
 		json: jsontext.NewDecoder(body, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 	}
 }
 
 // Close implements watch.Decoder.
-func (s *stream) Close() { _ = s.body.Close() }
+func (a *answer) Close() { _ = a.body.Close() }
 
 // Decode implements watch.Decoder: it reads the next event. io.EOF says that the watch has ended, io.ErrUnexpectedEOF
 // that it has ended in the middle of an event.
-func (s *stream) Decode() (watch.EventType, runtime.Object, error) {
-	eventType, data, err := s.event()
+func (a *answer) Decode() (watch.EventType, runtime.Object, error) {
+	eventType, data, err := a.event()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "", nil, io.ErrUnexpectedEOF
@@ -42,22 +43,39 @@ func (s *stream) Decode() (watch.EventType, runtime.Object, error) {
 	case data == nil:
 		return "", nil, fmt.Errorf("an event %q without an object", eventType)
 	}
-	object, err := s.decoder.event(eventType, data)
+	object, err := a.about(eventType, data)
 	return eventType, object, err
 }
 
+// about gives what an event is about: an Object, where a watch stands for a bookmark, or a Status for an error.
+func (a *answer) about(of watch.EventType, data []byte) (runtime.Object, error) {
+	switch of {
+	case watch.Added, watch.Modified:
+		return a.decoder.Object(data)
+	case watch.Deleted:
+		return a.decoder.Deleted(data)
+	case watch.Bookmark:
+		mark := &metav1.PartialObjectMetadata{}
+		return mark, json.Unmarshal(data, mark)
+	case watch.Error:
+		status := &metav1.Status{}
+		return status, json.Unmarshal(data, status)
+	}
+	return nil, fmt.Errorf("an event of unknown type %q", of)
+}
+
 // event reads the parts of an event; the object is valid until the next is read.
-func (s *stream) event() (eventType watch.EventType, object []byte, err error) {
-	err = s.object(func(field string) error {
-		value, err := s.json.ReadValue()
+func (a *answer) event() (eventType watch.EventType, object []byte, err error) {
+	err = a.object(func(field string) error {
+		value, err := a.json.ReadValue()
 		switch {
 		case err != nil:
 			return err
 		case field == "type":
 			return json.Unmarshal(value, &eventType)
 		case field == "object":
-			object = append(s.held[:0], value...) // what follows it may move the reader's buffer
-			s.held = object
+			object = append(a.held[:0], value...) // what follows it may move the reader's buffer
+			a.held = object
 		}
 		return nil
 	})
@@ -65,36 +83,36 @@ func (s *stream) event() (eventType watch.EventType, object []byte, err error) {
 }
 
 // page reads a page of a list. The error says that it is not whole.
-func (s *stream) page() (*observations, error) {
-	list := &observations{}
-	err := s.object(func(field string) error {
+func (a *answer) page() (*List, error) {
+	list := &List{}
+	err := a.object(func(field string) error {
 		switch field {
 		case "metadata":
-			data, err := s.json.ReadValue()
+			data, err := a.json.ReadValue()
 			if err != nil {
 				return err
 			}
 			return json.Unmarshal(data, &list.ListMeta)
 		case "items":
-			return s.items(list)
+			return a.items(list)
 		}
-		return s.json.SkipValue()
+		return a.json.SkipValue()
 	})
 	if err == nil {
-		err = s.ended()
+		err = a.ended()
 	}
 	if err == nil && list.Items == nil {
 		err = errNoList
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read list of %s: %w", s.decoder.kind.Kind, err)
+		return nil, fmt.Errorf("read list: %w", err)
 	}
 	return list, nil
 }
 
 // items reads the objects of a list; null is an empty one.
-func (s *stream) items(list *observations) error {
-	begin, err := s.json.ReadToken()
+func (a *answer) items(list *List) error {
+	begin, err := a.json.ReadToken()
 	if err != nil {
 		return err
 	}
@@ -107,24 +125,24 @@ func (s *stream) items(list *observations) error {
 	default:
 		return errNoList
 	}
-	for s.json.PeekKind() != ']' {
-		data, err := s.json.ReadValue()
+	for a.json.PeekKind() != ']' {
+		data, err := a.json.ReadValue()
 		if err != nil {
 			return err
 		}
-		o, err := s.decoder.object(data)
+		o, err := a.decoder.Object(data)
 		if err != nil {
 			return err
 		}
 		list.Items = append(list.Items, o)
 	}
-	_, err = s.json.ReadToken()
+	_, err = a.json.ReadToken()
 	return err
 }
 
 // ended fails if there is more to read.
-func (s *stream) ended() error {
-	switch _, err := s.json.ReadToken(); {
+func (a *answer) ended() error {
+	switch _, err := a.json.ReadToken(); {
 	case err == nil:
 		return errMore
 	case err == io.EOF:
@@ -141,16 +159,16 @@ var (
 )
 
 // object reads one object; visit reads the value of each field.
-func (s *stream) object(visit func(field string) error) error {
-	begin, err := s.json.ReadToken()
+func (a *answer) object(visit func(field string) error) error {
+	begin, err := a.json.ReadToken()
 	if err != nil {
 		return err
 	}
 	if begin.Kind() != '{' {
 		return errNoObject
 	}
-	for s.json.PeekKind() != '}' {
-		name, err := s.json.ReadToken()
+	for a.json.PeekKind() != '}' {
+		name, err := a.json.ReadToken()
 		if err != nil {
 			return err
 		}
@@ -158,6 +176,6 @@ func (s *stream) object(visit func(field string) error) error {
 			return err
 		}
 	}
-	_, err = s.json.ReadToken()
+	_, err = a.json.ReadToken()
 	return err
 }

@@ -1,18 +1,67 @@
-package objects_test
+package stream_test
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/stream"
+)
+
+// object is what the decoder of the tests keeps of one.
+type object struct {
+	stream.Rest
+	metadata struct{ Name, UID, ResourceVersion string }
+	gone     bool
+}
+
+func (o *object) DeepCopyObject() runtime.Object { return o }
+
+func (o *object) GetResourceVersion() string { return o.metadata.ResourceVersion }
+
+// decoder reads objects that have a UID.
+type decoder struct{}
+
+func (decoder) Object(data []byte) (stream.Object, error) {
+	var read struct {
+		Metadata struct{ Name, UID, ResourceVersion string }
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return nil, err
+	}
+	if read.Metadata.UID == "" {
+		return nil, errors.New("no UID")
+	}
+	return &object{metadata: read.Metadata}, nil
+}
+
+func (d decoder) Deleted(data []byte) (stream.Object, error) {
+	o, err := d.Object(data)
+	if err == nil {
+		o.(*object).gone = true
+	}
+	return o, err
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+const (
+	job   = `{"kind":"Job","metadata":{"name":"nightly","uid":"uid-1","resourceVersion":"17"},"status":{"succeeded":1}}`
+	other = `{"kind":"Job","metadata":{"name":"hourly","uid":"uid-2","resourceVersion":"18"}}`
 )
 
 // event is one event of a watch.
@@ -27,52 +76,51 @@ const (
 )
 
 // events reads a watch byte by byte, so that every part of an event is cut somewhere.
-func events(t *testing.T, text string) watch.Decoder {
-	t.Helper()
-	return decoder(t, jobs, "object.status.succeeded == 1").Events(io.NopCloser(iotest.OneByteReader(strings.NewReader(text))))
+func events(text string) watch.Decoder {
+	return stream.Events(io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), decoder{})
 }
 
 func TestEvents(t *testing.T) {
 	tests := map[string]struct {
 		text    string
 		of      watch.EventType
-		name    string // of the row; empty for none
-		facts   int
+		name    string // of the object; empty for none
+		gone    bool
 		version string
 		ends    bool // the initial events
 	}{
-		"added":                {event(watch.Added, job), watch.Added, "nightly", 1, "17", false},
-		"modified":             {event(watch.Modified, job), watch.Modified, "nightly", 1, "17", false},
-		"deleted":              {event(watch.Deleted, job), watch.Deleted, "nightly", 0, "17", false},
-		"a bookmark":           {event(watch.Bookmark, bookmark), watch.Bookmark, "", 0, "42", false},
-		"the end of a listing": {event(watch.Bookmark, initial), watch.Bookmark, "", 0, "43", true},
-		"the object first":     {`{"object":` + job + `,"more":[1],"type":"ADDED"}`, watch.Added, "nightly", 1, "17", false},
+		"added":                {event(watch.Added, job), watch.Added, "nightly", false, "17", false},
+		"modified":             {event(watch.Modified, job), watch.Modified, "nightly", false, "17", false},
+		"deleted":              {event(watch.Deleted, job), watch.Deleted, "nightly", true, "17", false},
+		"a bookmark":           {event(watch.Bookmark, bookmark), watch.Bookmark, "", false, "42", false},
+		"the end of a listing": {event(watch.Bookmark, initial), watch.Bookmark, "", false, "43", true},
+		"the object first":     {`{"object":` + job + `,"more":[1],"type":"ADDED"}`, watch.Added, "nightly", false, "17", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			of, object, err := events(t, test.text).Decode()
+			of, read, err := events(test.text).Decode()
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "type", test.of, of)
-			accessor, err := meta.Accessor(object)
+			accessor, err := meta.Accessor(read)
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, "version", test.version, accessor.GetResourceVersion())
 			expect(t, "ends the initial events", test.ends, accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true")
-			row := objects.RowOf(object)
-			expect(t, "is a row", test.name != "", row != nil)
-			if row != nil {
-				expect(t, "name", test.name, row.Subject().Name)
-				expect(t, "facts", test.facts, len(row.Facts()))
+			o, isObject := read.(*object)
+			expect(t, "is an object", test.name != "", isObject)
+			if isObject {
+				expect(t, "name", test.name, o.metadata.Name)
+				expect(t, "is gone", test.gone, o.gone)
 			}
 		})
 	}
 }
 
 func TestAnErrorEventIsAStatus(t *testing.T) {
-	of, object, err := events(t, event(watch.Error, expired)).Decode()
+	of, object, err := events(event(watch.Error, expired)).Decode()
 	status, ok := object.(*metav1.Status)
 	if err != nil || !ok {
 		t.Fatalf("%T, error %v", object, err)
@@ -95,7 +143,7 @@ func TestAWatchEnds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := decoder(t, jobs).Events(io.NopCloser(test.body))
+			d := stream.Events(io.NopCloser(test.body), decoder{})
 			if _, _, err := d.Decode(); err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +169,7 @@ func TestAnEventThatCannotBeRead(t *testing.T) {
 		"who was deleted":       event(watch.Deleted, `{"metadata":{}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if of, object, err := events(t, text).Decode(); err == nil || errors.Is(err, io.EOF) {
+			if of, object, err := events(text).Decode(); err == nil || errors.Is(err, io.EOF) {
 				t.Errorf("%s %v, error %v", of, object, err)
 			}
 		})
@@ -129,36 +177,37 @@ func TestAnEventThatCannotBeRead(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	mirror := pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`)
-	other := strings.Replace(pod(""), "web-0", "web-1", 1)
 	tests := map[string]struct {
 		page  string
 		names []string
 		next  string
 	}{
-		"the last":          {`{"metadata":{"resourceVersion":"9"},"items":[` + pod("") + `,` + mirror + `,` + other + `]}`, []string{"web-0", "web-1"}, ""},
-		"the first":         {`{"kind":"PodList","metadata":{"resourceVersion":"9","continue":"more"},"items":[` + other + "]}\n", []string{"web-1"}, "more"},
-		"metadata last":     {`{"items":[` + other + `],"metadata":{"continue":"more"}}`, []string{"web-1"}, "more"},
+		"the last":          {`{"metadata":{"resourceVersion":"9"},"items":[` + job + `,` + other + `]}`, []string{"nightly", "hourly"}, ""},
+		"the first":         {`{"kind":"JobList","metadata":{"resourceVersion":"9","continue":"more"},"items":[` + other + "]}\n", []string{"hourly"}, "more"},
+		"metadata last":     {`{"items":[` + other + `],"metadata":{"continue":"more"}}`, []string{"hourly"}, "more"},
 		"without items":     {`{"items":[]}`, nil, ""},
 		"items that are no": {`{"items":null}`, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			names, next, err := decoder(t, pods, "true").Page(test.page)
+			list, err := stream.Page(test.page, decoder{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			var names []string
+			for _, o := range list.Items {
+				names = append(names, o.(*object).metadata.Name)
+			}
 			expect(t, "names", test.names, names)
-			expect(t, "next", test.next, next)
+			expect(t, "next", test.next, list.Continue)
 		})
 	}
 }
 
 func TestAPageThatIsNotWhole(t *testing.T) {
-	whole := `{"metadata":{},"items":[` + pod("") + `,` + pod("") + `]}`
-	d := decoder(t, pods, "true")
+	whole := `{"metadata":{},"items":[` + job + `,` + other + `]}`
 	for cut := range whole {
-		if _, _, err := d.Page(whole[:cut]); err == nil {
+		if _, err := stream.Page(whole[:cut], decoder{}); err == nil {
 			t.Fatalf("read %s", whole[:cut])
 		}
 	}
@@ -170,39 +219,8 @@ func TestAPageThatIsNotWhole(t *testing.T) {
 		"an item without UID":   `{"items":[{"metadata":{"name":"x"}}]}`,
 		"something behind it":   whole + `{}`,
 	} {
-		if _, _, err := d.Page(page); err == nil {
+		if _, err := stream.Page(page, decoder{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-}
-
-// TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
-func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
-	d := decoder(t, jobs, "object.status.succeeded == 1")
-	began, done := make(chan struct{}), make(chan error)
-	go func() {
-		for n := 0; ; n++ {
-			row, err := d.Object(job)
-			if err != nil {
-				done <- err
-				return
-			}
-			if !row.Facts()[0].Eligible {
-				done <- fmt.Errorf("facts %+v", row.Facts()[0])
-				return
-			}
-			if n == 10 {
-				close(began)
-			}
-		}
-	}()
-	<-began
-	d.Close()
-	if err := <-done; !strings.Contains(err.Error(), "ended") {
-		t.Error(err)
-	}
-	if row, err := d.Object(job); err == nil {
-		t.Errorf("read %v", row.Subject())
-	}
-	d.Close()
 }

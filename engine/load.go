@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -12,15 +13,21 @@ import (
 // compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
 // policy must not be in a Book yet.
 func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
-	programs := map[string]*Rule{}
-	var problems []policy.Problem
-	for _, r := range p.Rules {
+	compiled := make([]*Rule, len(p.Rules))
+	problems := c.checkReferences(p)
+	for i, r := range p.Rules {
 		program, found := c.compileRule(r, p.Variables)
 		for _, problem := range found {
 			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
 				problems = append(problems, problem)
 			}
 		}
+		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
+	}
+	p.AddProblems(problems...)
+	programs := map[string]*Rule{}
+	for i, r := range p.Rules {
+		program := compiled[i]
 		if program == nil || r.Invalid() {
 			program = c.selection(r.Spec.Target)
 		}
@@ -33,8 +40,19 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 			programs[r.Key] = program
 		}
 	}
-	p.AddProblems(problems...)
 	return programs
+}
+
+// checkReferences compiles what a policy says about referrers, for the problems alone.
+func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
+	var problems []policy.Problem
+	for i, r := range p.References {
+		if strings.TrimSpace(r.Names) != "" { // otherwise said already
+			_, found := c.Extractor(r.Names, fmt.Sprintf("spec.references[%d].names", i))
+			problems = append(problems, found...)
+		}
+	}
+	return problems
 }
 
 // markLength is enough to tell the rules that mark one object apart.

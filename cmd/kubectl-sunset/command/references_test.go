@@ -29,15 +29,22 @@ func mounting(name, configMap, secret string) string {
 	return object(name, "dev", fmt.Sprintf(`,"apiVersion":"v1","kind":"Pod","spec":{"volumes":[{"name":"v","configMap":{"name":%q}}],"imagePullSecrets":[{"name":%q}]}`, configMap, secret))
 }
 
+// apiGroup is what an API server says of a group with one version.
+func apiGroup(name, version string) string {
+	return fmt.Sprintf(`{"kind":"APIGroup","apiVersion":"v1","name":%q,"versions":[{"groupVersion":"%s/%s","version":%q}]}`, name, name, version, version)
+}
+
 // newReferring is a cluster where two Pods, on two pages, refer to ConfigMap and Secret used, and one to ConfigMap other.
 func newReferring(t *testing.T, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
-	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[
-		{"name":"configmaps","singularName":"configmap","shortNames":["cm"],"kind":"ConfigMap","namespaced":true,"verbs":["list"]},
-		{"name":"serviceaccounts","singularName":"serviceaccount","kind":"ServiceAccount","namespaced":true,"verbs":["list"]},`, 1))
+	s.store("/api/v1", strings.NewReplacer(`"verbs":["list",`, `"verbs":["list","watch",`, `"resources":[`, `"resources":[
+		{"name":"configmaps","singularName":"configmap","shortNames":["cm"],"kind":"ConfigMap","namespaced":true,"verbs":["list","watch"]},
+		{"name":"serviceaccounts","singularName":"serviceaccount","kind":"ServiceAccount","namespaced":true,"verbs":["list","watch"]},`).Replace(s.pages["/api/v1"][0]))
+	s.store("/apis/batch", apiGroup("batch", "v1"))
+	s.store("/apis/batch/v1", strings.Replace(s.pages["/apis/batch/v1"][0], `"verbs":["list",`, `"verbs":["list","watch",`, 1))
 	s.list(podsPath, "v1", "Pod", []string{mounting("web-0", "used", "used")}, []string{mounting("web-1", "used", "used"), mounting("db", "other", "used")})
-	s.list(accountsPath, "v1", "ServiceAccount")
+	s.list(accountsPath, "v1", "ServiceAccount", []string{})
 	s.list(jobsPath, "batch/v1", "Job", []string{object("a", "dev", `,"spec":{"template":{"spec":{"containers":[]}}}`)})
 	kinds := map[string]string{configMapsPath: "ConfigMap", secretsPath: "Secret"}
 	for path, kind := range kinds {
@@ -55,7 +62,7 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 func TestReferencesInFiles(t *testing.T) {
 	wants(t, run(t, "", "test", "../golden/testdata"), command.ExitFine, "2 passed, 0 failed")
 	wants(t, run(t, "", "preview", "-f", "../golden/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
-		"ConfigMap   unused   Keep     ReferencesUnknown", "2 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
+		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
 }
 
 func TestExplainNamesReferrers(t *testing.T) {
@@ -93,7 +100,6 @@ func TestWhatRefersIsNotAskedWhereNoRuleWantsToKnow(t *testing.T) {
 }
 
 func TestReferencesThatAreUnknownKeep(t *testing.T) {
-	const apps = `{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}},`
 	for name, test := range map[string]struct {
 		change func(*apiServer)
 		policy string
@@ -103,7 +109,7 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 			"cannot list Pod of v1: not for you; what it refers to is not known"},
 		"nobody knows whether there is such a kind": {
 			func(s *apiServer) {
-				s.store("/apis", strings.Replace(s.pages["/apis"][0], `"groups":[`, `"groups":[`+apps, 1))
+				s.store("/apis/apps", apiGroup("apps", "v1"))
 				s.store("/apis/apps/v1", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"away"}`)
 			},
 			unused("maps", "Enforce", "ConfigMap", ""), "cannot list Deployment of apps/v1"},

@@ -145,6 +145,18 @@ func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
 	wants(t, s.explain(t, "", "cm/used"), command.ExitFine, "What refers to it:\n  Pod dev/web-0\n  Pod dev/web-1\n")
 }
 
+// TestWhatIsNeededIsHeld: nothing that refers to these by name need say so.
+func TestWhatIsNeededIsHeld(t *testing.T) {
+	root := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"dev","uid":"u-root"}}`
+	policies := unused("maps", "Enforce", "ConfigMap", "")
+	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitFine,
+		"stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)", "What keeps it:\n  Held: Pods know the API server by it\n")
+	wants(t, run(t, policies+root, "preview", "-f", "-", "-o", "json"), command.ExitFine, `"reason":"Held"`, `"message":"Pods know the API server by it"`)
+	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
+	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
+	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+}
+
 func TestReferrersForPrograms(t *testing.T) {
 	read := func(name, format string) (page struct{ References map[string]any }) {
 		t.Helper()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -42,6 +43,9 @@ func (in *Input) held() []Block {
 	}
 	if value, ok := annotations[v1alpha1.HoldAnnotation]; ok && v1alpha1.IsHold(value) {
 		blocks = append(blocks, hold("the object"))
+	}
+	if why := engine.BuiltInHold(in.Object); why != "" {
+		blocks = append(blocks, Block{policy.Held, why, ""})
 	}
 	if in.Namespace.Held {
 		blocks = append(blocks, hold("namespace "+in.Subject.Namespace))

@@ -130,6 +130,9 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 		return c, false
 	}
 	c.subject, c.image = page.See(subject), imageOf(object)
+	if subject.Flags.Has(policy.IsBuiltIn) {
+		c.needed = engine.BuiltInHold(object)
+	}
 	c.subject.Namespace = b.sheet.intern(subject.Namespace)
 	if agreed := b.places.book.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
 		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))

@@ -15,6 +15,7 @@ type candidate struct {
 	rulings []policy.Ruling
 	image   *Image // nil for any other object
 	hidden  bool   // it only counts among the others
+	needed  string // why it is held though nobody wrote so; empty for most
 }
 
 // Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.

@@ -65,6 +65,12 @@ func TestReferencesInFiles(t *testing.T) {
 		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
 }
 
+func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
+	careless := strings.Replace(unused("maps", "DryRun", "ConfigMap", ""), "references.count == 0", "true", 1)
+	wants(t, run(t, careless, "validate", "-f", "-"), command.ExitFine, "warning: the rule is about any ConfigMap, and does not ask whether something uses it", "1 warning")
+	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitFine, "no problems\n")
+}
+
 func TestExplainNamesReferrers(t *testing.T) {
 	golden(t, "explain-references", run(t, "", "explain", "configmap/site", "-f", "testdata/references.yaml"))
 }

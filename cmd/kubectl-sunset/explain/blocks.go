@@ -44,11 +44,11 @@ func (in *Input) held() []Block {
 	if value, ok := annotations[v1alpha1.HoldAnnotation]; ok && v1alpha1.IsHold(value) {
 		blocks = append(blocks, hold("the object"))
 	}
-	if why := engine.BuiltInHold(in.Object); why != "" {
-		blocks = append(blocks, Block{policy.Held, why, ""})
-	}
 	if in.Namespace.Held {
 		blocks = append(blocks, hold("namespace "+in.Subject.Namespace))
+	}
+	if why := engine.BuiltInHold(in.Object); why != "" {
+		blocks = append(blocks, Block{policy.Held, why, ""})
 	}
 	if in.Subject.Flags.Has(policy.IsUncounted) {
 		blocks = append(blocks, Block{policy.Uncounted, "its Job has not counted the Pod yet", ""})

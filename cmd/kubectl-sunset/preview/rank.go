@@ -14,8 +14,8 @@ type candidate struct {
 	subject policy.Subject
 	rulings []policy.Ruling
 	image   *Image // nil for any other object
+	needed  string // why it is held though nobody has written so; empty when it is not
 	hidden  bool   // it only counts among the others
-	needed  string // why it is held though nobody wrote so; empty for most
 }
 
 // Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.

@@ -64,8 +64,8 @@ func firstKept(a, b policy.Verdict) policy.Verdict {
 }
 
 // explain is why, in words, where the reason alone does not say it.
-func (c *candidate) explain(v policy.Verdict) string {
-	if v.Reason == policy.Held {
+func explain(v policy.Verdict, c *candidate) string {
+	if v.Reason == policy.Held && !c.subject.Flags.Has(policy.IsHeld) {
 		return c.needed
 	}
 	for _, r := range c.rulings {

@@ -71,6 +71,15 @@ func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
 	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitFine, "no problems\n")
 }
 
+// TestWhatIsNeededIsToldApart: a hold that nobody has written says what it is.
+func TestWhatIsNeededIsToldApart(t *testing.T) {
+	const files, at = "../golden/testdata/references", "2026-03-01T12:00:00Z"
+	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitFine,
+		`"message":"Pods know the API server by it"`, `"message":"it is the token of a ServiceAccount"`)
+	wants(t, run(t, "", "explain", "configmap/kube-root-ca.crt", "-n", "shop", "-f", files, "--at", at), command.ExitFine,
+		"Held: Pods know the API server by it")
+}
+
 func TestExplainNamesReferrers(t *testing.T) {
 	golden(t, "explain-references", run(t, "", "explain", "configmap/site", "-f", "testdata/references.yaml"))
 }

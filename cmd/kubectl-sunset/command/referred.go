@@ -1,0 +1,31 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// referredIn finds what refers to what in the cluster, as the policies of the input declare it, where some of the rules ask.
+// A kind that cannot be listed leaves that unknown, and does not keep the others back.
+func referredIn(ctx context.Context, c *cluster.Cluster, input *preview.Input, rules []*policy.Rule) (*preview.Referred, error) {
+	search := input.Referrers(rules)
+	if search == nil {
+		return nil, nil
+	}
+	return search.Read(ctx, func(yield func(preview.Batch) error) error {
+		for _, kind := range search.Table().Kinds() {
+			err := c.EachReferrer(ctx, search.Table(), kind, func(page *cluster.Referrers) error { return yield(page) })
+			var unlisted *cluster.ListError
+			if errors.As(err, &unlisted) {
+				search.Lose(kind, unlisted)
+			} else if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

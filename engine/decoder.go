@@ -49,11 +49,31 @@ func NewDecoder(rules ...*Rule) *Decoder {
 	}
 	for _, r := range rules {
 		all.add(r.fields)
+		if isReferredTo(r.source.rule.Target) {
+			all.add(builtInReads())
+		}
 	}
+	return decoderOf(all)
+}
+
+// NewReferrerDecoder makes a Decoder for what the extractors read, and for who the object is: its namespace, name, uid and
+// resourceVersion.
+func NewReferrerDecoder(extractors ...*Extractor) *Decoder {
+	all := &fields{}
+	for _, name := range []string{"namespace", "name", "uid", "resourceVersion"} {
+		all.path("metadata").at(name)
+	}
+	for _, x := range extractors {
+		all.add(x.program.fields)
+	}
+	return decoderOf(all)
+}
+
+func decoderOf(all *fields) *Decoder {
 	p := readsOf(all, "")
 	metadata := p.into("metadata")
 	metadata.skip = map[string]bool{"managedFields": true}
-	metadata.into("annotations").skip = map[string]bool{"kubectl.kubernetes.io/last-applied-configuration": true}
+	metadata.into("annotations").skip = map[string]bool{appliedAnnotation: true}
 	return &Decoder{reads: p}
 }
 

@@ -50,10 +50,15 @@ func (x *Extractor) Key() string { return x.key }
 // Reads lists the fields of the object that it reads, as Rule.Reads does.
 func (x *Extractor) Reads() []string { return x.program.fields.paths() }
 
+// MetadataOnly reports whether it reads no more than metadata, apiVersion and kind, as Rule.MetadataOnly does.
+func (x *Extractor) MetadataOnly() bool {
+	return x.program.fields.within("metadata", "apiVersion", "kind")
+}
+
 // References says what an object refers to, by one Extractor. The object is not changed and not held on to. An error means
 // that nobody knows what it refers to.
 func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
-	e.input.object, e.input.built = object, 0
+	e.input.object, e.input.built = visible(object), 0
 	defer func() { e.input.object = nil }()
 	if err := e.begin(x.program.loops); err != nil {
 		return nil, e.shared(err)

@@ -3,6 +3,9 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -12,15 +15,21 @@ import (
 // compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
 // policy must not be in a Book yet.
 func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
-	programs := map[string]*Rule{}
-	var problems []policy.Problem
-	for _, r := range p.Rules {
+	compiled := make([]*Rule, len(p.Rules))
+	problems := c.checkReferences(p)
+	for i, r := range p.Rules {
 		program, found := c.compileRule(r, p.Variables)
 		for _, problem := range found {
 			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
 				problems = append(problems, problem)
 			}
 		}
+		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
+	}
+	p.AddProblems(problems...)
+	programs := map[string]*Rule{}
+	for i, r := range p.Rules {
+		program := compiled[i]
 		if program == nil || r.Invalid() {
 			program = c.selection(r.Spec.Target)
 		}
@@ -33,8 +42,33 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 			programs[r.Key] = program
 		}
 	}
-	p.AddProblems(problems...)
 	return programs
+}
+
+// checkReferences compiles what a policy says about referrers, for the problems alone.
+func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
+	var problems []policy.Problem
+	for i, r := range p.References {
+		if strings.TrimSpace(r.Names) == "" {
+			continue // said already
+		}
+		path := fmt.Sprintf("spec.references[%d].names", i)
+		extractor, found := c.Extractor(r.Names, path)
+		if extractor != nil {
+			found = extractor.forbiddenOf(r.From, r.Names, path)
+		}
+		problems = append(problems, found...)
+	}
+	return problems
+}
+
+// forbiddenOf says what an Extractor may not read of a kind.
+func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string) []policy.Problem {
+	f := forbidden(v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, x.program.fields)
+	if f == nil {
+		return nil
+	}
+	return problemsAt(path, names, []finding{*f})
 }
 
 // markLength is enough to tell the rules that mark one object apart.

@@ -83,6 +83,17 @@ func (b *Book) Rescoped(before *Book, p *Policy, changed []string) sets.Set[stri
 	return rescoped
 }
 
+// Reach is where a policy applies, of the namespaces that are known and not protected.
+func (b *Book) Reach(p *Policy) sets.Set[string] {
+	all := sets.New[string]()
+	for namespace := range b.namespaces {
+		if b.applies(p, namespace) && !b.protection.Namespace(namespace) {
+			all.Insert(namespace)
+		}
+	}
+	return all
+}
+
 // overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
 func (b *Book) overridesOf(p *Policy, namespace string) []*Override {
 	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {

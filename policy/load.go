@@ -42,6 +42,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	p.loadApproval(spec.Approval)
 	p.loadLimits(spec.Limits)
 	p.loadNeeds(d)
+	p.loadReferences(spec.References)
 	seen := sets.New[string]()
 	for i := range spec.Rules {
 		p.Rules = append(p.Rules, p.loadRule(i, spec.Rules[i], seen, protection))
@@ -211,20 +212,36 @@ func (p *Policy) AddProblems(problems ...Problem) {
 	p.blame()
 }
 
-// blame gives each rule and override the problems that concern it: those of its own, and those that concern all.
+// blame gives each rule and override the problems that concern it: those of its own, and those that concern all. What is
+// wrong with references concerns the rules that read them.
 func (p *Policy) blame() {
 	for _, r := range p.Rules {
 		r.Problems = nil
 		for _, problem := range p.Problems {
-			if concerns(problem.Path, "spec.rules[", r.Index) && !strings.HasPrefix(problem.Path, "spec.overrides[") {
+			if p.concerns(problem.Path, r) {
 				r.Problems = append(r.Problems, problem)
 			}
 		}
+	}
+	for i, reference := range p.References {
+		reference.Invalid = slices.ContainsFunc(p.Problems, func(problem Problem) bool { return within(problem.Path, referencePath(i)) })
 	}
 	for i, o := range p.Overrides {
 		o.Invalid = o.Invalid || slices.ContainsFunc(p.Problems, func(problem Problem) bool {
 			return concerns(problem.Path, "spec.overrides[", i) && strings.HasPrefix(problem.Path, "spec.overrides[")
 		})
+	}
+}
+
+// concerns reports whether a problem concerns a rule.
+func (p *Policy) concerns(path string, r *Rule) bool {
+	switch {
+	case strings.HasPrefix(path, "spec.overrides["):
+		return false
+	case within(path, referencesField) && !p.namespaced:
+		return r.ReadsReferences
+	default:
+		return concerns(path, "spec.rules[", r.Index)
 	}
 }
 

@@ -17,7 +17,7 @@ type Document struct {
 	Metadata metav1.ObjectMeta
 	Spec     Spec // all that could be read
 	// Problems of the document. One that lies below spec.rules[i] concerns that rule, below spec.overrides[i] that
-	// override, any other everything.
+	// override, below spec.references the rules that read references, any other everything.
 	Problems []Problem
 }
 
@@ -31,7 +31,8 @@ type Spec struct {
 	Rules              []v1alpha1.Rule
 	ServiceAccountName string
 	Approval           *v1alpha1.Approval
-	Limits             *v1alpha1.Limits `json:",omitempty"` // so that hashes from before there were limits stay
+	Limits             *v1alpha1.Limits     `json:",omitempty"` // so that hashes from before there were limits stay
+	References         []v1alpha1.Reference `json:",omitempty"` // and those from before there were references
 }
 
 // Namespaced reports whether the document is a RetentionPolicy.
@@ -59,6 +60,7 @@ type clusterSpec struct {
 	both              `json:",inline"`
 	NamespaceSelector json.RawMessage `json:"namespaceSelector"`
 	ExcludeNamespaces json.RawMessage `json:"excludeNamespaces"`
+	References        json.RawMessage `json:"references"`
 }
 
 type namespacedSpec struct {
@@ -99,6 +101,13 @@ func (d *Document) parseCluster(raw json.RawMessage) {
 	d.parseBoth(&s.both)
 	d.read("spec.namespaceSelector", s.NamespaceSelector, &d.Spec.NamespaceSelector)
 	d.read("spec.excludeNamespaces", s.ExcludeNamespaces, &d.Spec.ExcludeNamespaces)
+	var references []json.RawMessage
+	d.read(referencesField, s.References, &references)
+	for i, raw := range references {
+		var reference v1alpha1.Reference
+		d.read(referencePath(i), raw, &reference)
+		d.Spec.References = append(d.Spec.References, reference)
+	}
 }
 
 func (d *Document) parseNamespaced(raw json.RawMessage) {

@@ -27,7 +27,8 @@ type Policy struct {
 	Variables  []v1alpha1.Variable
 	Rules      []*Rule
 	Overrides  []*Override
-	Problems   []Problem // of the policy and all its rules
+	References []*Reference // none of a RetentionPolicy
+	Problems   []Problem    // of the policy and all its rules
 
 	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
 	ServiceAccount string
@@ -105,6 +106,8 @@ type Rule struct {
 	// expressions are compiled, as is Mark, which names the rule's entry among an object's marks; empty without any.
 	Key  string
 	Mark string
+	// ReadsReferences: what the rule says depends on what refers to the object. Set when its expressions are compiled.
+	ReadsReferences bool
 }
 
 // Capacity is how many eligible subjects may stay. The zero value has no bound.

@@ -39,6 +39,9 @@ func (d *Document) addStrict(path string, strict []error) {
 			p.Message = "unknown or repeated field"
 			p.Hint = "check the spelling and the indentation; a field of a newer Sunset is not ignored here"
 		}
+		if d.Namespaced() && p.Path == referencesField {
+			p.Hint = "references count for the whole cluster: write them in a ClusterRetentionPolicy"
+		}
 		d.Problems = append(d.Problems, p)
 	}
 }

@@ -23,11 +23,7 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)
 	switch {
 	case isNoKind(err):
-		return &policy.Problem{
-			Path:    path,
-			Message: fmt.Sprintf("the cluster has no kind %s in %s", rule.Kind.Kind, rule.Kind.GroupVersion()),
-			Hint:    r.meant(rule.Kind),
-		}, v.Namespace != "", nil
+		return r.missing(path, rule.Kind), v.Namespace != "", nil
 	case err != nil && v.Namespace != "":
 		return nil, false, fmt.Errorf("look up %s: %w", rule.Kind, err)
 	case err != nil:
@@ -42,6 +38,27 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 		}, true, nil
 	}
 	return nil, false, nil
+}
+
+// referrers warns of kinds that are declared to refer to others and are not there: until they are they refer to nothing.
+func (r *Reviewer) referrers(v *review) []string {
+	var warnings []string
+	for i, reference := range v.References {
+		if reference.From.Kind == "" {
+			continue
+		}
+		if _, err := r.Mapper.RESTMapping(reference.From.GroupKind(), reference.From.Version); isNoKind(err) {
+			warnings = append(warnings, r.missing(fmt.Sprintf("spec.references[%d].from.kind", i), reference.From).String())
+		}
+	}
+	return warnings
+}
+
+// missing says that the cluster has no such kind.
+func (r *Reviewer) missing(path string, kind schema.GroupVersionKind) *policy.Problem {
+	return &policy.Problem{
+		Path: path, Message: fmt.Sprintf("the cluster has no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: r.meant(kind),
+	}
 }
 
 // isNoKind recognises the mapper's answers for a kind, or a whole group, that is not served.

@@ -114,7 +114,7 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 		}
 	}
 	if v.Namespace == "" {
-		return wrong, warnings, nil
+		return wrong, append(warnings, r.referrers(v)...), nil
 	}
 	missing, err := r.rights(ctx, v)
 	return append(wrong, missing...), warnings, err

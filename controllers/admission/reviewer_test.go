@@ -205,6 +205,26 @@ func cluster(rules string) string {
 	return strings.NewReplacer("kind: RetentionPolicy", "kind: ClusterRetentionPolicy", "  serviceAccountName: cleaner\n", "", "namespace: team, ", "").Replace(rules)
 }
 
+// referring is it with references.
+func referring(apiVersion, kind, names string) string {
+	return cluster(own) + fmt.Sprintf("  references:\n  - from: {apiVersion: %s, kind: %s}\n    to: Secret\n    names: '%s'\n", apiVersion, kind, names)
+}
+
+func TestInvalidReferencesAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		referring("v1", "Secret", "[object.data.next]"):      "spec.references[0].names:1:1: of a Secret only metadata can be read, and this reads data",
+		referring("batch/v1", "Job", "[objekt.spec.secret]"): "spec.references[0].names:1:2: unknown name \"objekt\" (did you mean object?)\n    [objekt.spec.secret]\n     ^",
+		referring("batch/v1", "Job", "[]") + "    name: x\n": "spec.references[0].name: unknown or repeated field",
+		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown or repeated field " +
+			"(references count for the whole cluster: write them in a ClusterRetentionPolicy)",
+	} {
+		response := (&world{}).review(t, "", text)
+		if response.Allowed || !strings.Contains(response.Result.Message, want) {
+			t.Errorf("allowed %v; no %q in\n%s", response.Allowed, want, response.Result.Message)
+		}
+	}
+}
+
 func TestClusterPolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		text    string
@@ -224,6 +244,9 @@ func TestClusterPolicies(t *testing.T) {
 			"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
 		"no namespace": {strings.Replace(cluster(own), "spec:\n", "spec:\n  namespaceSelector: {matchLabels: {a: b}}\n", 1), []string{"other"},
 			[]string{"spec.namespaceSelector: selects no namespace now"}},
+		"referrers that are there": {referring("batch/v1", "Job", "[object.spec.secret]"), []string{"other"}, nil},
+		"referrers to come": {referring("batch/v1", "Jobs", "[object.spec.secret]"), []string{"other"},
+			[]string{"spec.references[0].from.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
 		"a kind in no namespace": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

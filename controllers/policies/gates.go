@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -87,10 +88,11 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// rescope notes where policies in force or suspended apply that did not apply there in the last book.
-func (l *Loop) rescope(book *policy.Book) (found bool) {
+// rescope notes where policies in force or suspended apply that did not apply there in the last book. Where fewer kinds
+// of objects refer to others, those apply anew everywhere that ask about references: what was used by them is not any more.
+func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
 	changed := book.Changed(l.book)
-	if len(changed) == 0 {
+	if len(changed)+len(fewer) == 0 {
 		return false
 	}
 	for _, e := range l.entries() {
@@ -98,7 +100,11 @@ func (l *Loop) rescope(book *policy.Book) (found bool) {
 		if e.policy.Mode == v1alpha1.DryRun || known == nil || known.Hash != e.policy.Hash || known.Mode == v1alpha1.DryRun {
 			continue
 		}
-		if namespaces := book.Rescoped(l.book, e.policy, changed); len(namespaces) > 0 {
+		namespaces := book.Rescoped(l.book, e.policy, changed)
+		if readsReferences(e.policy, fewer) {
+			namespaces = book.Reach(e.policy)
+		}
+		if len(namespaces) > 0 {
 			e.previews.scope = e.previews.scope.Wider(namespaces, l.Clock.Now())
 			found = true
 		}

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -39,6 +40,12 @@ type Edition struct {
 	QuotasUnread bool
 	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
 	QuotaTrouble error
+
+	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
+	// Referred are the kinds about which rules ask what refers to them.
+	References      []references.Declared
+	ReferencesSince time.Time
+	Referred        []references.Kind
 }
 
 // Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
@@ -68,6 +75,9 @@ type Loop struct {
 	book       *policy.Book                 // as last published
 	scoped     map[types.UID]*policy.Policy // of that book
 	marking    map[string]time.Time         // by policy.Rule.Mark: since when marks count; zero for always
+
+	references      []references.Declared // by policies as last published
+	referencesSince time.Time
 
 	live freshness
 }
@@ -236,7 +246,8 @@ func (l *Loop) publish() {
 		maps.Copy(programs, e.programs)
 	}
 	book := l.bind(namespaces)
-	if l.book != nil && l.rescope(book) {
+	fewer := l.declare()
+	if l.book != nil && l.rescope(book, fewer) {
 		book = l.bind(namespaces)
 	}
 	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
@@ -246,6 +257,7 @@ func (l *Loop) publish() {
 	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
 	l.Publish(Edition{
 		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && l.quotas.trouble == nil, QuotaTrouble: l.quotas.trouble,
+		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
 )
@@ -38,7 +39,7 @@ func manyReferrers() []references.Referrer {
 // BenchmarkPut takes Pods out and in again.
 func BenchmarkPut(b *testing.B) {
 	all := manyReferrers()
-	x := references.New()
+	x := references.New(clock.RealClock{})
 	x.Expect("Pod", configMap)
 	x.Replace("Pod", all)
 	b.ReportAllocs()
@@ -57,7 +58,7 @@ func BenchmarkMemory(b *testing.B) {
 	all := manyReferrers()
 	for b.Loop() {
 		before := heap()
-		x := references.New()
+		x := references.New(clock.RealClock{})
 		x.Expect("Pod", configMap)
 		x.Replace("Pod", all)
 		b.ReportMetric(float64(heap()-before)/(1<<20), "MB")

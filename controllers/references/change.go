@@ -23,6 +23,7 @@ func (x *Index) Take() Changes {
 	case <-x.wake:
 	default:
 	}
+	x.forget()
 	var c Changes
 	for t := range x.changed {
 		c.Targets = append(c.Targets, t)
@@ -35,8 +36,9 @@ func (x *Index) Take() Changes {
 	return c
 }
 
-// touch notes that all of some kinds may have changed.
+// touch notes that all of some kinds may have changed, as a source of theirs has.
 func (x *Index) touch(kinds []Kind) {
+	x.settle(kinds)
 	for _, k := range kinds {
 		x.whole[k] = struct{}{}
 	}
@@ -144,9 +146,8 @@ func (x *Index) cut(e edge) {
 		moved.from.edges[moved.at].at = e.at
 	}
 	to.by[last] = back{}
-	if to.by = to.by[:last]; last == 0 {
-		delete(x.targets, to.Target)
-	}
+	to.by = to.by[:last]
+	x.leave(to)
 	x.changed[to.Target] = struct{}{}
 	x.ring()
 }

@@ -3,11 +3,12 @@ package references
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 )
 
 // Kind is a kind of what is referred to: ConfigMap or Secret.
@@ -35,12 +36,16 @@ type Referrer struct {
 
 // Index is who refers to what. The zero value is not usable; see New. It is safe for concurrent use.
 type Index struct {
-	mu      sync.Mutex
-	froms   map[From]*from
-	targets map[Target]*target // that something refers to
-	changed map[Target]struct{}
-	whole   map[Kind]struct{} // of which everything may have changed
-	wake    chan struct{}     // has one element while something changed
+	clock clock.PassiveClock
+
+	mu       sync.Mutex
+	froms    map[From]*from
+	complete map[Kind]time.Time // since when all sources of a kind are known completely; those in doubt are not there
+	targets  map[Target]*target // that something refers to, or did a short while ago
+	left     []left             // the latter, and some that are referred to again, the first to be forgotten first
+	changed  map[Target]struct{}
+	whole    map[Kind]struct{} // of which everything may have changed
+	wake     chan struct{}     // has one element while something changed
 }
 
 // from is one source.
@@ -66,7 +71,8 @@ type edge struct {
 // target is what is referred to, seen from there.
 type target struct {
 	Target
-	by []back
+	by   []back
+	less nanos // when a reference last went away; 0 when none did, or longer than remembered ago
 }
 
 type back struct {
@@ -75,9 +81,9 @@ type back struct {
 }
 
 // New makes an Index of no source.
-func New() *Index {
+func New(clock clock.PassiveClock) *Index {
 	return &Index{
-		froms: map[From]*from{}, targets: map[Target]*target{},
+		clock: clock, froms: map[From]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -171,15 +177,24 @@ type Uses struct {
 	Count int
 	// Doubt is why there may be more than Count; nil when there are not.
 	Doubt error
+	// Since is since when no more than Count are known to: the later of when all sources of its kind became known completely
+	// and when a reference to it last went away. What went away longer than a minute ago may be forgotten where nothing is
+	// left: Since is too early then, but at least a minute ago. It is zero while there is Doubt.
+	Since time.Time
 }
 
 // Of gives what is known of a target.
 func (x *Index) Of(t Target) Uses {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	u := Uses{Doubt: x.doubt(t.Kind)}
-	if known := x.targets[t]; known != nil {
-		u.Count = len(known.by)
+	u := Uses{Doubt: x.doubt(t.Kind), Since: x.complete[t.Kind]}
+	known := x.targets[t]
+	if known == nil {
+		return u
+	}
+	u.Count = len(known.by)
+	if less := known.less.time(); u.Doubt == nil && less.After(u.Since) {
+		u.Since = less
 	}
 	return u
 }
@@ -189,7 +204,7 @@ func (x *Index) By(t Target) []Name {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.targets[t]
-	if known == nil {
+	if known == nil || len(known.by) == 0 {
 		return nil
 	}
 	names := make([]Name, len(known.by))
@@ -200,45 +215,4 @@ func (x *Index) By(t Target) []Name {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return names
-}
-
-// Doubt is why nothing of a kind is known to be unreferenced, one reason of perhaps many; nil when it is known.
-func (x *Index) Doubt(kind Kind) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.doubt(kind)
-}
-
-// doubt gives the first reason by the name of its source, so that it does not change from one question to the next.
-func (x *Index) doubt(kind Kind) error {
-	var first From
-	var why error
-	for name, f := range x.froms {
-		if (why == nil || name < first) && slices.Contains(f.to, kind) {
-			if err := f.doubt(); err != nil {
-				first, why = name, err
-			}
-		}
-	}
-	if why == nil {
-		return nil
-	}
-	return fmt.Errorf("what refers to a %s is not known completely: %s: %w", kind, first, why)
-}
-
-func (f *from) doubt() error {
-	if f.lost != nil || f.unread == 0 {
-		return f.lost
-	}
-	var of *referrer
-	for _, r := range f.referrers {
-		if r.err != nil && (of == nil || less(r.name, of.name)) {
-			of = r
-		}
-	}
-	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
-}
-
-func less(a, b Name) bool {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }

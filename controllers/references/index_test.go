@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
 )
@@ -20,8 +22,61 @@ const (
 	secret    references.Kind = "Secret"
 )
 
+// start is when every test begins.
+var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
 // model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
-type model map[references.From]*source
+type model struct {
+	froms    map[references.From]*source
+	now      time.Time
+	complete map[references.Kind]time.Time   // since when, as last looked at; those in doubt are not there
+	less     map[references.Target]time.Time // when there were fewer than at the look before
+}
+
+func newModel(now time.Time) *model {
+	return &model{
+		froms: map[references.From]*source{}, now: now, complete: map[references.Kind]time.Time{},
+		less: map[references.Target]time.Time{},
+	}
+}
+
+// look compares with what was before.
+func (m *model) look() {
+	for _, k := range []references.Kind{configMap, secret} {
+		if _, known := m.complete[k]; m.doubts(k) {
+			delete(m.complete, k)
+		} else if !known {
+			m.complete[k] = m.now
+		}
+	}
+}
+
+// leaves notes which targets lose a referrer that is replaced by another, or by none.
+func (m *model) leaves(before, after references.Referrer) {
+	if after.Err != nil {
+		after.Targets = nil
+	}
+	for _, t := range before.Targets {
+		if before.Err == nil && !slices.Contains(after.Targets, t) {
+			m.less[t] = m.now
+		}
+	}
+}
+
+// replace gives a source other referrers.
+func (m *model) replace(s *source, all map[types.UID]references.Referrer) {
+	for uid, before := range s.all {
+		m.leaves(before, all[uid])
+	}
+	s.all = all
+}
+
+func (m *model) since(t references.Target) time.Time {
+	if since := m.complete[t.Kind]; m.less[t].Before(since) {
+		return since
+	}
+	return m.less[t]
+}
 
 type source struct {
 	to   []references.Kind
@@ -29,9 +84,9 @@ type source struct {
 	all  map[types.UID]references.Referrer
 }
 
-func (m model) by(t references.Target) []references.Name {
+func (m *model) by(t references.Target) []references.Name {
 	var names []references.Name
-	for _, s := range m {
+	for _, s := range m.froms {
 		for _, r := range s.all {
 			if r.Err == nil && slices.Contains(r.Targets, t) {
 				names = append(names, r.Name)
@@ -44,12 +99,13 @@ func (m model) by(t references.Target) []references.Name {
 	return names
 }
 
-func (m model) doubts(k references.Kind) bool {
-	for _, s := range m {
+func (m *model) doubts(k references.Kind) bool {
+	sources := 0
+	for _, s := range m.froms {
 		if !slices.Contains(s.to, k) {
 			continue
 		}
-		if s.lost {
+		if sources++; s.lost {
 			return true
 		}
 		for _, r := range s.all {
@@ -58,7 +114,7 @@ func (m model) doubts(k references.Kind) bool {
 			}
 		}
 	}
-	return false
+	return sources == 0
 }
 
 // seen is all that can be asked about some targets.
@@ -68,6 +124,19 @@ type answer struct {
 	Count int
 	Doubt bool
 	By    []references.Name
+	Since time.Time // zero where there is doubt
+}
+
+// asOf is what can be asked a minute after the last change, when nobody need know any more when that was.
+func (s seen) asOf(now time.Time) seen {
+	all := maps.Clone(s)
+	for t, a := range all {
+		if a.Since.Before(now.Add(-time.Minute)) {
+			a.Since = time.Time{}
+			all[t] = a
+		}
+	}
+	return all
 }
 
 var targets = func() (all []references.Target) {
@@ -79,11 +148,14 @@ var targets = func() (all []references.Target) {
 	return all
 }()
 
-func (m model) seen() seen {
+func (m *model) seen() seen {
 	all := seen{}
 	for _, t := range targets {
 		by := m.by(t)
-		all[t] = answer{len(by), m.doubts(t.Kind), by}
+		all[t] = answer{len(by), m.doubts(t.Kind), by, time.Time{}}
+		if _, known := m.complete[t.Kind]; known {
+			all[t] = answer{len(by), false, by, m.since(t)}
+		}
 	}
 	return all
 }
@@ -92,7 +164,7 @@ func seenIn(x *references.Index) seen {
 	all := seen{}
 	for _, t := range targets {
 		uses := x.Of(t)
-		all[t] = answer{uses.Count, uses.Doubt != nil, x.By(t)}
+		all[t] = answer{uses.Count, uses.Doubt != nil, x.By(t), uses.Since}
 	}
 	return all
 }
@@ -121,12 +193,15 @@ func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 	to := map[references.From][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		x, m := references.New(), model{}
+		clock := clocktesting.NewFakePassiveClock(start)
+		x, m := references.New(clock), newModel(start)
 		told := seenIn(x)
 		for step := range 200 {
+			m.now = m.now.Add(time.Duration(random.IntN(20)) * time.Second)
+			clock.SetTime(m.now)
 			change(random, x, m, froms[random.IntN(len(froms))], to)
 			want := m.seen()
-			if diff := gocmp.Diff(want, seenIn(x)); diff != "" {
+			if diff := gocmp.Diff(want.asOf(m.now), seenIn(x).asOf(m.now)); diff != "" {
 				t.Fatalf("seed %d, step %d: -model +index\n%s", seed, step, diff)
 			}
 			if random.IntN(3) > 0 {
@@ -141,32 +216,38 @@ func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 }
 
 // change does one random thing to both.
-func change(r *rand.Rand, x *references.Index, m model, from references.From, to map[references.From][]references.Kind) {
-	s := m[from]
+func change(r *rand.Rand, x *references.Index, m *model, from references.From, to map[references.From][]references.Kind) {
+	defer m.look()
+	s := m.froms[from]
 	switch op := r.IntN(20); {
 	case s == nil:
 		x.Expect(from, to[from]...)
-		m[from] = &source{to: to[from], lost: true, all: map[types.UID]references.Referrer{}}
+		m.froms[from] = &source{to: to[from], lost: true, all: map[types.UID]references.Referrer{}}
 	case op == 0:
 		x.Forget(from)
-		delete(m, from)
+		m.replace(s, nil)
+		delete(m.froms, from)
 	case op == 1:
 		x.Lose(from, errors.New("no right to list"))
 		s.lost = true
 	case op < 5:
-		s.lost, s.all = false, map[types.UID]references.Referrer{}
+		all := map[types.UID]references.Referrer{}
 		for range r.IntN(6) {
 			made := referrer(r, from)
-			s.all[made.UID] = made
+			all[made.UID] = made
 		}
-		x.Replace(from, slices.Collect(maps.Values(s.all)))
+		x.Replace(from, slices.Collect(maps.Values(all)))
+		s.lost = false
+		m.replace(s, all)
 	case op < 14:
 		made := referrer(r, from)
 		x.Put(from, made)
+		m.leaves(s.all[made.UID], made)
 		s.all[made.UID] = made
 	default:
 		made := referrer(r, from)
 		x.Remove(from, made.UID)
+		m.leaves(s.all[made.UID], references.Referrer{})
 		delete(s.all, made.UID)
 	}
 }
@@ -190,7 +271,7 @@ func untold(before, now seen, x *references.Index) (missed []references.Target) 
 }
 
 func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
-	x := references.New()
+	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
 	x.Expect("Gateway", secret)
 	pod := references.Referrer{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "shop", Name: "web"}, Err: errUnread}
@@ -216,5 +297,106 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 		if got != want.doubt {
 			t.Errorf("%s: %q, want %q", want.when, got, want.doubt)
 		}
+	}
+}
+
+func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	if x.Doubt(configMap) == nil {
+		t.Error("without any source everything is known")
+	}
+	x.Expect("Pod", configMap, secret)
+	x.Expect("Job", configMap)
+	x.Expect("Gateway", secret)
+	x.Replace("Job", nil)
+	x.Lose("Gateway", errUnread)
+	var names []references.From
+	for _, d := range x.Doubts(secret) {
+		if d.Why == nil {
+			t.Errorf("%s without a reason", d.From)
+		}
+		names = append(names, d.From)
+	}
+	if diff := gocmp.Diff([]references.From{"Gateway", "Pod"}, names); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	x.Replace("Pod", nil)
+	if all := x.Doubts(configMap); len(all) > 0 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestSince: every step comes a second after the one before.
+func TestSince(t *testing.T) {
+	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+	target := targets[0]
+	pod := func(to ...references.Target) references.Referrer { return references.Referrer{UID: "1", Targets: to} }
+	type steps []func(*references.Index)
+	listed := func(all ...references.Referrer) func(*references.Index) {
+		return func(x *references.Index) { x.Replace("Pod", all) }
+	}
+	put := func(r references.Referrer) func(*references.Index) {
+		return func(x *references.Index) { x.Put("Pod", r) }
+	}
+	gone := func(x *references.Index) { x.Remove("Pod", "1") }
+	lost := func(x *references.Index) { x.Lose("Pod", errUnread) }
+	other := func(x *references.Index) { x.Expect("Job", configMap) }
+	tests := map[string]struct {
+		steps steps
+		since time.Time // zero where nobody knows
+	}{
+		"not listed yet":                        {nil, time.Time{}},
+		"listed":                                {steps{listed()}, second(1)},
+		"listed twice":                          {steps{listed(), listed()}, second(1)},
+		"its last reference went away":          {steps{listed(pod(target)), gone}, second(2)},
+		"it went away unseen":                   {steps{listed(pod(target)), listed()}, second(2)},
+		"who refers refers to others":           {steps{listed(pod(target)), put(pod(targets[1]))}, second(2)},
+		"another one is referred to no more":    {steps{listed(pod(targets[1])), gone}, second(1)},
+		"referred to since":                     {steps{listed(), put(pod(target)), gone}, second(3)},
+		"it cannot be listed":                   {steps{listed(), lost}, time.Time{}},
+		"it can again":                          {steps{listed(), lost, listed()}, second(3)},
+		"there is another source":               {steps{listed(), other}, time.Time{}},
+		"that is known too":                     {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }}, second(3)},
+		"there is no other source any more":     {steps{listed(), other, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"a known source is no more":             {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"a referrer that cannot be read":        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread})}, time.Time{}},
+		"it can be read":                        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), put(pod())}, second(3)},
+		"it is gone":                            {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), gone}, second(3)},
+		"one of Secrets alone cannot be listed": {steps{listed(), func(x *references.Index) { x.Expect("Gateway", secret) }}, second(1)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(start)
+			x := references.New(clock)
+			x.Expect("Pod", configMap, secret)
+			for i, step := range test.steps {
+				clock.SetTime(second(i + 1))
+				step(x)
+			}
+			if uses := x.Of(target); !uses.Since.Equal(test.since) || (uses.Doubt == nil) == test.since.IsZero() {
+				t.Errorf("%+v, want %s", uses, test.since)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftIsForgotten: what nothing has referred to for a minute takes no room any more.
+func TestWhatIsLeftIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	x := references.New(clock)
+	x.Expect("Pod", configMap)
+	x.Replace("Pod", nil)
+	for i := range 1000 {
+		clock.SetTime(clock.Now().Add(time.Second))
+		target := references.Target{Kind: configMap, Namespace: "n", Name: fmt.Sprint(i)}
+		x.Put("Pod", references.Referrer{UID: "1", Targets: []references.Target{target}})
+	}
+	if known, left := x.Remembered(); known > 70 || left > 70 {
+		t.Errorf("%d are known, %d are left", known, left)
+	}
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	x.Take()
+	if known, left := x.Remembered(); known != 1 || left != 0 {
+		t.Errorf("%d are known, %d are left", known, left)
 	}
 }

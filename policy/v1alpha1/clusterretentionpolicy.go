@@ -75,6 +75,15 @@ type ClusterRetentionPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Rules []Rule `json:"rules"`
 
+	// references say how objects of further kinds, such as custom resources, refer to ConfigMaps and Secrets: rules read
+	// them as references. What Kubernetes itself has is known. Each counts for the rules of every policy, whatever the mode
+	// of its own, since what is referred to can only be kept. One that is invalid makes those rules of its own policy
+	// invalid that read references.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	References []Reference `json:"references,omitempty"`
+
 	// approval says how large a backlog the policy may delete that no dry run has shown before.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`

@@ -66,6 +66,13 @@ func TestValidate(t *testing.T) {
 		"nothing but other objects": {
 			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, wants: []string{"0 policies in 1 file: no problems; 1 other object skipped"},
 		},
+		"references": {
+			stdin: fine + "  references:\n  - from: {apiVersion: cert-manager.io/v1, kind: Certificate}\n    to: Secret\n    names: |-\n      [\n        objekt.spec.secretName]\n    as: x\n",
+			args:  []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"fine: spec.references[0].names:2:3: unknown name \"objekt\"\n", "hint: did you mean object?",
+				"fine: spec.references[0].as: unknown or repeated field",
+				"      ^\n", "2 problems"},
+		},
 		"a list of policies": {
 			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset.x-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
 			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin: document 1: a: spec.rules: "},

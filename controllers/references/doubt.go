@@ -1,0 +1,106 @@
+package references
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Doubted is a source that is not known completely.
+type Doubted struct {
+	From From
+	Why  error
+}
+
+// Doubts are the sources in doubt that refer to a kind, by name, for people; none when everything is known.
+func (x *Index) Doubts(kind Kind) []Doubted {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var all []Doubted
+	for name, f := range x.froms {
+		if why := f.doubtOf(kind); why != nil {
+			all = append(all, Doubted{name, why})
+		}
+	}
+	slices.SortFunc(all, func(a, b Doubted) int { return strings.Compare(string(a.From), string(b.From)) })
+	return all
+}
+
+// Doubt is why nothing of a kind is known to be unreferenced, one reason of perhaps many; nil when it is known.
+func (x *Index) Doubt(kind Kind) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.doubt(kind)
+}
+
+// doubt gives the first reason by the name of its source, so that it does not change from one question to the next.
+func (x *Index) doubt(kind Kind) error {
+	if _, complete := x.complete[kind]; complete {
+		return nil
+	}
+	var first From
+	var why error
+	for name, f := range x.froms {
+		if why == nil || name < first {
+			if err := f.doubtOf(kind); err != nil {
+				first, why = name, err
+			}
+		}
+	}
+	if why == nil {
+		return fmt.Errorf("what refers to a %s is not known: nothing is watched", kind)
+	}
+	return fmt.Errorf("what refers to a %s is not known completely: %s: %w", kind, first, why)
+}
+
+// settle notes since when each of some kinds is known completely, after a source of theirs has changed.
+func (x *Index) settle(kinds []Kind) {
+	for _, kind := range kinds {
+		_, was := x.complete[kind]
+		switch doubted := x.isDoubted(kind); {
+		case doubted:
+			delete(x.complete, kind)
+		case !was:
+			x.complete[kind] = x.clock.Now()
+		}
+	}
+}
+
+// isDoubted reports whether a kind has a source in doubt, or none at all.
+func (x *Index) isDoubted(kind Kind) bool {
+	sources := 0
+	for _, f := range x.froms {
+		if !slices.Contains(f.to, kind) {
+			continue
+		}
+		if f.isDoubted() {
+			return true
+		}
+		sources++
+	}
+	return sources == 0
+}
+
+func (f *from) isDoubted() bool { return f.lost != nil || f.unread > 0 }
+
+// doubtOf is why a source makes a kind doubtful; nil when it does not.
+func (f *from) doubtOf(kind Kind) error {
+	if !f.isDoubted() || !slices.Contains(f.to, kind) {
+		return nil
+	}
+	if f.lost != nil {
+		return f.lost
+	}
+	var of *referrer
+	for _, r := range f.referrers {
+		if r.err != nil && (of == nil || less(r.name, of.name)) {
+			of = r
+		}
+	}
+	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
+}
+
+func less(a, b Name) bool {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}

@@ -1,0 +1,56 @@
+package references
+
+import (
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// remembered is how long a target is known that nothing refers to any more. Longer than the quiet period it makes no
+// difference.
+const remembered = 2 * policy.QuietPeriod
+
+// left is a target that its last reference has left.
+type left struct {
+	target *target
+	at     nanos
+}
+
+// nanos is a time as what it takes little room to keep: since 1970, or 0 for none.
+type nanos int64
+
+func nanosOf(t time.Time) nanos { return nanos(t.UnixNano()) }
+
+func (n nanos) time() time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(n)).UTC()
+}
+
+// leave notes that a reference to a target has gone away.
+func (x *Index) leave(t *target) {
+	t.less = nanosOf(x.clock.Now())
+	if len(t.by) == 0 {
+		x.left = append(x.left, left{t, t.less})
+	}
+	x.forget() // not before: it may have been left long ago, too
+}
+
+// forget drops the targets that nothing has referred to for so long that it makes no difference.
+func (x *Index) forget() {
+	if len(x.left) == 0 {
+		return
+	}
+	before, n := nanosOf(x.clock.Now().Add(-remembered)), 0
+	for n < len(x.left) && x.left[n].at < before {
+		if t := x.left[n].target; len(t.by) == 0 && t.less == x.left[n].at {
+			delete(x.targets, t.Target)
+		}
+		n++
+	}
+	clear(x.left[:n])
+	if x.left = x.left[n:]; len(x.left) == 0 {
+		x.left = nil
+	}
+}

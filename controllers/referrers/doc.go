@@ -1,0 +1,9 @@
+// Package referrers watches what refers to ConfigMaps and Secrets, and tells an index of references.
+//
+// It promises that what is not known completely counts as that: a kind that may not be listed, whose watch is broken or says
+// nothing for long, of which nobody can say whether it exists, or one of whose objects cannot be read, makes everything that
+// it may refer to doubtful until it is mended. A kind counts as empty only where the API server says that it does not have
+// it.
+//
+// It refuses to hold objects: each is dropped once its references are read.
+package referrers

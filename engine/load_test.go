@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// withReferences has a rule that reads references, one that reads them by a variable and one that does not.
+func withReferences(names ...string) *policy.Policy {
+	rule := func(name, kind, eligible string) v1alpha1.Rule {
+		return v1alpha1.Rule{Name: name, Target: v1alpha1.Target{APIVersion: "v1", Kind: kind}, Eligible: eligible, TTL: "1d"}
+	}
+	d := &policy.Document{Spec: policy.Spec{
+		Variables: []v1alpha1.Variable{{Name: "unused", Expression: "references.count == 0"}},
+		Rules:     []v1alpha1.Rule{rule("reads", "ConfigMap", "references.count == 0"), rule("by-variable", "Secret", "variables.unused"), rule("other", "Pod", "true")},
+	}}
+	for _, text := range names {
+		d.Spec.References = append(d.Spec.References, v1alpha1.Reference{
+			From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: text,
+		})
+	}
+	return d.Load(policy.DefaultProtection())
+}
+
+func TestWhichRulesReadReferences(t *testing.T) {
+	p := withReferences("[object.spec.secretName]")
+	programs := newCompiler(t).Load(p)
+	if len(p.Problems) > 0 {
+		t.Fatal(p.Problems)
+	}
+	for i, want := range []bool{true, true, false} {
+		if r := p.Rules[i]; r.ReadsReferences != want || programs[r.Key].ReadsReferences() != want {
+			t.Errorf("rule %s reads references: %v, want %v", r.ID.Rule, r.ReadsReferences, want)
+		}
+	}
+}
+
+func TestAnInvalidReferenceConcernsTheRulesThatReadReferences(t *testing.T) {
+	p := withReferences("[object.spec.secretName]", "[object.spec.a] +\n  [objekt.spec.b]")
+	programs := newCompiler(t).Load(p)
+	const want = "spec.references[1].names:2:4: unknown name \"objekt\" (did you mean object?)"
+	if len(p.Problems) != 1 || p.Problems[0].String() != want {
+		t.Errorf("problems %v; want %s", p.Problems, want)
+	}
+	if got := p.Problems[0].Snippet(); !strings.HasSuffix(got, "\n     ^") {
+		t.Errorf("snippet\n%s", got)
+	}
+	for i, invalid := range []bool{true, true, false} {
+		r := p.Rules[i]
+		if r.Invalid() != invalid || programs[r.Key] == nil || programs[r.Key].ReadsReferences() {
+			t.Errorf("rule %s: invalid is %v, want %v; an invalid one only selects: %v", r.ID.Rule, r.Invalid(), invalid, programs[r.Key])
+		}
+	}
+	if p.References[0].Invalid || !p.References[1].Invalid {
+		t.Errorf("invalid: %v, %v", p.References[0].Invalid, p.References[1].Invalid)
+	}
+}
+
+func TestOfASecretOnlyMetadataRefers(t *testing.T) {
+	for names, want := range map[string]int{"[object.metadata.annotations['next']]": 0, "[object.data.next]": 1} {
+		p := withReferences(names)
+		p.References[0].From = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+		newCompiler(t).Load(p)
+		if len(p.Problems) != want || p.References[0].Invalid != (want > 0) {
+			t.Errorf("%s: problems %v", names, p.Problems)
+		}
+	}
+}
+
+func TestBlankNamesAreSaidOnce(t *testing.T) {
+	p := withReferences(" ")
+	newCompiler(t).Load(p)
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.references[0].names" {
+		t.Errorf("problems %v", p.Problems)
+	}
+}

@@ -1,0 +1,65 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Reference is how objects of a kind refer to ConfigMaps or Secrets. It counts for the rules of every policy.
+type Reference struct {
+	From    schema.GroupVersionKind
+	To      v1alpha1.Referred
+	Names   string // CEL
+	Invalid bool   // nobody can say what refers to what by it
+}
+
+const (
+	referencesField = "spec.references"
+	mostReferences  = 64
+)
+
+func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
+
+func (p *Policy) loadReferences(written []v1alpha1.Reference) {
+	if len(written) > mostReferences {
+		p.problem(referencesField, fmt.Sprintf("%d entries, and there can be %d", len(written), mostReferences), "another policy may have the others: they count for all")
+	}
+	for i := range written {
+		p.References = append(p.References, p.loadReference(referencePath(i), &written[i]))
+	}
+}
+
+func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Reference {
+	r := &Reference{To: written.To, Names: written.Names}
+	gv, err := schema.ParseGroupVersion(written.From.APIVersion)
+	switch {
+	case err != nil:
+		p.problem(path+".from.apiVersion", err.Error(), apiVersionHint)
+	case gv.Version == "":
+		p.problem(path+".from.apiVersion", "missing", apiVersionHint)
+	case strings.TrimSpace(written.From.Kind) == "":
+		p.problem(path+".from.kind", "missing", "write the kind in CamelCase, such as Certificate")
+	default:
+		r.From = gv.WithKind(written.From.Kind)
+		if gv.Group == v1alpha1.ImageKind.Group {
+			p.problem(path+".from.kind", "images of nodes refer to nothing", "")
+		}
+	}
+	switch written.To {
+	case v1alpha1.ReferredConfigMap, v1alpha1.ReferredSecret:
+	case "":
+		p.problem(path+".to", "missing", "ConfigMap or Secret")
+	default:
+		p.problem(path+".to", fmt.Sprintf("references to %q are not followed", written.To), "ConfigMap or Secret")
+	}
+	if strings.TrimSpace(r.Names) == "" {
+		p.problem(path+".names", "missing", "write CEL that gives a list of names, such as [object.spec.secretName]")
+	}
+	return r
+}
+
+const apiVersionHint = "write GROUP/VERSION such as cert-manager.io/v1, or v1"

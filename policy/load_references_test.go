@@ -1,0 +1,149 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func fineReference() v1alpha1.Reference {
+	return v1alpha1.Reference{
+		From: v1alpha1.Referrer{APIVersion: "cert-manager.io/v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: "[object.spec.secretName]",
+	}
+}
+
+func TestReferencesAreLoaded(t *testing.T) {
+	d := fine()
+	d.Spec.References = []v1alpha1.Reference{fineReference(), fineReference()}
+	p := d.Load(policy.DefaultProtection())
+	one := &policy.Reference{
+		From: schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, To: v1alpha1.ReferredSecret, Names: "[object.spec.secretName]",
+	}
+	if diff := cmp.Diff([]*policy.Reference{one, one}, p.References); diff != "" || len(p.Problems) > 0 {
+		t.Errorf("problems %v; -want +got\n%s", p.Problems, diff)
+	}
+}
+
+// TestWhatIsWrongWithReferences: the first of two is spoilt. The first of two rules reads references.
+func TestWhatIsWrongWithReferences(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(*v1alpha1.Reference)
+		want  string
+	}{
+		"no apiVersion":             {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
+		"an apiVersion of three":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
+		"a group without a version": {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
+		"a blank kind":              {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
+		"images that refer":         {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
+		"nothing referred to":       {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
+		"another kind referred to":  {func(r *v1alpha1.Reference) { r.To = "Service" }, `to: references to "Service" are not followed`},
+		"no names":                  {func(r *v1alpha1.Reference) { r.Names = "" }, "names: missing"},
+		"blank names":               {func(r *v1alpha1.Reference) { r.Names = " \n" }, "names: missing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := fine()
+			d.Spec.References = []v1alpha1.Reference{fineReference(), fineReference()}
+			test.spoil(&d.Spec.References[0])
+			p := d.Load(policy.DefaultProtection())
+			p.Rules[0].ReadsReferences = true // as compiling finds out
+			p.AddProblems()
+			if len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), "spec.references[0]."+test.want) {
+				t.Errorf("problems %v; want one: spec.references[0].%s", p.Problems, test.want)
+			}
+			expect(t, "invalid references", []bool{true, false}, []bool{p.References[0].Invalid, p.References[1].Invalid})
+			expect(t, "invalid rules", []bool{true, false}, []bool{p.Rules[0].Invalid(), p.Rules[1].Invalid()})
+		})
+	}
+}
+
+func TestThereIsAnEndToReferences(t *testing.T) {
+	d := fine()
+	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)
+	expect(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))
+	d.Spec.References = append(d.Spec.References, fineReference())
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.references" {
+		t.Errorf("problems %v", p.Problems)
+	}
+	expect(t, "the last is read nevertheless, since it can only keep", false, p.References[64].Invalid)
+}
+
+func TestReferencesAreReadStrictly(t *testing.T) {
+	tests := map[string]struct {
+		references string
+		want       []string
+	}{
+		"an unknown field":                  {`[{"nmaes": "[]"}]`, []string{"spec.references[0].nmaes" + unknownField}},
+		"an unknown field of a kind":        {`[{}, {"from": {"group": "x"}}]`, []string{"spec.references[1].from.group" + unknownField}},
+		"a repeated field":                  {`[{"to": "Secret", "to": "ConfigMap"}]`, []string{"spec.references[0].to" + unknownField}},
+		"a field of another type":           {`[{"names": ["x"]}]`, []string{"spec.references[0].names: array given, string expected"}},
+		"one of another type":               {`["x"]`, []string{"spec.references[0]: string given, object expected"}},
+		"something that is no list of them": {`{"from": {}}`, []string{"spec.references: object given, array expected"}},
+		"null is absent":                    {`null`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, `{"spec": {"references": `+test.references+`, "rules": [{"name": "jobs"}], "mode": "Enforce"}}`)
+			var got []string
+			for _, p := range d.Problems {
+				got = append(got, p.String())
+			}
+			expect(t, "problems", test.want, got)
+			expect(t, "rules that are read nevertheless", 1, len(d.Spec.Rules))
+			expect(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
+		})
+	}
+}
+
+func TestANamespaceDeclaresNoReferences(t *testing.T) {
+	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": [], "serviceAccountName": "cleaner",
+		"rules": [{"name": "jobs", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "ttl": "1d"}]}}`)
+	p := d.Load(policy.DefaultProtection())
+	const want = "spec.references: unknown or repeated field (references count for the whole cluster: write them in a ClusterRetentionPolicy)"
+	if len(p.Problems) != 1 || p.Problems[0].String() != want {
+		t.Errorf("problems %v; want %s", p.Problems, want)
+	}
+	expect(t, "invalid, as with any unknown field", true, p.Rules[0].Invalid())
+}
+
+// TestReferencesChangeTheHash: what is declared no more may let more go, which nobody has previewed.
+func TestReferencesChangeTheHash(t *testing.T) {
+	hash := func(references ...v1alpha1.Reference) string {
+		d := fine()
+		d.Spec.References = references
+		return d.Load(policy.DefaultProtection()).Hash
+	}
+	seen := map[string]string{hash(): "none"}
+	for name, change := range map[string]func(*v1alpha1.Reference){
+		"one":             func(*v1alpha1.Reference) {},
+		"of another kind": func(r *v1alpha1.Reference) { r.From.Kind = "Issuer" },
+		"to another kind": func(r *v1alpha1.Reference) { r.To = v1alpha1.ReferredConfigMap },
+		"by other names":  func(r *v1alpha1.Reference) { r.Names = "[]" },
+	} {
+		r := fineReference()
+		change(&r)
+		if other, known := seen[hash(r)]; known {
+			t.Errorf("references %s have the hash of %s", name, other)
+		}
+		seen[hash(r)] = name
+	}
+	text, err := json.Marshal(fine().Spec)
+	if err != nil || strings.Contains(string(text), "References") {
+		t.Errorf("a spec without references has another hash than before there were any: %s %v", text, err)
+	}
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

@@ -89,6 +89,13 @@ func (r runtime) Images(context.Context) ([]cri.Image, error) {
 	return slices.Collect(maps.Values(r.m.listed)), r.m.list
 }
 
+func (r runtime) Image(_ context.Context, id string) (cri.Image, bool, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	i, ok := r.m.listed[id]
+	return i, ok, r.m.list
+}
+
 func (r runtime) Uses(context.Context) (cri.Uses, error) {
 	if r.m.usedBy != nil {
 		return r.m.usedBy()
@@ -212,6 +219,36 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 			test.meanwhile(m)
 			if o := m.removeBy(w); o.Result != test.want || len(m.removed) != test.asked {
 				t.Errorf("%s (%v) after %d removals, want %s after %d", o.Result, o.Err, len(m.removed), test.want, test.asked)
+			}
+		})
+	}
+}
+
+// TestOnlyWhatGoesIsLookedAt: while nothing has changed no image is listed, unless others matter.
+func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*machine)
+		ranks     bool
+		lists     int
+		want      retention.Result
+	}{
+		"nothing has happened": {func(*machine) {}, false, 0, retention.Removed},
+		"another one is gone":  {func(m *machine) { delete(m.listed, id("b")) }, false, 0, retention.Removed},
+		"it has another tag":   {func(m *machine) { m.has("go/other:v1", "a") }, false, 1, retention.Changed},
+		"it is in use":         {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, false, 1, retention.Changed},
+		"it is gone":           {func(m *machine) { delete(m.listed, id("a")) }, false, 1, retention.Gone},
+		"the rule ranks":       {func(*machine) {}, true, 1, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = test.ranks
+			test.meanwhile(m)
+			m.lists = 0
+			if o := m.removeBy(w); o.Result != test.want || m.lists != test.lists {
+				t.Errorf("%s (%v) after %d listings, want %s after %d", o.Result, o.Err, m.lists, test.want, test.lists)
 			}
 		})
 	}

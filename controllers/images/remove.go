@@ -50,12 +50,12 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
 	began, edition, told := n.Clock.Now(), n.rulesInForce(), n.toldOf()
-	round, err := n.pace.enter(ctx)
+	round, err := n.pace.enter(ctx, entry{t.Name, w.Rule().Ranks()})
 	if err != nil {
 		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
 	}
 	defer round.leave()
-	l, err := round.look(func() (*look, error) { return n.looks.fresh(ctx) })
+	l, err := n.lookIn(ctx, round, t.Name)
 	if err != nil {
 		return retention.Outcome{Err: err, Unsent: true}
 	}
@@ -85,6 +85,21 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 		return retention.Outcome{Result: retention.Changed, Err: errRules, Unsent: true}
 	}
 	return n.remove(ctx, round, i)
+}
+
+// lookIn gives what a round has found of an image: a glance at those that are to go, and only where it does not tell, or where
+// other images matter, a look at all.
+func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) {
+	l, err := in.look(func() (*look, error) {
+		if in.ranks {
+			return n.looks.fresh(ctx)
+		}
+		return n.glance(ctx, in.ids)
+	})
+	if err != nil || in.ranks || l.byID[id] != nil {
+		return l, err
+	}
+	return n.looks.fresh(ctx)
 }
 
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
@@ -125,7 +140,9 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 	if err != nil && !n.isGone(ctx, i.ID) {
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
-	n.History.Removed(i.ID, i.Tags, n.Readings())
+	at := n.Readings()
+	n.History.Removed(i.ID, i.Tags, at)
+	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }
 

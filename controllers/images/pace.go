@@ -20,8 +20,8 @@ type pace struct {
 
 	mu      sync.Mutex
 	waiting []waiter // in the order in which they came
-	busy    bool          // a round is under way, or the rest after it
-	width   int           // how many may go in the next round
+	busy    bool     // a round is under way, or the rest after it
+	width   int      // how many may go in the next round
 }
 
 // entry is an image that is to go.

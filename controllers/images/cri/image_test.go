@@ -66,7 +66,9 @@ func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {
 
 func TestOneImage(t *testing.T) {
 	asked := critest.ID(1)
-	hostile := func(i *runtimeapi.Image) critest.Hook { return critest.Answer(&runtimeapi.ImageStatusResponse{Image: i}) }
+	hostile := func(i *runtimeapi.Image) critest.Hook {
+		return critest.Answer(&runtimeapi.ImageStatusResponse{Image: i})
+	}
 	for name, test := range map[string]struct {
 		id    string
 		hook  critest.Hook // nil for an answer as it should be

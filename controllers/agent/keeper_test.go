@@ -104,6 +104,32 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 	})
 }
 
+// TestNothingNewIsNotCountedAgain: counting is most of what an idle agent does.
+func TestNothingNewIsNotCountedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(h *host)
+		told      bool
+	}{
+		"nothing":        {func(*host) { time.Sleep(countEvery) }, true},
+		"a minute":       {func(*host) { time.Sleep(recountEvery) }, false},
+		"another image":  {func(h *host) { h.add(idOf(7), 10); time.Sleep(40 * time.Second) }, false},
+		"other rules":    {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
+		"a lost runtime": {func(h *host) { h.away = errors.New("no answer"); time.Sleep(40 * time.Second) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atWork(t, func(h *host) {
+				h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+				h.shelve(3, 10)
+				h.counts()
+				test.meanwhile(h)
+				if got := h.isTold(h.rules.Book()); got != test.told {
+					h.Errorf("told already: %t, want %t", got, test.told)
+				}
+			})
+		})
+	}
+}
+
 func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.tell(v1alpha1.Enforce, aboutImages("space", "7d", percents(85, 80)))

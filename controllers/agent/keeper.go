@@ -37,6 +37,7 @@ type basis struct {
 	book    *policy.Book
 	index   *index.Index // nil where they are not known
 	version uint64
+	removed int64 // so far
 	at      time.Time
 }
 
@@ -78,7 +79,7 @@ func (k *keeper) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer cancel()
-	k.reporter.next = time.Time{}
+	k.reporter.next, k.told = time.Time{}, basis{}
 	k.keep(ctx)
 }
 
@@ -126,7 +127,8 @@ func (k *keeper) isTold(book *policy.Book) bool {
 }
 
 func (k *keeper) basis(book *policy.Book) basis {
-	b := basis{book: book, index: k.index(book), at: k.clock.Now()}
+	total, _ := k.reporter.diary.said()
+	b := basis{book: book, index: k.index(book), removed: total.Images, at: k.clock.Now()}
 	if b.index != nil {
 		b.version = b.index.Version()
 	}

@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,18 +14,13 @@ import (
 // found them: what became of the others a look has to tell.
 func (n *Node) glance(ctx context.Context, ids []string) (*look, error) {
 	l, err := n.seeThese(ctx, ids)
-	if err != nil {
-		n.went(err)
-	}
+	n.went(err)
 	return l, err
 }
 
 func (n *Node) seeThese(ctx context.Context, ids []string) (*look, error) {
 	began := n.Clock.Now()
-	there, err := n.theseImages(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
+	there := n.theseImages(ctx, ids)
 	uses, err := n.uses(ctx)
 	if err != nil {
 		return nil, err
@@ -37,30 +33,35 @@ func (n *Node) seeThese(ctx context.Context, ids []string) (*look, error) {
 	return l, nil
 }
 
-// statusCalls is how many questions about an image are asked at a time.
-const statusCalls = 4
+const (
+	// statusCalls is how many questions about an image are asked at a time.
+	statusCalls = 4
+	// statusTimeout bounds them all: who waits for one image holds up others, and what was found in time counts.
+	statusTimeout = time.Second
+)
 
-// theseImages asks the runtime for some images, and leaves out those that are gone.
-func (n *Node) theseImages(ctx context.Context, ids []string) ([]cri.Image, error) {
-	found, there := make([]cri.Image, len(ids)), make([]bool, len(ids))
-	group, ctx := errgroup.WithContext(ctx)
+// theseImages asks the runtime for some images, and leaves out those that are gone, or of which it does not tell.
+func (n *Node) theseImages(ctx context.Context, ids []string) []cri.Image {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	found, told := make([]cri.Image, len(ids)), make([]bool, len(ids))
+	var group errgroup.Group
 	group.SetLimit(statusCalls)
 	for i, id := range ids {
-		group.Go(func() (err error) {
-			found[i], there[i], err = n.Runtime.Image(ctx, id)
-			return err
+		group.Go(func() error {
+			image, there, err := n.Runtime.Image(ctx, id)
+			found[i], told[i] = image, there && err == nil
+			return nil // what went wrong with one image a look will tell
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	_ = group.Wait()
 	known := found[:0]
 	for i := range found {
-		if there[i] {
+		if told[i] {
 			known = append(known, found[i])
 		}
 	}
-	return known, nil
+	return known
 }
 
 // recognise gives images the versions that they have by the last look, and takes those out of which that found another form.

@@ -41,6 +41,7 @@ type machine struct {
 	failed  []string
 	lists   int
 	slow    time.Duration // each listing takes so long
+	unread  string        // the ID of an image of which the runtime says nothing
 
 	programs map[string]*engine.Rule
 	used     int32 // percent of the filesystem; 0 is not known
@@ -92,6 +93,9 @@ func (r runtime) Images(context.Context) ([]cri.Image, error) {
 func (r runtime) Image(_ context.Context, id string) (cri.Image, bool, error) {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
+	if id == r.m.unread {
+		return cri.Image{}, false, status.Error(codes.Internal, "no content")
+	}
 	i, ok := r.m.listed[id]
 	return i, ok, r.m.list
 }
@@ -280,6 +284,52 @@ func TestRanksCountOthers(t *testing.T) {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
 			}
 		})
+	}
+}
+
+// TestWhoeverKeepsTheNewestNeedNotDecide: a rule that says due, but not last, may keep an image once another is gone.
+func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
+	for name, test := range map[string]struct {
+		selects bool
+		mode    v1alpha1.Mode
+		want    retention.Result
+	}{
+		"it had its say":     {true, v1alpha1.Enforce, retention.Changed},
+		"it does not select": {false, v1alpha1.Enforce, retention.Removed},
+		"it is a dry run":    {true, v1alpha1.DryRun, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/app:v2", "b")
+			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			alone := m.warrant("a")
+			keeps := *alone.Rule()
+			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode
+			facts := policy.Facts{Selected: true, Eligible: true, Start: alone.Subject().Created, FirstSeen: alone.Subject().Created}
+			sooner := facts
+			facts.Start, sooner.Selected = facts.Start.Add(time.Second), test.selects
+			_, w := policy.Decide(alone.Subject(), []policy.Ruling{
+				{Rule: alone.Rule(), Facts: facts, Known: true}, {Rule: &keeps, Facts: sooner, Known: true},
+			}, m.clock.Now())
+			delete(m.listed, id("b"))
+			if o := m.removeBy(w); w.Rule() != alone.Rule() || o.Result != test.want {
+				t.Errorf("%s (%v) by %s, want %s", o.Result, o.Err, w.Rule().ID, test.want)
+			}
+		})
+	}
+}
+
+// TestOneImageThatCannotBeReadHoldsUpNoOther: of what does not answer a look has to tell.
+func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	w := m.warrant("a")
+	m.unread = id("a")
+	m.lists = 0
+	if o := m.removeBy(w); o.Result != retention.Removed || m.lists != 1 || m.Trouble() != nil {
+		t.Errorf("%s (%v) after %d listings, trouble %v; want it removed after one", o.Result, o.Err, m.lists, m.Trouble())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -50,7 +51,7 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
 	began, edition, told := n.Clock.Now(), n.rulesInForce(), n.toldOf()
-	round, err := n.pace.enter(ctx, entry{t.Name, w.Rule().Ranks()})
+	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
 	if err != nil {
 		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
 	}
@@ -68,13 +69,13 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
-	if w.Rule().Ranks() && n.hasLost(told, l) { // another may be among those that stay by now
+	if w.Compares() && n.hasLost(told, l) { // another may be among those that stay by now
 		return retention.Outcome{Result: retention.Changed, Err: errRanks, Unsent: true}
 	}
 	if err := n.stillTooFull(w); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
-	if err := n.stillEligible(ctx, w.Rule(), i); err != nil {
+	if err := n.upheld(ctx, w, i); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
 	now := n.Clock.Now()
@@ -109,26 +110,29 @@ const lookAge = 5 * time.Second
 // others.
 const attemptAge = 7 * time.Second
 
-// stillEligible asks a rule that reads the node once more: the node may have changed, and the image not.
-func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) error {
-	rule := n.rule(by.Key)
-	if rule == nil {
-		return errMoved
-	}
-	if !rule.ReadsNode() {
-		return nil
-	}
-	node, err := n.Cluster.Node()
-	if err != nil {
-		return err
-	}
+// upheld asks the rules that read the node once more: it may have changed, and the image not.
+func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
 	judge := n.Compiler.NewEvaluator(ctx)
 	defer judge.Close()
-	judge.SetNode(node)
-	if facts := judge.Facts(rule, i.Object()); facts.Err != nil || !facts.Eligible {
-		return errNode
+	holds := w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
+		rule := n.rule(r.Key)
+		if rule == nil {
+			err = errMoved
+		}
+		if err != nil || !rule.ReadsNode() {
+			return policy.Facts{}, false
+		}
+		var node *engine.Node
+		if node, err = n.Cluster.Node(); err != nil {
+			return policy.Facts{}, false
+		}
+		judge.SetNode(node)
+		return judge.Facts(rule, i.Object()), true
+	}, n.Clock.Now())
+	if err == nil && !holds {
+		err = errNode
 	}
-	return nil
+	return err
 }
 
 func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {

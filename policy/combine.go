@@ -24,7 +24,18 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	if v.Action != Delete {
 		return v, Warrant{}
 	}
-	return v, Warrant{intent: intentOf(s, rulings, c.due.rule, v.Due), reason: v.Reason}
+	return v, Warrant{intent: intentOf(s, rulings, c.due.rule, v.Due), reason: v.Reason, rulings: heard(rulings)}
+}
+
+// heard are the rulings that count, of rules that select the subject.
+func heard(rulings []Ruling) []Ruling {
+	all := make([]Ruling, 0, len(rulings))
+	for i := range rulings {
+		if r := &rulings[i]; inForce(r.Rule) == acting && (r.Facts.Selected || !r.Known) {
+			all = append(all, *r)
+		}
+	}
+	return all
 }
 
 // Expect says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.

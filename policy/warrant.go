@@ -1,13 +1,17 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Warrant permits the deletion of one version of one subject on the word of one enforced rule. Only Decide issues
 // warrants, so nothing that a dry run or a suspended policy says can ever be carried out. The zero Warrant permits
 // nothing.
 type Warrant struct {
-	intent Intent
-	reason Reason
+	intent  Intent
+	reason  Reason
+	rulings []Ruling // of the rules that had a say
 }
 
 // Intent is the deletion of one version of one subject as it is to be expected. It permits nothing: that takes a Warrant.
@@ -39,6 +43,25 @@ func (w Warrant) Intent() Intent { return w.intent }
 
 // Owner is what goes instead of the subject, and takes it along; nil when the subject itself goes.
 func (w Warrant) Owner() *Owner { return w.intent.Owner }
+
+// Compares reports whether one of the rules that had a say compares subjects with each other: what becomes of others may
+// change what it says.
+func (w Warrant) Compares() bool {
+	return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() })
+}
+
+// Upheld reports whether the subject would go still. Of each rule that had a say facts gives what it says by now, or false if
+// that is what it said.
+func (w Warrant) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
+	again := slices.Clone(w.rulings)
+	for i := range again {
+		if by, differ := facts(again[i].Rule); differ {
+			again[i].Facts = by
+		}
+	}
+	v, _ := Decide(w.Subject(), again, now)
+	return w.Valid() && v.Action == Delete
+}
 
 // Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
 // same way.

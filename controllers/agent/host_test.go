@@ -253,6 +253,13 @@ func (s *shelf) Images(context.Context) ([]cri.Image, error) {
 	return slices.Collect(maps.Values(s.images)), s.away
 }
 
+func (s *shelf) Image(_ context.Context, id string) (cri.Image, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.images[id]
+	return i, ok, nil
+}
+
 func (s *shelf) Uses(context.Context) (cri.Uses, error) { return cri.NewUses(), nil }
 
 func (s *shelf) Remove(_ context.Context, id string) error {

@@ -26,13 +26,24 @@ type keeper struct {
 	reporter   *reporter
 	meters     meters
 
+	told basis // of the last report that says all there was to say; only Start uses it
+
 	mu    sync.Mutex
 	space space
 }
 
+// basis is what images were counted by, and when.
+type basis struct {
+	book    *policy.Book
+	index   *index.Index // nil where they are not known
+	version uint64
+	removed int64 // so far
+	at      time.Time
+}
+
 const (
-	// countEvery is how often images are counted.
-	countEvery = 10 * time.Second
+	// countEvery is how often images are counted that may have changed, or may go for want of space, and recountEvery any.
+	countEvery, recountEvery = 10 * time.Second, time.Minute
 	// pressedEvery is how often while more goes for want of space.
 	pressedEvery = time.Second
 )
@@ -68,7 +79,7 @@ func (k *keeper) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer cancel()
-	k.reporter.next = time.Time{}
+	k.reporter.next, k.told = time.Time{}, basis{}
 	k.keep(ctx)
 }
 
@@ -81,9 +92,13 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
 	}
-	if k.rules.ReadSpace() {
+	switch {
+	case k.rules.ReadSpace():
 		k.disk.locate(ctx)
+	case k.isTold(book):
+		return false
 	}
+	now := k.basis(book)
 	tallies, supposed := k.count(book)
 	usage, err := k.disk.usage()
 	switch {
@@ -97,8 +112,27 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	if err == nil {
 		seen = &usage
 	}
-	k.reporter.report(ctx, book, tallies, seen)
+	if k.told = (basis{}); k.reporter.report(ctx, book, tallies, seen) {
+		k.told = now
+	}
 	return pressed
+}
+
+// isTold reports whether the last report says what counting by a book would.
+func (k *keeper) isTold(book *policy.Book) bool {
+	now := k.basis(book)
+	age := now.at.Sub(k.told.at)
+	now.at = k.told.at
+	return now == k.told && now.index != nil && 0 <= age && age < recountEvery
+}
+
+func (k *keeper) basis(book *policy.Book) basis {
+	total, _ := k.reporter.diary.said()
+	b := basis{book: book, index: k.index(book), removed: total.Images, at: k.clock.Now()}
+	if b.index != nil {
+		b.version = b.index.Version()
+	}
+	return b
 }
 
 // press measures the filesystem, and puts in force what comes of it.

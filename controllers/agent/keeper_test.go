@@ -104,6 +104,33 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 	})
 }
 
+// TestNothingNewIsNotCountedAgain: counting is most of what an idle agent does.
+func TestNothingNewIsNotCountedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(h *host)
+		told      bool
+	}{
+		"nothing":        {func(*host) { time.Sleep(countEvery) }, true},
+		"a minute":       {func(*host) { time.Sleep(recountEvery) }, false},
+		"another image":  {func(h *host) { h.add(idOf(7), 10); time.Sleep(40 * time.Second) }, false},
+		"other rules":    {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
+		"a late removal": {func(h *host) { h.removes("r") }, false},
+		"a lost runtime": {func(h *host) { h.away = errors.New("no answer"); time.Sleep(40 * time.Second) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atWork(t, func(h *host) {
+				h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+				h.shelve(3, 10)
+				h.counts()
+				test.meanwhile(h)
+				if got := h.isTold(h.rules.Book()); got != test.told {
+					h.Errorf("told already: %t, want %t", got, test.told)
+				}
+			})
+		})
+	}
+}
+
 func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.tell(v1alpha1.Enforce, aboutImages("space", "7d", percents(85, 80)))
@@ -167,6 +194,8 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 // TestTheLastReport has what was removed until the end, however recent the one before it is.
 func TestTheLastReport(t *testing.T) {
 	atWork(t, func(h *host) {
+		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
+		h.shelve(3, 10)
 		h.counts()
 		ctx, cancel := context.WithCancel(h.Context())
 		ended := make(chan struct{})

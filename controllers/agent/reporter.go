@@ -55,33 +55,34 @@ const (
 	reportAgain = 15 * time.Second
 )
 
-// report writes what was counted, if it is time. Without tallies what the policies see is not known: what was reported of
-// them stays.
-func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem) {
+// report writes what was counted, if it is time, and reports whether all is written. Without tallies what the policies see is
+// not known: what was reported of them stays.
+func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem) (written bool) {
 	now := r.clock.Now()
 	if now.Before(r.next) {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	if r.written == nil {
 		if err := r.begin(ctx); err != nil {
 			r.failed(ctx, now, err)
-			return
+			return false
 		}
 	}
 	report := r.describe(ctx, book, t, usage, now)
 	report.ObservedTime = metav1.Time{Time: now}
 	if now.Before(r.refresh) && same(report, r.written) {
-		return
+		return true
 	}
 	if err := r.client.Update(ctx, report); err != nil {
 		r.failed(ctx, now, err)
-		return
+		return false
 	}
 	r.written = report
 	r.diary.wrote(report)
 	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
+	return true
 }
 
 func (r *reporter) failed(ctx context.Context, now time.Time, err error) {

@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -13,14 +14,14 @@ type Pace = pace
 // NewPace makes a Pace; last is called after removals that nobody waits to follow.
 func NewPace(c clock.Clock, last func()) *Pace { return newPace(c, last) }
 
-// Go looks and removes in a round.
-func (p *pace) Go(ctx context.Context, take, remove func()) error {
-	r, err := p.enter(ctx)
+// Go looks and removes in a round. The look gives when the youngest Pod has started.
+func (p *pace) Go(ctx context.Context, take func() time.Time, remove func()) error {
+	r, err := p.enter(ctx, entry{})
 	if err != nil {
 		return err
 	}
 	defer r.leave()
-	if _, err := r.look(func() (*look, error) { take(); return nil, nil }); err != nil {
+	if _, err := r.look(func() (*look, error) { return &look{youngest: take()}, nil }); err != nil {
 		return err
 	}
 	return r.remove(func() error { remove(); return nil })
@@ -28,7 +29,7 @@ func (p *pace) Go(ctx context.Context, take, remove func()) error {
 
 // Pass takes a place in a round, and finds that nothing is to be removed.
 func (p *pace) Pass(ctx context.Context) error {
-	r, err := p.enter(ctx)
+	r, err := p.enter(ctx, entry{})
 	if err == nil {
 		r.leave()
 	}

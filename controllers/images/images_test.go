@@ -40,7 +40,9 @@ type machine struct {
 	removed []string
 	failed  []string
 	lists   int
+	before  int           // how many lists there were when an image was last removed
 	slow    time.Duration // each listing takes so long
+	unread  string        // the ID of an image of which the runtime says nothing
 
 	programs map[string]*engine.Rule
 	used     int32 // percent of the filesystem; 0 is not known
@@ -89,6 +91,16 @@ func (r runtime) Images(context.Context) ([]cri.Image, error) {
 	return slices.Collect(maps.Values(r.m.listed)), r.m.list
 }
 
+func (r runtime) Image(_ context.Context, id string) (cri.Image, bool, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	if id == r.m.unread {
+		return cri.Image{}, false, status.Error(codes.Internal, "no content")
+	}
+	i, ok := r.m.listed[id]
+	return i, ok, r.m.list
+}
+
 func (r runtime) Uses(context.Context) (cri.Uses, error) {
 	if r.m.usedBy != nil {
 		return r.m.usedBy()
@@ -99,7 +111,7 @@ func (r runtime) Uses(context.Context) (cri.Uses, error) {
 func (r runtime) Remove(_ context.Context, id string) error {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	r.m.removed = append(r.m.removed, id)
+	r.m.removed, r.m.before = append(r.m.removed, id), r.m.lists
 	if r.m.remove != nil {
 		return r.m.remove(id)
 	}
@@ -218,6 +230,50 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatGoesIsLookedAt: while nothing has changed no image is listed, unless others matter.
+func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*machine)
+		ranks     bool
+		lists     int
+		want      retention.Result
+	}{
+		"nothing has happened": {func(*machine) {}, false, 0, retention.Removed},
+		"another one is gone":  {func(m *machine) { delete(m.listed, id("b")) }, false, 0, retention.Removed},
+		"it has another tag":   {func(m *machine) { m.has("go/other:v1", "a") }, false, 1, retention.Changed},
+		"it is in use":         {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, false, 1, retention.Changed},
+		"it is gone":           {func(m *machine) { delete(m.listed, id("a")) }, false, 1, retention.Gone},
+		"the rule ranks":       {func(*machine) {}, true, 1, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = test.ranks
+			test.meanwhile(m)
+			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
+				t.Errorf("%s (%v) after %d listings, want %s after %d", o.Result, o.Err, lists, test.want, test.lists)
+			}
+		})
+	}
+}
+
+// listsFor carries a warrant out, and gives how often images were listed for that. After a removal somebody may look again.
+func (m *machine) listsFor(w policy.Warrant) (retention.Outcome, int) {
+	m.Helper()
+	m.mu.Lock()
+	began := m.lists
+	m.mu.Unlock()
+	o := m.removeBy(w)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.Result == retention.Removed {
+		return o, m.before - began
+	}
+	return o, m.lists - began
+}
+
 // TestRanksCountOthers: whoever keeps the newest does not go by a rank that the removal of another image has changed.
 func TestRanksCountOthers(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -244,6 +300,51 @@ func TestRanksCountOthers(t *testing.T) {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
 			}
 		})
+	}
+}
+
+// TestWhoeverKeepsTheNewestNeedNotDecide: a rule that says due, but not last, may keep an image once another is gone.
+func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
+	for name, test := range map[string]struct {
+		selects bool
+		mode    v1alpha1.Mode
+		want    retention.Result
+	}{
+		"it had its say":     {true, v1alpha1.Enforce, retention.Changed},
+		"it does not select": {false, v1alpha1.Enforce, retention.Removed},
+		"it is a dry run":    {true, v1alpha1.DryRun, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/app:v2", "b")
+			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			alone := m.warrant("a")
+			keeps := *alone.Rule()
+			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode
+			facts := policy.Facts{Selected: true, Eligible: true, Start: alone.Subject().Created, FirstSeen: alone.Subject().Created}
+			sooner := facts
+			facts.Start, sooner.Selected = facts.Start.Add(time.Second), test.selects
+			_, w := policy.Decide(alone.Subject(), []policy.Ruling{
+				{Rule: alone.Rule(), Facts: facts, Known: true}, {Rule: &keeps, Facts: sooner, Known: true},
+			}, m.clock.Now())
+			delete(m.listed, id("b"))
+			if o := m.removeBy(w); w.Rule() != alone.Rule() || o.Result != test.want {
+				t.Errorf("%s (%v) by %s, want %s", o.Result, o.Err, w.Rule().ID, test.want)
+			}
+		})
+	}
+}
+
+// TestOneImageThatCannotBeReadHoldsUpNoOther: of what does not answer a look has to tell.
+func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	w := m.warrant("a")
+	m.unread = id("a")
+	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.Trouble() != nil {
+		t.Errorf("%s (%v) after %d listings, trouble %v; want it removed after one", o.Result, o.Err, lists, m.Trouble())
 	}
 }
 

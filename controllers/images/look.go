@@ -18,10 +18,11 @@ import (
 
 // look is the images of the node as they were at one moment.
 type look struct {
-	began   time.Time
-	outcome history.Outcome
-	images  []image
-	byID    map[string]*image
+	began    time.Time
+	youngest time.Time // when the last container or sandbox was created; zero without any
+	outcome  history.Outcome
+	images   []image
+	byID     map[string]*image
 }
 
 // image is one image with what the look found of it.
@@ -45,7 +46,14 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 		n.note(l)
 		n.settle(ctx, l)
 	}
+	n.went(err)
+	return l, err
+}
+
+// went notes whether a look has failed, and why.
+func (n *Node) went(err error) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.trouble = err
 	switch {
 	case !isOfRuntime(err):
@@ -53,8 +61,6 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 	case n.away.IsZero():
 		n.away = n.Clock.Now()
 	}
-	n.mu.Unlock()
-	return l, err
 }
 
 // isOfRuntime reports whether a look failed because nobody listens on the socket of the runtime.
@@ -68,29 +74,42 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
+	uses, err := n.uses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := newLook(began, listed, uses)
+	return l, n.age(at, l)
+}
+
+// uses is all that uses images, be it known to the runtime yet or not.
+func (n *Node) uses(ctx context.Context) (cri.Uses, error) {
 	pods, err := n.Cluster.Pods(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPods, err)
+		return cri.Uses{}, fmt.Errorf("%w: %w", ErrPods, err)
 	}
 	uses, err := n.Runtime.Uses(ctx)
 	if err != nil {
-		return nil, err
+		return cri.Uses{}, err
 	}
 	for i := range pods {
 		addPod(uses, &pods[i])
 	}
-	l := &look{began: began, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
-	seen := make([]history.Seen, len(listed))
+	return uses, nil
+}
+
+// newLook is a look at images that have no age yet.
+func newLook(began time.Time, listed []cri.Image, uses cri.Uses) *look {
+	l := &look{began: began, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
 		use, inUse := uses.Of(of)
-		seen[i] = history.Seen{ID: of.ID, InUse: inUse}
 		l.images[i] = image{use: use, Image: engine.Image{
 			ID: of.ID, Tags: of.Tags, Digests: of.Digests, SizeBytes: of.SizeBytes, Pinned: of.Pinned,
 			RuntimeHandler: of.RuntimeHandler, InUse: inUse,
 		}}
 		l.byID[of.ID] = &l.images[i]
 	}
-	return l, n.age(at, l, seen)
+	return l
 }
 
 var (
@@ -99,7 +118,11 @@ var (
 )
 
 // age gives the images of a look their ages.
-func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
+func (n *Node) age(at history.Reading, l *look) error {
+	seen := make([]history.Seen, len(l.images))
+	for i := range l.images {
+		seen[i] = history.Seen{ID: l.images[i].ID, InUse: l.images[i].InUse}
+	}
 	if l.outcome = n.History.Observe(at, seen); l.outcome.Stale {
 		return errStale
 	}
@@ -111,12 +134,16 @@ func (n *Node) age(at history.Reading, l *look, seen []history.Seen) error {
 		n.Again(again)
 	}
 	for i := range l.images {
-		image := &l.images[i]
-		record, known := n.History.Of(image.ID)
-		image.ageless = !known
-		image.FirstSeen, image.LastUsed, image.UnusedSince = record.FirstSeen, record.LastUsed, record.UnusedSince()
+		n.date(&l.images[i])
 	}
 	return nil
+}
+
+// date gives an image the age that it has by the last look.
+func (n *Node) date(i *image) {
+	record, known := n.History.Of(i.ID)
+	i.ageless = !known
+	i.FirstSeen, i.LastUsed, i.UnusedSince = record.FirstSeen, record.LastUsed, record.UnusedSince()
 }
 
 // saveEvery is how often the history is written at most, however many looks are taken while images are removed. What a crash

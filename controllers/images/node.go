@@ -23,6 +23,8 @@ import (
 type Runtime interface {
 	// Images lists all images, or fails.
 	Images(ctx context.Context) ([]cri.Image, error)
+	// Image gives one image by its full ID, as Images would; false when it is not there.
+	Image(ctx context.Context, id string) (cri.Image, bool, error)
 	// Uses finds all that uses an image, or fails.
 	Uses(ctx context.Context) (cri.Uses, error)
 	// Remove removes an image by its full ID. An error does not say that it is still there.

@@ -11,27 +11,41 @@ import (
 )
 
 // pace lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
-// searches everything it has for what nobody needs any more, and while it does no Pod starts. After a round the runtime is left
-// alone for half as long as the removals took, less what its look took. A round is as wide as they do not take long: one at a
-// time may always go.
+// searches everything it has for what nobody needs any more, and while it does no Pod starts. A round is as wide as its removals
+// do not take long: one at a time may always go. While Pods start that is much sooner, and after each round the runtime is left
+// alone for half as long as the removals took, less what its look took.
 type pace struct {
 	clock clock.Clock
 	last  func() // is called after removals that nobody waits to follow
 
 	mu      sync.Mutex
-	waiting []chan *round // in the order in which they came
-	busy    bool          // a round is under way, or the rest after it
-	width   int           // how many may go in the next round
+	waiting []waiter // in the order in which they came
+	busy    bool     // a round is under way, or the rest after it
+	width   int      // how many may go in the next round
+}
+
+// entry is an image that is to go.
+type entry struct {
+	id    string
+	ranks bool // by a rule that compares it with others
+}
+
+type waiter struct {
+	entry
+	place chan *round // takes one without waiting
 }
 
 // round is what goes together.
 type round struct {
-	pace *pace
-	seen *flight // the look that all share
+	pace  *pace
+	ids   []string // of the images
+	ranks bool     // whether one of them goes by a rule that compares
+	seen  *flight  // the look that all share
 
 	// The rest is guarded by the pace's mu.
 	size, inside int
 	looking      bool
+	podsStart    bool // or did a moment ago
 	admitted     time.Time
 	began, ended time.Time     // the first removal, and the last so far; zero without any
 	over         chan struct{} // closed when nobody is inside any more
@@ -42,8 +56,12 @@ const (
 	longestWait = 5 * time.Second
 	// patience is how long a round is waited for, and afterRest the rest then: who hangs holds up nobody for longer.
 	patience, afterRest = 4 * time.Second, time.Second / 2
-	// longRound is what the removals of a round should not take longer than.
-	longRound = 2 * time.Second
+	// longRound is what the removals of a round should not take longer than, and shortRound that while Pods start.
+	longRound, shortRound = 2 * time.Second, time.Second / 4
+	// breath is the part of what a round took that the runtime is always left alone.
+	breath = 20
+	// aMoment is for how long after one has started more Pods are expected to.
+	aMoment = 2 * time.Second
 )
 
 var errCrowded = errors.New("the runtime is slow: others wait to be removed before")
@@ -53,10 +71,10 @@ func newPace(c clock.Clock, last func()) *pace {
 }
 
 // enter waits for a place in a round, which the caller leaves. The error is ctx's, or says that it takes too long.
-func (p *pace) enter(ctx context.Context) (*round, error) {
+func (p *pace) enter(ctx context.Context, e entry) (*round, error) {
 	place := make(chan *round, 1)
 	p.mu.Lock()
-	p.waiting = append(p.waiting, place)
+	p.waiting = append(p.waiting, waiter{e, place})
 	p.admit()
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, longestWait, errCrowded)
@@ -68,7 +86,7 @@ func (p *pace) enter(ctx context.Context) (*round, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, place); i >= 0 {
+	if i := slices.IndexFunc(p.waiting, func(w waiter) bool { return w.place == place }); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		return nil, context.Cause(ctx)
 	}
@@ -82,8 +100,11 @@ func (p *pace) admit() {
 		return
 	}
 	r := &round{pace: p, seen: &flight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
-	for _, place := range p.waiting[:n] {
-		place <- r
+	for _, w := range p.waiting[:n] {
+		r.ids, r.ranks = append(r.ids, w.id), r.ranks || w.ranks
+	}
+	for _, w := range p.waiting[:n] {
+		w.place <- r
 	}
 	p.waiting = slices.Delete(p.waiting, 0, n)
 	p.busy = true
@@ -119,16 +140,20 @@ func (p *pace) learn(r *round) (rest time.Duration) {
 	if !r.began.IsZero() {
 		looked, took = r.began.Sub(r.admitted), r.ended.Sub(r.began)
 	}
+	long, rest := longRound, took/breath
+	if r.podsStart {
+		long, rest = shortRound, max(took/2-looked, rest)
+	}
 	switch {
 	case r.inside > 0:
 		p.width = 1
 		return afterRest
-	case took > longRound:
+	case took > long:
 		p.width = max(1, r.size/2)
-	case r.size == p.width:
+	case r.size == p.width && took <= long/2:
 		p.width *= 2
 	}
-	return max(took/2-looked, took/10)
+	return rest
 }
 
 // look gives the look that all of a round share. It begins when all have come.
@@ -139,10 +164,21 @@ func (r *round) look(take func() (*look, error)) (*look, error) {
 	r.pace.mu.Unlock()
 	if isFirst {
 		r.seen.look, r.seen.err = take()
+		r.notePods()
 		close(r.seen.done)
 	}
 	<-r.seen.done
 	return r.seen.look, r.seen.err
+}
+
+// notePods notes whether Pods start: by the youngest that the look has found.
+func (r *round) notePods() {
+	if r.seen.look == nil {
+		return
+	}
+	r.pace.mu.Lock()
+	defer r.pace.mu.Unlock()
+	r.podsStart = r.pace.clock.Now().Sub(r.seen.look.youngest) < aMoment
 }
 
 // remove makes one removal of the round.

@@ -19,6 +19,7 @@ type slow struct {
 	*testing.T
 	*images.Pace
 	look, all, each time.Duration
+	podsStart       bool
 
 	mu       sync.Mutex
 	underWay int
@@ -41,11 +42,16 @@ func inBubble(t *testing.T, all, each time.Duration, test func(*slow)) {
 	})
 }
 
-func (s *slow) looks() {
+// looks gives when a Pod has started.
+func (s *slow) looks() (youngest time.Time) {
 	s.mu.Lock()
 	s.looked++
 	s.mu.Unlock()
 	time.Sleep(s.look)
+	if s.podsStart {
+		youngest = time.Now().Add(-time.Second)
+	}
+	return youngest
 }
 
 func (s *slow) removes() {
@@ -113,15 +119,30 @@ func TestRoundsAreAsWideAsTheRuntimeLikes(t *testing.T) {
 	}
 }
 
-func TestAThirdOfTheTimeIsLeftToPods(t *testing.T) {
-	inBubble(t, 60*ms, ms, func(s *slow) {
-		if took := s.drain(500); s.busy > took*69/100 || s.busy < took*64/100 {
-			s.Errorf("busy for %s of %s, want two thirds", s.busy, took)
-		}
-		if s.looked != len(s.rounds) {
-			s.Errorf("%d looks for %d rounds, want one each", s.looked, len(s.rounds))
-		}
-	})
+func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		podsStart     bool
+		atLeast, most int // percent of the time that is busy
+		widest        int
+	}{
+		"no Pod starts": {false, 93, 96, 16}, // the rest are looks, and a breath
+		"Pods start":    {true, 64, 69, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 100*ms, 5*ms, func(s *slow) {
+				s.look, s.podsStart = 2*ms, test.podsStart
+				if took := s.drain(1000); s.busy*100 < took*time.Duration(test.atLeast) || s.busy*100 > took*time.Duration(test.most) {
+					s.Errorf("busy for %s of %s, want %d to %d %%", s.busy, took, test.atLeast, test.most)
+				}
+				if widest := slices.Max(s.rounds); widest != test.widest {
+					s.Errorf("rounds of up to %d, want %d", widest, test.widest)
+				}
+				if s.looked != len(s.rounds) {
+					s.Errorf("%d looks for %d rounds, want one each", s.looked, len(s.rounds))
+				}
+			})
+		})
+	}
 }
 
 func TestASlowWhilePasses(t *testing.T) {
@@ -176,8 +197,8 @@ func TestNobodyWaitsForLong(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if refused != 7 {
-			s.Errorf("%d of 8 were refused, want all but the first", refused)
+		if refused != 6 {
+			s.Errorf("%d of 8 were refused, want all but two, one after the other", refused)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -50,12 +51,12 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
 	}
 	began, edition, told := n.Clock.Now(), n.rulesInForce(), n.toldOf()
-	round, err := n.pace.enter(ctx)
+	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
 	if err != nil {
 		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
 	}
 	defer round.leave()
-	l, err := round.look(func() (*look, error) { return n.looks.fresh(ctx) })
+	l, err := n.lookIn(ctx, round, t.Name)
 	if err != nil {
 		return retention.Outcome{Err: err, Unsent: true}
 	}
@@ -68,13 +69,13 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
-	if w.Rule().Ranks() && n.hasLost(told, l) { // another may be among those that stay by now
+	if w.Compares() && n.hasLost(told, l) { // another may be among those that stay by now
 		return retention.Outcome{Result: retention.Changed, Err: errRanks, Unsent: true}
 	}
 	if err := n.stillTooFull(w); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
-	if err := n.stillEligible(ctx, w.Rule(), i); err != nil {
+	if err := n.upheld(ctx, w, i); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
 	now := n.Clock.Now()
@@ -87,6 +88,21 @@ func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) r
 	return n.remove(ctx, round, i)
 }
 
+// lookIn gives what a round has found of an image: a glance at those that are to go, and only where it does not tell, or where
+// other images matter, a look at all.
+func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) {
+	l, err := in.look(func() (*look, error) {
+		if in.ranks {
+			return n.looks.fresh(ctx)
+		}
+		return n.glance(ctx, in.ids)
+	})
+	if err != nil || in.ranks || l.byID[id] != nil {
+		return l, err
+	}
+	return n.looks.fresh(ctx)
+}
+
 // lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
 const lookAge = 5 * time.Second
 
@@ -94,26 +110,29 @@ const lookAge = 5 * time.Second
 // others.
 const attemptAge = 7 * time.Second
 
-// stillEligible asks a rule that reads the node once more: the node may have changed, and the image not.
-func (n *Node) stillEligible(ctx context.Context, by *policy.Rule, i *image) error {
-	rule := n.rule(by.Key)
-	if rule == nil {
-		return errMoved
-	}
-	if !rule.ReadsNode() {
-		return nil
-	}
-	node, err := n.Cluster.Node()
-	if err != nil {
-		return err
-	}
+// upheld asks the rules that read the node once more: it may have changed, and the image not.
+func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
 	judge := n.Compiler.NewEvaluator(ctx)
 	defer judge.Close()
-	judge.SetNode(node)
-	if facts := judge.Facts(rule, i.Object()); facts.Err != nil || !facts.Eligible {
-		return errNode
+	holds := w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
+		rule := n.rule(r.Key)
+		if rule == nil {
+			err = errMoved
+		}
+		if err != nil || !rule.ReadsNode() {
+			return policy.Facts{}, false
+		}
+		var node *engine.Node
+		if node, err = n.Cluster.Node(); err != nil {
+			return policy.Facts{}, false
+		}
+		judge.SetNode(node)
+		return judge.Facts(rule, i.Object()), true
+	}, n.Clock.Now())
+	if err == nil && !holds {
+		err = errNode
 	}
-	return nil
+	return err
 }
 
 func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
@@ -125,7 +144,9 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 	if err != nil && !n.isGone(ctx, i.ID) {
 		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
 	}
-	n.History.Removed(i.ID, i.Tags, n.Readings())
+	at := n.Readings()
+	n.History.Removed(i.ID, i.Tags, at)
+	n.save(at)
 	return retention.Outcome{Result: retention.Removed}
 }
 

@@ -18,7 +18,7 @@ func (s *survey) containers(ctx context.Context) error {
 		return err
 	}
 	for _, c := range answer.GetContainers() {
-		if err := s.meet(call, holder{ByContainer, c.GetId()}); err != nil {
+		if err := s.meet(call, holder{ByContainer, c.GetId()}, c.GetCreatedAt()); err != nil {
 			return err
 		}
 		if err := s.container(ctx, c); err != nil {

@@ -67,24 +67,49 @@ func imageOf(listed *runtimeapi.Image) (Image, error) {
 	return i, nil
 }
 
+// Image gives one image by its full ID; false when it is not there.
+func (r *Runtime) Image(ctx context.Context, id string) (Image, bool, error) {
+	if !IsFullID(id) {
+		return Image{}, false, fmt.Errorf("image %q: %w", id, ErrNotFullID)
+	}
+	answer, err := r.status(ctx, id)
+	if err != nil || answer == nil {
+		return Image{}, false, err
+	}
+	image, err := imageOf(answer)
+	if err == nil && image.ID != id {
+		err = fmt.Errorf("image %s was asked for, and %s is the answer", id, image.ID)
+	}
+	if err != nil {
+		return Image{}, false, badAnswer(statusCall, "%v", err)
+	}
+	return image, true, nil
+}
+
+const statusCall = "ImageStatus"
+
+// status asks for an image by any name; nil when no image here has it.
+func (r *Runtime) status(ctx context.Context, name string) (*runtimeapi.Image, error) {
+	answer, err := ask(ctx, r, askTimeout, statusCall, r.images.ImageStatus,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", name, err)
+	}
+	return answer.GetImage(), nil
+}
+
 // Resolve asks the runtime which image a name means, as it would when it creates a container, but for pulling: a tag, a
 // digest, or what its configuration says about short names. It returns the full ID, or "" if no image here has the name.
 func (r *Runtime) Resolve(ctx context.Context, name string) (string, error) {
-	const call = "ImageStatus"
-	answer, err := ask(ctx, r, askTimeout, call, r.images.ImageStatus,
-		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
-	if isNotFound(err) {
-		return "", nil
+	image, err := r.status(ctx, name)
+	if err != nil || image == nil {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("image %q: %w", name, err)
+	if !IsFullID(image.GetId()) {
+		return "", badAnswer(statusCall, "image %q has the ID %q", name, image.GetId())
 	}
-	if answer.GetImage() == nil {
-		return "", nil
-	}
-	id := answer.GetImage().GetId()
-	if !IsFullID(id) {
-		return "", badAnswer(call, "image %q has the ID %q", name, id)
-	}
-	return id, nil
+	return image.GetId(), nil
 }

@@ -64,6 +64,43 @@ func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {
 	}
 }
 
+func TestOneImage(t *testing.T) {
+	asked := critest.ID(1)
+	hostile := func(i *runtimeapi.Image) critest.Hook {
+		return critest.Answer(&runtimeapi.ImageStatusResponse{Image: i})
+	}
+	for name, test := range map[string]struct {
+		id    string
+		hook  critest.Hook // nil for an answer as it should be
+		code  string
+		there bool
+	}{
+		"as it is listed":      {asked, nil, "OK", true},
+		"not there":            {critest.ID(3), nil, "OK", false},
+		"not found":            {asked, critest.Fail(codes.NotFound), "OK", false},
+		"a tag":                {"a:1", nil, "NotFullID", false},
+		"a short ID":           {asked[:20], nil, "NotFullID", false},
+		"another image":        {asked, hostile(image(2)), "BadAnswer", false},
+		"an image without ID":  {asked, hostile(&runtimeapi.Image{}), "BadAnswer", false},
+		"an empty tag":         {asked, hostile(image(1, "")), "BadAnswer", false},
+		"a size beyond int64":  {asked, hostile(&runtimeapi.Image{Id: asked, Size: math.MaxInt64 + 1}), "BadAnswer", false},
+		"no answer":            {asked, critest.Fail(codes.Unavailable), "Unavailable", false},
+		"an answer of nothing": {asked, hostile(nil), "OK", false},
+	} {
+		server, r := dial(t, cri.Options{})
+		server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1, "a:1"), image(2)} })
+		if test.hook != nil {
+			server.On("ImageStatus", test.hook)
+		}
+		got, there, err := r.Image(t.Context(), test.id)
+		wantCode(t, name, err, test.code)
+		listed, _ := r.Images(t.Context())
+		if there != test.there || there && cmp.Diff(listed[0], got) != "" {
+			t.Errorf("%s: %+v, %t; want %t", name, got, there, test.there)
+		}
+	}
+}
+
 func TestAListThatIsTooLongIsAnError(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {

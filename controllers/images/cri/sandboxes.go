@@ -15,7 +15,7 @@ func (s *survey) sandboxes(ctx context.Context) error {
 		return err
 	}
 	for _, sandbox := range answer.GetItems() {
-		if err := s.meet(call, holder{BySandbox, sandbox.GetId()}); err != nil {
+		if err := s.meet(call, holder{BySandbox, sandbox.GetId()}, sandbox.GetCreatedAt()); err != nil {
 			return err
 		}
 		if err := s.sandbox(ctx, sandbox); err != nil {

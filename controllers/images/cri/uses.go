@@ -1,6 +1,9 @@
 package cri
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Why something uses an image.
 const (
@@ -28,7 +31,11 @@ func (u Use) String() string {
 
 // Uses is what images are used for. The zero Uses knows nothing, and so has every image in use. A copy is the same one.
 // It may be read from many goroutines unless Add is called.
-type Uses struct{ by map[string]Use }
+type Uses struct {
+	by map[string]Use
+	// Youngest is when the youngest container or sandbox was created, as the runtime says; zero when there is none.
+	Youngest time.Time
+}
 
 // NewUses returns uses of no image, to which the caller adds all there are.
 func NewUses() Uses { return Uses{by: map[string]Use{}} }

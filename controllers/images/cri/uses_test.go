@@ -183,6 +183,27 @@ func TestNoSandboxImage(t *testing.T) {
 	}
 }
 
+func TestTheYoungestIsKnown(t *testing.T) {
+	server, r := dial(t, cri.Options{SandboxImage: pause})
+	for _, test := range []struct {
+		created []int64
+		want    int64
+	}{{nil, 0}, {[]int64{5e9, 9e9, 7e9}, 9}, {[]int64{5e9, -1}, 5}, {[]int64{0}, 0}} {
+		server.Update(func(s *critest.State) {
+			s.Containers = nil
+			for i, created := range test.created {
+				c := container(fmt.Sprint("c", i), critest.ID(1), "", "")
+				c.CreatedAt = created
+				s.Containers = append(s.Containers, c)
+			}
+		})
+		uses, err := r.Uses(t.Context())
+		if got := uses.Youngest; err != nil || got.IsZero() != (test.want == 0) || test.want != 0 && got.Unix() != test.want {
+			t.Errorf("of %v the youngest is of %s, %v; want second %d", test.created, got, err, test.want)
+		}
+	}
+}
+
 func TestNothingIsAskedTwice(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {

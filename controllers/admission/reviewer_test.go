@@ -130,7 +130,7 @@ spec:
     startTime: finishedAt(object)
     ttl: 1h
   - name: maps
-    target: {apiVersion: v1, kind: ConfigMap}
+    target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}
     eligible: "true"
     startTime: object.metadata.creationTimestamp
     ttl: 1h
@@ -235,7 +235,7 @@ func TestClusterPolicies(t *testing.T) {
 		"a kind to come": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
 			[]string{"spec.rules[0].target.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
 		"images that go within the hour": {
-			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
+			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
 				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
 			[]string{"spec.rules[1].ttl: images that go after 59m may be pulled again and again " +
 				"(1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)"}},

@@ -12,6 +12,7 @@ import (
 type finding struct {
 	message, hint string
 	line, column  int
+	field         string // path of the field that is not there, such as object.spec.tag, if it is about one and has a path
 }
 
 // at is the finding as a problem of the expression at path.

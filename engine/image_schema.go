@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -45,14 +44,8 @@ func record(fields map[string]spec.Schema) spec.Schema {
 	return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}
 }
 
-const imageFieldsHint = "object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
-	".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent"
-
-var imageFields = []string{"metadata", "spec", "status", "name", "tags", "digests", "sizeBytes", "pinned", "runtimeHandler", "firstSeen",
-	"lastUsed", "unusedSince", "inUse", "labels", "imageFs", "usedBytes", "capacityBytes", "usedPercent"}
-
-// misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not. Those of a
-// variable are told where the rule uses it, since it may be right for other rules.
+// misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not, or
+// asks what nothing can answer about an image. Those of a variable are told where the rule uses it, since it may be right for other rules.
 func (r *Rule) misfits() []policy.Problem {
 	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
 	env, err := r.compiler.base.Extend(
@@ -67,9 +60,10 @@ func (r *Rule) misfits() []policy.Problem {
 	var problems []policy.Problem
 	for _, e := range r.source.expressions() {
 		_, findings := r.compiler.checked(e.text, e.wants, s)
-		for _, name := range r.source.uses(e.text) {
-			for _, f := range ofVariables[name] {
-				findings = append(findings, finding{message: "variables." + name + ": " + f.message, hint: f.hint, line: 1, column: 1})
+		findings = append(r.compiler.unanswered(e.text), findings...)
+		for _, v := range r.source.uses(e.text) {
+			for _, f := range append(r.compiler.unanswered(v.Expression), ofVariables[v.Name]...) {
+				findings = append(findings, finding{message: "variables." + v.Name + ": " + f.message, hint: f.hint, field: f.field, line: 1, column: 1})
 			}
 		}
 		for i := range findings {
@@ -80,31 +74,15 @@ func (r *Rule) misfits() []policy.Problem {
 	return problems
 }
 
-// uses names the variables that a text uses, also by way of others, in the order of the policy.
-func (s *source) uses(text string) []string {
-	var names []string
+// uses are the variables that a text uses, also by way of others, in the order of the policy.
+func (s *source) uses(text string) []v1alpha1.Variable {
+	var all []v1alpha1.Variable
 	for _, v := range slices.Backward(s.variables) {
 		if slices.ContainsFunc(used.FindAllStringSubmatch(text, -1), func(match []string) bool { return match[1] == v.Name }) {
-			names = append(names, v.Name)
+			all = append(all, v)
 			text += "\n" + v.Expression
 		}
 	}
-	slices.Reverse(names)
-	return names
-}
-
-var unknownField = regexp.MustCompile(`the schema has no field "(.*)"$`)
-
-// aboutImageField says of a field that is not there which there are.
-func aboutImageField(f finding) finding {
-	at := unknownField.FindStringSubmatchIndex(f.message)
-	if at == nil {
-		return f
-	}
-	name := f.message[at[2]:at[3]]
-	f.message, f.hint = f.message[:at[0]]+fmt.Sprintf("there is no field %q", name), imageFieldsHint
-	if meant := policy.Closest(name, imageFields); meant != "" {
-		f.hint = fmt.Sprintf("did you mean %s?", meant)
-	}
-	return f
+	slices.Reverse(all)
+	return all
 }

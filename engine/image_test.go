@@ -189,6 +189,7 @@ func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
 func TestProblemsOfRulesAboutImages(t *testing.T) {
 	const has = " (object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
 		".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent)"
+	const endless = `images do not finish (their age is ttl, from their last use: leave startTime out; eligible: "true" is all images)`
 	variables := []v1alpha1.Variable{
 		{Name: "label", Expression: "node.labels[?'disk'].orValue('')"},
 		{Name: "gone", Expression: "finished(object) && object.status.succeeded > 0"}, // for the rules about Jobs
@@ -200,13 +201,28 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 	}{
 		"all that there is": {"Image", "object.kind == 'Image' && object.spec.sizeBytes > 1e9 && !object.spec.pinned && has(object.status.lastUsed) && " +
 			"object.status.?unusedSince.hasValue() && node.name != '' && node.labels.all(k, k != 'a') && node.?imageFs.?usedPercent.orValue(0) > 3", nil},
-		"a misspelt field":           {"Image", "object.spec.tag == []", []string{`spec.rules[0].eligible:1:12: there is no field "tag" (did you mean tags?)`}},
-		"a field of other objects":   {"Image", "object.metadata.creationTimestamp != ''", []string{`spec.rules[0].eligible:1:16: there is no field "creationTimestamp"` + has}},
-		"a misspelt field of a node": {"Image", "node.lables == {}", []string{`spec.rules[0].eligible:1:5: there is no field "lables" (did you mean labels?)`}},
-		"what cannot be compared":    {"Image", "object.spec.tags == 'a'", []string{"spec.rules[0].eligible:1:18: == does not take (list(string), string) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
-		"text for a condition":       {"Image", "object.spec.tags[0]", []string{"spec.rules[0].eligible:1:1: gives string, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
-		"a variable of the node":     {"Image", "variables.label == ''", nil},
-		"a variable for Jobs":        {"Image", "variables.both", []string{`spec.rules[0].eligible:1:1: variables.gone: there is no field "succeeded"` + has}},
+		"a misspelt field": {"Image", "object.spec.tag == []", []string{`spec.rules[0].eligible:1:12: there is no field "tag" (did you mean object.spec.tags?)`}},
+		"a field of other objects": {"Image", "object.metadata.creationTimestamp != ''", []string{`spec.rules[0].eligible:1:16: there is no field "creationTimestamp"` +
+			" (an image has object.status.firstSeen; without startTime it ages from when it was last used, or else first seen)"}},
+		"a field without its parent":        {"Image", "object.tags != []", []string{`spec.rules[0].eligible:1:7: there is no field "tags" (did you mean object.spec.tags?)`}},
+		"an optional field, too":            {"Image", "object.?tags.hasValue()", []string{`spec.rules[0].eligible:1:7: there is no field "tags" (did you mean object.spec.tags?)`}},
+		"and one that is asked for":         {"Image", "has(object.tags)", []string{`spec.rules[0].eligible:1:1: there is no field "tags" (did you mean object.spec.tags?)`}},
+		"a field of the node, of the image": {"Image", "object.usedPercent > 1", []string{`spec.rules[0].eligible:1:7: there is no field "usedPercent" (did you mean node.imageFs.usedPercent?)`}},
+		"one that both have":                {"Image", "node.metadata.name == ''", []string{`spec.rules[0].eligible:1:5: there is no field "metadata" (did you mean object.metadata?)`}},
+		"labels":                            {"Image", "object.metadata.labels['app'] == ''", []string{"spec.rules[0].eligible:1:16: images have no labels (node.labels are those of the node)"}},
+		"a clock":                           {"Image", "now > 1", []string{"spec.rules[0].eligible:1:1: there is no clock in CEL (leave startTime out and write ttl: 24h: an image ages from when it was last used, or else first seen)"}},
+		"how it ended":                      {"Image", "true && (succeeded(object) || failed(object))", []string{"spec.rules[0].eligible:1:10: " + endless, "spec.rules[0].eligible:1:31: " + endless}},
+		"whether it has finished":           {"Image", "finished(object)", []string{"spec.rules[0].eligible:1:1: " + endless}},
+		"when it finished":                  {"Image", "object.spec.tags.exists(t, finishedAt(object).hasValue())", []string{"spec.rules[0].eligible:1:28: " + endless}},
+		"a condition":                       {"Image", "!condition(object, 'Ready')", []string{"spec.rules[0].eligible:1:2: images have no conditions" + has}},
+		"when it had one":                   {"Image", "conditionTime(object, 'Ready').hasValue()", []string{"spec.rules[0].eligible:1:1: images have no conditions" + has}},
+		"an owner":                          {"Image", "!controllerOf(object).hasValue()", []string{"spec.rules[0].eligible:1:2: images have no owner" + has}},
+		"a misspelt field of a node":        {"Image", "node.lables == {}", []string{`spec.rules[0].eligible:1:5: there is no field "lables" (did you mean node.labels?)`}},
+		"what cannot be compared":           {"Image", "object.spec.tags == 'a'", []string{"spec.rules[0].eligible:1:18: == does not take (list(string), string) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
+		"text for a condition":              {"Image", "object.spec.tags[0]", []string{"spec.rules[0].eligible:1:1: gives string, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"a variable of the node":            {"Image", "variables.label == ''", nil},
+		"a variable for Jobs": {"Image", "variables.both", []string{
+			"spec.rules[0].eligible:1:1: variables.gone: " + endless, `spec.rules[0].eligible:1:1: variables.gone: there is no field "succeeded"` + has}},
 		"a Job that reads the node": {"Job", "object.spec.parallelism > 1 && node.name == 'a'", []string{
 			"spec.rules[0].eligible:1:32: node is there only in rules about images of nodes (what a rule says about any other object depends on nothing but the object)"}},
 		"a Job that reads it by a variable": {"Job", "variables.both", []string{

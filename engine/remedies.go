@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -166,7 +167,36 @@ func (d *diagnosis) mixedTypes(c complaint) finding {
 }
 
 func (d *diagnosis) undefinedField(c complaint) finding {
-	return finding{message: fmt.Sprintf("the schema has no field %q", c.caught[1]), hint: "check the spelling; in a schema that leaves fields open it may still be there"}
+	return finding{message: fmt.Sprintf("the schema has no field %q", c.caught[1]), field: d.fieldOf(c),
+		hint: "check the spelling; in a schema that leaves fields open it may still be there"}
+}
+
+// fieldOf is the path of the field that a complaint is about; empty unless that is a variable's, by way of others.
+func (d *diagnosis) fieldOf(c complaint) (path string) {
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == c.expression {
+			path = pathOf(e)
+		}
+	}))
+	return path
+}
+
+func pathOf(e ast.Expr) string {
+	parent, field := "", ""
+	switch {
+	case e.Kind() == ast.IdentKind:
+		return strings.TrimPrefix(e.AsIdent(), ".")
+	case e.Kind() == ast.SelectKind:
+		parent, field = pathOf(e.AsSelect().Operand()), e.AsSelect().FieldName()
+	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect:
+		args := e.AsCall().Args()
+		name, _ := args[1].AsLiteral().Value().(string)
+		parent, field = pathOf(args[0]), name
+	}
+	if parent == "" {
+		return ""
+	}
+	return parent + "." + field
 }
 
 // syntax cuts the parser's list of everything it would have liked better.

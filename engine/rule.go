@@ -134,7 +134,7 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	}
 	c := r.compiler.expression(e.text, e.wants, s)
 	if c.program == nil {
-		return problemsAt(path, e.text, c.findings)
+		return problemsAt(path, e.text, r.findings(c))
 	}
 	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
 		return problemsAt(path, e.text, []finding{*f})

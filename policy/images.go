@@ -130,7 +130,7 @@ func (r *Rule) loadNodeSelector(at report) {
 	}
 	s, err := metav1.LabelSelectorAsSelector(r.Spec.NodeSelector)
 	if err != nil {
-		at("nodeSelector", err.Error(), "")
+		at("nodeSelector", err.Error(), operatorHint(r.Spec.NodeSelector))
 		return
 	}
 	r.NodeSelector = s

@@ -118,6 +118,37 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 	}
 }
 
+func TestWhereImagesAre(t *testing.T) {
+	for apiVersion, want := range map[string][]string{
+		"node.sunset.x-k8s.io/v1alpha1": nil,
+		"image.openshift.io/v1":         nil, // another kind of that name
+		"sunset.x-k8s.io/v1alpha1":      {"spec.rules[1].target.apiVersion: sunset.x-k8s.io/v1alpha1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
+		"node.k8s.io/v1":                {"spec.rules[1].target.apiVersion: node.k8s.io/v1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
+		"v1":                            {"spec.rules[1].target.apiVersion: v1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
+	} {
+		d := mixed()
+		d.Spec.Rules[1].Target.APIVersion = apiVersion
+		if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", apiVersion, diff)
+		}
+	}
+}
+
+func TestOperatorsNobodyKnows(t *testing.T) {
+	for operator, hint := range map[metav1.LabelSelectorOperator]string{
+		"in": "did you mean In?", "notin": "did you mean NotIn?", "Matches": "In, NotIn, Exists or DoesNotExist",
+		"": "In, NotIn, Exists or DoesNotExist", "In": "", // but it has no values
+	} {
+		d := mixed()
+		s := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: operator}}}
+		d.Spec.NamespaceSelector, d.Spec.Rules[1].NodeSelector = s, s
+		found := d.Load(policy.DefaultProtection()).Problems
+		if len(found) != 2 || found[0].Hint != hint || found[1].Hint != hint {
+			t.Errorf("%q: %v, want the hint %q", operator, found, hint)
+		}
+	}
+}
+
 func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
 	d := mixed()
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}

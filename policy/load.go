@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,10 +94,24 @@ func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 	}
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		p.problem("spec.namespaceSelector", err.Error(), "")
+		p.problem("spec.namespaceSelector", err.Error(), operatorHint(selector))
 		return
 	}
 	p.Namespaces = s
+}
+
+// operatorHint says which operators a selector could have instead of one that nobody knows; empty if all are known.
+func operatorHint(selector *metav1.LabelSelector) string {
+	operators := []string{
+		string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn),
+		string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist),
+	}
+	for _, e := range selector.MatchExpressions {
+		if !slices.Contains(operators, string(e.Operator)) {
+			return cmp.Or(DidYouMean(string(e.Operator), operators), "In, NotIn, Exists or DoesNotExist")
+		}
+	}
+	return ""
 }
 
 // loadExcluded refuses what no namespace can be named: a misspelt one would be left in.
@@ -159,10 +174,16 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 		return
 	}
 	r.Kind = gv.WithKind(r.Spec.Target.Kind)
-	if kind := r.Kind.GroupKind(); protection.Kind(kind) {
+	switch kind := r.Kind.GroupKind(); {
+	case kind.Kind == v1alpha1.ImageKind.Kind && slices.Contains(withoutImages, kind.Group):
+		at("target.apiVersion", fmt.Sprintf("%s has no kind %s", r.Spec.Target.APIVersion, kind.Kind), "images of nodes are of "+v1alpha1.ImageKind.GroupVersion().String())
+	case protection.Kind(kind):
 		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can lift this with --allow-kinds="+kind.String())
 	}
 }
+
+// withoutImages are the groups in which images of nodes are looked for, and which have no kind of that name.
+var withoutImages = []string{"", "node.k8s.io", v1alpha1.GroupVersion.Group}
 
 func (r *Rule) loadTTL(at report) {
 	switch {

@@ -42,10 +42,13 @@ func Main(name string, parse func(args []string) (run func(context.Context) erro
 // HelpAsked reports whether an error of Parse says that help was asked for and given.
 func HelpAsked(err error) bool { return errors.Is(err, pflag.ErrHelp) }
 
-// AddLogFlags adds the flags of the log.
+// AddLogFlags adds the flags of the log. Errors say in words where they come from, so that stack traces are for panics.
 func AddLogFlags(to *pflag.FlagSet, o *zap.Options) {
+	const stackTraces, atPanics = "zap-stacktrace-level", "panic"
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	o.BindFlags(flags)
+	_ = flags.Set(stackTraces, atPanics) // it is one of the levels
+	flags.Lookup(stackTraces).DefValue = atPanics
 	to.AddGoFlagSet(flags)
 }
 

@@ -54,5 +54,5 @@ func (o *options) complete() (agent.Config, error) {
 		return c, fmt.Errorf("no API server: %w", err)
 	}
 	c.Rest.UserAgent = "sunset-node-agent"
-	return c, nil
+	return c, c.Check()
 }

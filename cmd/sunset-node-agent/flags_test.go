@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,7 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/agent"
 )
 
 // TestThePageHasEveryFlag: an operator finds every flag in docs/images.md with its default, but for those of the log, and no
@@ -56,6 +62,9 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 				t.Fatal(err)
 			}
 			container := d.Spec.Template.Spec.Containers[0]
+			if container.ImagePullPolicy != corev1.PullIfNotPresent {
+				t.Errorf("%s is pulled %s: one that was loaded onto the nodes is nowhere to be pulled", container.Image, container.ImagePullPolicy)
+			}
 			o := &options{}
 			if err := o.flags().Parse(container.Args); err != nil {
 				t.Error(err)
@@ -85,16 +94,48 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 }
 
 func TestFlagsThatCannotBe(t *testing.T) {
-	for name, test := range map[string]struct{ arg, want string }{
-		"unknown":         {"--no-such-flag", "unknown flag"},
-		"an argument":     {"images", `unexpected argument "images"`},
-		"no such file":    {"--kubeconfig=/no/such/file", "no API server"},
-		"a bare duration": {"--interval=30", "invalid argument"},
+	t.Setenv("NODE_NAME", "")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown":         {[]string{"--no-such-flag"}, "unknown flag"},
+		"an argument":     {[]string{"images"}, `unexpected argument "images"`},
+		"no such file":    {[]string{"--kubeconfig=/no/such/file"}, "no API server"},
+		"a bare duration": {[]string{"--interval=30"}, "invalid argument"},
+		"no node":         {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: --node-name, or NODE_NAME in the environment"},
+		"no socket": {[]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint=tcp://127.0.0.1:1234"},
+			`runtime endpoint "tcp://127.0.0.1:1234": want unix:///path/of/the.sock, or that path`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := parse([]string{test.arg}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := parse(test.args); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v; want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// nowhere is a kubeconfig of an API server that nobody runs.
+func nowhere(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	c := clientcmdapi.NewConfig()
+	c.Clusters["nowhere"] = &clientcmdapi.Cluster{Server: "http://127.0.0.1:1"}
+	c.Contexts["nowhere"] = &clientcmdapi.Context{Cluster: "nowhere"}
+	c.CurrentContext = "nowhere"
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWithoutAnAPIServer(t *testing.T) {
+	config, err := parse([]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint", filepath.Join(t.TempDir(), "runtime.sock"),
+		"--state-dir", t.TempDir(), "--metrics-bind-address=0", "--health-probe-bind-address=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "no API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: "
+	if err := agent.Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
 	}
 }

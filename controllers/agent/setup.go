@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,11 +61,23 @@ const defaultInFlight = 16
 // noAddress is where nothing is served.
 const noAddress = "0"
 
+// Check says what of the flags cannot be used, whatever the node and the cluster are like.
+func (c *Config) Check() error {
+	if c.Node == "" {
+		return errors.New("the name of the node is missing: --node-name, or NODE_NAME in the environment")
+	}
+	runtime, err := cri.Dial(c.Endpoint, cri.Options{}) // asks nobody anything
+	if err != nil {
+		return err
+	}
+	return runtime.Close()
+}
+
 // Run starts an agent and returns when ctx has ended and everything under way is finished. The error says what of the
 // configuration cannot be used, or what stopped it.
 func Run(ctx context.Context, c Config) error {
-	if c.Node == "" {
-		return errors.New("the name of the node is missing: --node-name, or NODE_NAME in the environment")
+	if err := c.Check(); err != nil {
+		return err
 	}
 	if c.Interval <= 0 {
 		c.Interval = images.DefaultInterval
@@ -97,12 +110,20 @@ func Run(ctx context.Context, c Config) error {
 	}
 	mgr, err := c.manager()
 	if err != nil {
-		return err
+		return c.unreachable(err)
 	}
 	if err := c.add(ctx, mgr, runtime, kept, readings); err != nil {
-		return err
+		return c.unreachable(err)
 	}
 	return mgr.Start(ctx)
+}
+
+// unreachable says of an error that there is no API server, if that is why: it was asked, and did not answer.
+func (c *Config) unreachable(err error) error {
+	if asked := (&url.Error{}); errors.As(err, &asked) {
+		return fmt.Errorf("no API server at %s: %w", c.Rest.Host, asked.Err)
+	}
+	return err
 }
 
 func (c *Config) manager() (manager.Manager, error) {

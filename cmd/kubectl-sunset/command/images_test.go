@@ -77,7 +77,7 @@ spec:
 `)
 	const warning = "spec.rules[1].ttl: warning: images that go after 5m may be pulled again and again\n    hint: 1h or longer"
 	wants(t, run(t, "", "validate", "-f", policy), command.ExitFindings,
-		`spec.rules[0].eligible:1:12: there is no field "tag"`, "hint: did you mean tags?", "spec.rules[0].delete: an image is removed from its node",
+		`spec.rules[0].eligible:1:12: there is no field "tag"`, "hint: did you mean object.spec.tags?", "spec.rules[0].delete: an image is removed from its node",
 		warning, "2 problems; 1 warning\n")
 	wants(t, run(t, "", "validate", "-f", policy, "-o", "json"), command.ExitFindings, `"warnings": [`, `"path": "spec.rules[1].ttl"`)
 }

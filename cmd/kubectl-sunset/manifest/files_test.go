@@ -85,12 +85,20 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestAFileThatIsNamedMustHoldObjects(t *testing.T) {
 	tree(t)
-	files, err := manifest.Open([]string{"values.yaml"}, false, nil)
-	if err != nil {
+	if err := os.WriteFile("images.json", []byte("{\n  \"images\": [\n    {\"id\": \"1\"}\n  ]\n}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err = files.Each(func(item manifest.Item) error { _, err := item.Objects(); return err })
-	if err == nil || !strings.Contains(err.Error(), "values.yaml:1: not a Kubernetes object") {
-		t.Errorf("error %v", err)
+	for file, want := range map[string]string{
+		"values.yaml": "values.yaml:1: not a Kubernetes object: apiVersion or kind is missing",
+		"images.json": "images.json:1: not a Kubernetes object; a list of images as crictl writes it is for preview --images",
+	} {
+		files, err := manifest.Open([]string{file}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = files.Each(func(item manifest.Item) error { _, err := item.Objects(); return err })
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

@@ -107,6 +107,9 @@ func (i Item) single(object map[string]any, own, kind typeMeta) ([]map[string]an
 		object["apiVersion"], object["kind"] = kind.APIVersion, kind.Kind
 		own = kind
 	}
+	if _, isCrictl := object["images"].([]any); isCrictl && own == (typeMeta{}) {
+		return i.notAnObject("not a Kubernetes object; a list of images as crictl writes it is for preview --images")
+	}
 	if own.APIVersion == "" || own.Kind == "" {
 		return i.notAnObject("not a Kubernetes object: apiVersion or kind is missing")
 	}

@@ -3,7 +3,6 @@ package referrers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,14 +36,13 @@ type Watcher struct {
 	index     *references.Index
 
 	mu      sync.Mutex
-	running context.Context // nil until Start
-	asked   []references.Kind
+	running context.Context    // nil until Start, and after it
+	group   sync.WaitGroup     // of sources that run
 	sources map[string]*source // by what they read
 	refused []Refused
 }
 
-// New makes a Watcher that watches nothing. Until a rule asks about a kind, what refers to it is not known. The error says that
-// the configuration cannot be used.
+// New makes a Watcher that watches nothing. The error says that the configuration cannot be used.
 func New(o Options) (*Watcher, error) {
 	c := rest.CopyConfig(o.Config)
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -52,22 +50,9 @@ func New(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{
+	return &Watcher{
 		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, sources: map[string]*source{},
-	}
-	for _, kind := range []references.Kind{references.ConfigMap, references.Secret} {
-		w.index.Expect(gate(kind), kind)
-		w.index.Lose(gate(kind), errUnasked)
-	}
-	return w, nil
-}
-
-var errUnasked = errors.New("no rule has asked for it yet")
-
-// gate is a source without referrers, which is known while a kind is asked about: a kind of which nothing is watched must not
-// count as unreferenced.
-func gate(kind references.Kind) references.From {
-	return references.From("the rules about " + kind + "s")
+	}, nil
 }
 
 // Use says what policies declare and which kinds their rules ask about; of none nothing is watched. When it returns, nothing
@@ -84,7 +69,6 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	}
 	opened := w.open(wanted)
 	w.refuse(refused)
-	w.ask(kinds)
 	w.close(wanted)
 	for _, s := range opened {
 		w.start(s)
@@ -98,7 +82,7 @@ func (w *Watcher) open(wanted map[string]*row) []*source {
 		if w.sources[key] != nil {
 			continue
 		}
-		s := &source{watcher: w, from: w.nameOf(r), row: r, done: make(chan struct{}), phase: Unknown, why: errUnlisted}
+		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: errUnlisted}
 		w.index.Expect(s.from, r.to()...)
 		w.sources[key] = s
 		opened = append(opened, s)
@@ -143,33 +127,13 @@ func (r *Refused) to() []references.Kind {
 	return []references.Kind{references.ConfigMap, references.Secret}
 }
 
-// ask opens the gates of the kinds that are asked about, and closes the others.
-func (w *Watcher) ask(kinds []references.Kind) {
-	for _, k := range kinds {
-		if !slices.Contains(w.asked, k) {
-			w.index.Replace(gate(k), nil)
-		}
-	}
-	for _, k := range w.asked {
-		if !slices.Contains(kinds, k) {
-			w.index.Lose(gate(k), errUnasked)
-		}
-	}
-	w.asked = slices.Clone(kinds)
-}
-
-// close ends the sources that are not wanted any more, and waits: none of them may speak up once another has its name.
+// close ends the sources that are not wanted any more.
 func (w *Watcher) close(wanted map[string]*row) {
 	for key, s := range w.sources {
-		if wanted[key] != nil {
-			continue
+		if wanted[key] == nil {
+			s.close()
+			delete(w.sources, key)
 		}
-		if s.stop != nil {
-			s.stop()
-			<-s.done
-		}
-		w.index.Forget(s.from)
-		delete(w.sources, key)
 	}
 }
 
@@ -179,7 +143,7 @@ func (w *Watcher) start(s *source) {
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(w.running)
-	go s.run(ctx)
+	w.group.Go(func() { s.run(ctx) })
 }
 
 // checkEvery is how often sources are asked whether they are still in touch with the API server.
@@ -198,7 +162,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			w.wait()
+			w.end()
 			return nil
 		case <-ticker.C():
 			for _, s := range w.all() {
@@ -206,6 +170,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// end starts no more sources and waits for those that run.
+func (w *Watcher) end() {
+	w.mu.Lock()
+	w.running = nil
+	w.mu.Unlock()
+	w.group.Wait()
 }
 
 // NeedLeaderElection says that only the leader deletes, and so needs to know.
@@ -219,13 +191,6 @@ func (w *Watcher) all() []*source {
 		all = append(all, s)
 	}
 	return all
-}
-
-// wait returns when no source runs any more. None is started after ctx has ended that does not end at once.
-func (w *Watcher) wait() {
-	for _, s := range w.all() {
-		<-s.done
-	}
 }
 
 // Phase is how much is known of a referring kind.
@@ -260,9 +225,4 @@ func (w *Watcher) States() []State {
 		return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Version, b.Kind.Version))
 	})
 	return all
-}
-
-// Troubles lists the states of kinds that are not known completely.
-func (w *Watcher) Troubles() []State {
-	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }

@@ -33,6 +33,7 @@ func atWork(t *testing.T, test func(h *host)) {
 		defer func() {
 			cancel()
 			<-h.reconciler.Done()
+			time.Sleep(2 * time.Second) // by when ages are saved
 		}()
 		synctest.Wait()
 		test(h)

@@ -1,0 +1,96 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestTheCommandLineSaysWhatRefers: what refers to ConfigMaps and Secrets is read from the API server, and whoever may not
+// list all of it is told that nothing is known.
+func TestTheCommandLineSaysWhatRefers(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"used", "free"} {
+		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: map[string]string{"key": "value"}})
+	}
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "release"}, Type: "helm.sh/release.v1"})
+	w.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+		Spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "used"}}, Containers: []corev1.Container{{
+			Name: "main", Image: "go.test/web:v1",
+			EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "used"}}}},
+		}}},
+	})
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(unusedPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says := func(sunset func(...string) (string, error), args string, want ...string) {
+		t.Helper()
+		out, err := sunset(append(strings.Fields(args), "-f", file, "-n", w.namespace)...)
+		for _, text := range want {
+			if !regexp.MustCompile(text).MatchString(out) {
+				t.Errorf("%s: %v, and not %q:\n%s", args, err, text, out)
+			}
+		}
+	}
+	admin := w.commandLine(w.plane.Config())
+	says(admin, "preview", `ConfigMap +free +Wait +Waiting`, `ConfigMap +used +Keep +NotEligible`, `Secret +free +Wait +Waiting`, `Secret +used +Keep +NotEligible`)
+	says(admin, "explain cm/used", fmt.Sprintf(`What refers to it:\n  Pod %s/web\n`, w.namespace))
+	says(admin, "explain secret/free", `What refers to it:\n  nothing\n`)
+	if out, _ := admin("preview", "-f", file, "-n", w.namespace); strings.Contains(out, "release") {
+		t.Errorf("a Secret that no rule is about:\n%s", out)
+	}
+
+	user := w.namespace + "-lister"
+	config, err := w.plane.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mayListAllButPods(user)
+	lister := w.commandLine(config)
+	says(lister, "preview", `ConfigMap +free +Keep +ReferencesUnknown`, `1 error:\n  cannot list Pod of v1: pods is forbidden`)
+	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more: what refers to a ConfigMap is not known completely: cannot\s+list Pod of v1`)
+}
+
+const unusedPolicy = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: unused-of-the-command-line}
+spec:
+  rules:
+  - {name: configmaps, target: {apiVersion: v1, kind: ConfigMap}, eligible: references.count == 0, ttl: 1d}
+  - {name: secrets, target: {apiVersion: v1, kind: Secret}, eligible: references.count == 0, ttl: 1d}
+`
+
+// mayListAllButPods gives a user the right to read everything that the command reads, but for Pods.
+func (w *world) mayListAllButPods(user string) {
+	w.Helper()
+	read := []string{"get", "list"}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Verbs: read, Resources: []string{
+				"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
+			}},
+			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "sunset.x-k8s.io"}, Verbs: read, Resources: []string{"*"}},
+		},
+	}
+	w.create(role)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	w.create(binding)
+	w.Cleanup(func() { _, _ = w.Delete(context.Background(), binding), w.Delete(context.Background(), role) })
+}

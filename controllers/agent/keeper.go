@@ -43,7 +43,7 @@ type basis struct {
 
 const (
 	// countEvery is how often images are counted that may have changed, or may go for want of space, and recountEvery any.
-	countEvery, recountEvery = 10 * time.Second, time.Minute
+	countEvery, recountEvery = 10 * time.Second, 30 * time.Second
 	// pressedEvery is how often while more goes for want of space.
 	pressedEvery = time.Second
 )

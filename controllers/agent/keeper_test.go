@@ -112,11 +112,10 @@ func TestNothingNewIsNotCountedAgain(t *testing.T) {
 		told      bool
 	}{
 		"nothing":        {func(*host) { time.Sleep(countEvery) }, true},
-		"a minute":       {func(*host) { time.Sleep(recountEvery) }, false},
-		"another image":  {func(h *host) { h.add(idOf(7), 10); time.Sleep(40 * time.Second) }, false},
+		"a while":        {func(*host) { time.Sleep(recountEvery) }, false},
+		"another image":  {func(h *host) { h.add(idOf(7), 10); h.look(); time.Sleep(5 * time.Second) }, false},
 		"other rules":    {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
 		"a late removal": {func(h *host) { h.removes("r") }, false},
-		"a lost runtime": {func(h *host) { h.away = errors.New("no answer"); time.Sleep(40 * time.Second) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atWork(t, func(h *host) {

@@ -46,7 +46,7 @@ func TestReferencesThatCannotBeFollowedKeep(t *testing.T) {
 
 	revoke()
 	g.CloseClientConnections() // watches outlive the right to watch, until something ends them
-	w.expect(p, v1alpha1.ConditionWatching, "ReferencesUnknown", "cronjobs")
+	w.expect(p, v1alpha1.ConditionReferencesKnown, "ReferencesUnknown", "list and watch", "cronjobs")
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 0 {
 			return fmt.Errorf("%d eligible", s.Eligible)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -47,12 +49,26 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
 	var problems []policy.Problem
 	for i, r := range p.References {
-		if strings.TrimSpace(r.Names) != "" { // otherwise said already
-			_, found := c.Extractor(r.Names, fmt.Sprintf("spec.references[%d].names", i))
-			problems = append(problems, found...)
+		if strings.TrimSpace(r.Names) == "" {
+			continue // said already
 		}
+		path := fmt.Sprintf("spec.references[%d].names", i)
+		extractor, found := c.Extractor(r.Names, path)
+		if extractor != nil {
+			found = extractor.forbiddenOf(r.From, r.Names, path)
+		}
+		problems = append(problems, found...)
 	}
 	return problems
+}
+
+// forbiddenOf says what an Extractor may not read of a kind.
+func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string) []policy.Problem {
+	f := forbidden(v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, x.program.fields)
+	if f == nil {
+		return nil
+	}
+	return problemsAt(path, names, []finding{*f})
 }
 
 // markLength is enough to tell the rules that mark one object apart.

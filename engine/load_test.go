@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -56,6 +58,17 @@ func TestAnInvalidReferenceConcernsTheRulesThatReadReferences(t *testing.T) {
 	}
 	if p.References[0].Invalid || !p.References[1].Invalid {
 		t.Errorf("invalid: %v, %v", p.References[0].Invalid, p.References[1].Invalid)
+	}
+}
+
+func TestOfASecretOnlyMetadataRefers(t *testing.T) {
+	for names, want := range map[string]int{"[object.metadata.annotations['next']]": 0, "[object.data.next]": 1} {
+		p := withReferences(names)
+		p.References[0].From = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+		newCompiler(t).Load(p)
+		if len(p.Problems) != want || p.References[0].Invalid != (want > 0) {
+			t.Errorf("%s: problems %v", names, p.Problems)
+		}
 	}
 }
 

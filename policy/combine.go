@@ -145,10 +145,12 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = Stale
 	case !f.Selected:
 		return voice{}
-	case f.Err != nil:
+	case f.failed():
 		v.reason = EvaluationFailed
 	case r.Rule.Invalid():
 		v.reason = RuleInvalid
+	case f.Err != nil:
+		v.reason = ReferencesUnknown
 	case !f.Eligible:
 		v.reason = NotEligible
 	case r.Rule.suspended():
@@ -192,9 +194,17 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 	case v.ttl < 0:
 		v.reason = WithinCapacity
 	}
-	if oldEnough := r.Facts.FirstSeen.Add(r.Rule.Images.MinAge); v.isDue() && r.Rule.OnNodes() && v.due.Before(oldEnough) {
-		v.due = oldEnough
+	if soonest := r.soonest(); v.isDue() && v.due.Before(soonest) {
+		v.due = soonest
 	}
+}
+
+// soonest is before when the subject does not go, whatever else the rule says; zero for any time.
+func (r *Ruling) soonest() time.Time {
+	if r.Rule.OnNodes() {
+		return r.Facts.FirstSeen.Add(r.Rule.Images.MinAge)
+	}
+	return r.Facts.NotBefore
 }
 
 func (all *voices) verdict(s Subject, now time.Time) Verdict {
@@ -237,7 +247,7 @@ func flagged(f Flags) Reason {
 	switch {
 	case f.Has(IsTerminating):
 		return Terminating
-	case f.Has(IsHeld):
+	case f.IsHeld():
 		return Held
 	case f.Has(IsUncounted):
 		return Uncounted

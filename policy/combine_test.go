@@ -31,6 +31,7 @@ func unknown(r *policy.Ruling)     { r.Known, r.Facts = false, policy.Facts{} }
 func notSelected(r *policy.Ruling) { r.Facts = policy.Facts{} }
 func notEligible(r *policy.Ruling) { r.Facts = policy.Facts{Selected: true} }
 func failed(r *policy.Ruling)      { r.Facts = policy.Facts{Selected: true, Err: errors.New("no such key")} }
+func doubted(r *policy.Ruling)     { r.Facts = policy.Facts{Selected: true, Err: errDoubted} }
 func noStart(r *policy.Ruling)     { r.Facts.Start = time.Time{} }
 func invalid(r *policy.Ruling)     { r.Rule.Problems = []policy.Problem{{Path: "spec"}} }
 func dryRun(r *policy.Ruling)      { r.Rule.Mode = v1alpha1.DryRun }
@@ -43,6 +44,9 @@ func mode(m v1alpha1.Mode) func(*policy.Ruling) {
 }
 func ttlExpression(d time.Duration) func(*policy.Ruling) {
 	return func(r *policy.Ruling) { r.Rule.HasTTLExpression, r.Facts.TTL = true, d }
+}
+func notBefore(at time.Time) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Facts.NotBefore = at }
 }
 func start(at time.Time) func(*policy.Ruling) {
 	return func(r *policy.Ruling) { r.Facts.Start = at }
@@ -98,47 +102,60 @@ func TestOneRule(t *testing.T) {
 		"no mode is a dry run":                  {says("a", mode("")), outcome{policy.Keep, policy.NotSelected, ""}},
 		"a mode nobody knows keeps":             {says("a", mode("enforce")), outcome{policy.Keep, policy.IsSuspended, "a"}},
 
-		"suspended by an override":                {says("a", suspendedHere), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"suspended by an override, not eligible":  {says("a", suspendedHere, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"a dry run that an override suspends":     {says("a", suspendedHere, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
-		"waiting for approval":                    {says("a", unapproved), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"waiting for approval without a start":    {says("a", unapproved, noStart), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"waiting for approval and not eligible":   {says("a", unapproved, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"waiting for approval and invalid":        {says("a", unapproved, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
-		"waiting for approval and over capacity":  {says("a", unapproved, excess), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"among the newest":                        {says("a", newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"among the newest, over capacity":         {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"among the newest without a start":        {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"among the newest and not eligible":       {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"its owner is to go":                      {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
-		"its owner is to go, later":               {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
-		"no owner to go":                          {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, later":                   {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, over capacity":           {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, within capacity":         {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not marked":              {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, never due":               {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not eligible":            {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"no owner to go, without a start":         {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"no owner to go, among the newest":        {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"no owner to go, suspended":               {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"no owner to go, a dry run":               {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
-		"not marked":                              {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
-		"not marked, over capacity":               {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
-		"not marked, among the newest":            {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"not seen eligible and not marked":        {says("a", marking), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"marked":                                  {says("a", markedAt(started)), outcome{policy.Delete, policy.Expired, "a"}},
-		"marked, and no longer eligible":          {says("a", markedAt(started), changed(noLonger)), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"over capacity":                           {says("a", excess, ttl(2*hour)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity, and due anyway":           {says("a", excess), outcome{policy.Delete, policy.Expired, "a"}},
-		"over capacity, a nanosecond before due":  {says("a", excess, ttl(hour+1)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity, and starts in the future": {says("a", excess, start(now.Add(1))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity without a ttl":             {says("a", excess, ttl(policy.NeverTTL)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity without a start":           {says("a", excess, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"over capacity and suspended":             {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"over capacity and an error":              {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
-		"within capacity, without a ttl":          {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
-		"within capacity, and the ttl is over":    {says("a", func(r *policy.Ruling) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
+		"references are unknown":                       {says("a", doubted), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown to one suspended":      {says("a", doubted, suspended), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown to one that waits":     {says("a", doubted, unapproved), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown to one invalid":        {says("a", doubted, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"references are unknown to a dry run":          {says("a", doubted, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"references are unknown, over capacity":        {says("a", doubted, excess), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"due, and not before now":                      {says("a", notBefore(now)), outcome{policy.Delete, policy.Expired, "a"}},
+		"due, and not before the next nanosecond":      {says("a", notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"too many, and not before now":                 {says("a", excess, ttl(2*hour), notBefore(now)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"too many, and not before the next nanosecond": {says("a", excess, ttl(2*hour), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"too many, no TTL, and not before":             {says("a", excess, ttl(policy.NeverTTL), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"not eligible, and not before":                 {says("a", notEligible, notBefore(now.Add(1))), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"never due, and not before now":                {says("a", never, notBefore(now)), outcome{policy.Keep, policy.NeverDue, "a"}},
+		"suspended by an override":                     {says("a", suspendedHere), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"suspended by an override, not eligible":       {says("a", suspendedHere, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"a dry run that an override suspends":          {says("a", suspendedHere, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"waiting for approval":                         {says("a", unapproved), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval without a start":         {says("a", unapproved, noStart), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval and not eligible":        {says("a", unapproved, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"waiting for approval and invalid":             {says("a", unapproved, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"waiting for approval and over capacity":       {says("a", unapproved, excess), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"among the newest":                             {says("a", newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest, over capacity":              {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest without a start":             {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"among the newest and not eligible":            {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"its owner is to go":                           {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
+		"its owner is to go, later":                    {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"no owner to go":                               {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, later":                        {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, over capacity":                {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, within capacity":              {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not marked":                   {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, never due":                    {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not eligible":                 {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"no owner to go, without a start":              {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"no owner to go, among the newest":             {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"no owner to go, suspended":                    {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"no owner to go, a dry run":                    {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"not marked":                                   {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, over capacity":                    {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, among the newest":                 {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"not seen eligible and not marked":             {says("a", marking), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"marked":                                       {says("a", markedAt(started)), outcome{policy.Delete, policy.Expired, "a"}},
+		"marked, and no longer eligible":               {says("a", markedAt(started), changed(noLonger)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"over capacity":                                {says("a", excess, ttl(2*hour)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and due anyway":                {says("a", excess), outcome{policy.Delete, policy.Expired, "a"}},
+		"over capacity, a nanosecond before due":       {says("a", excess, ttl(hour+1)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and starts in the future":      {says("a", excess, start(now.Add(1))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a ttl":                  {says("a", excess, ttl(policy.NeverTTL)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a start":                {says("a", excess, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"over capacity and suspended":                  {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"over capacity and an error":                   {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"within capacity, without a ttl":               {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
+		"within capacity, and the ttl is over":         {says("a", func(r *policy.Ruling) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -279,5 +296,25 @@ func TestReasonsAreACopy(t *testing.T) {
 	all[0] = "" // a copy
 	if got := policy.Reasons()[0]; got != policy.Terminating {
 		t.Errorf("the order begins with %q", got)
+	}
+}
+
+// TestWhenItIsDueAfterAQuietPeriod: the later of both counts.
+func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
+	for name, test := range map[string]struct {
+		ruling policy.Ruling
+		due    time.Time
+	}{
+		"the TTL is longer":        {says("a", ttl(2*hour), notBefore(now.Add(1))), now.Add(hour)},
+		"the TTL is shorter":       {says("a", notBefore(now.Add(1))), now.Add(1)},
+		"both are over":            {says("a", notBefore(now.Add(-1))), now},
+		"there are too many":       {says("a", ttl(2*hour), excess, notBefore(now.Add(1))), now.Add(1)},
+		"there have been for long": {says("a", ttl(2*hour), excess, notBefore(now.Add(-1))), now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v, _ := policy.Decide(policy.Subject{}, rulings(test.ruling), now); !v.Due.Equal(test.due) {
+				t.Errorf("due %s, want %s", v.Due, test.due)
+			}
+		})
 	}
 }

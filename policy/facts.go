@@ -41,6 +41,9 @@ const (
 // Has reports whether all of the given flags are set.
 func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
+// IsHeld reports whether the subject is held, by somebody or because it is needed.
+func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn) != 0 }
+
 // Facts is what the CEL of one rule says about one version of one subject. It changes only when the subject does.
 // The zero value says that the rule does not select the subject.
 type Facts struct {
@@ -51,7 +54,7 @@ type Facts struct {
 	Group    string        // what keepNewest.groupBy gave; empty without one
 	Also     []string      // further groups, of an image whose tags give several: sorted, each once, without Group
 	Outcome  string        // what outcome gave; empty without one
-	Err      error         // the expression that failed, or the deadline that passed; nothing else is set then but Selected
+	Err      error         // the expression that failed, the deadline that passed, or ErrReferencesUnknown; nothing else is set then but Selected
 
 	// NotBefore is when the subject may go at the soonest, whatever start, TTL and capacity say: it is set where what refers
 	// to the subject counts. Zero means any time.
@@ -80,6 +83,12 @@ const QuietPeriod = 30 * time.Second
 // ErrReferencesUnknown is wrapped by Facts.Err where a rule reads references and nobody knows what refers to the subject. It
 // says nothing about the subject: no expression was asked.
 var ErrReferencesUnknown = errors.New("references are unknown")
+
+// InDoubt reports whether nobody knows what refers to the subject, and the rule wants to know.
+func (f *Facts) InDoubt() bool { return f.Err != nil && errors.Is(f.Err, ErrReferencesUnknown) }
+
+// failed reports whether an expression failed.
+func (f *Facts) failed() bool { return f.Err != nil && !f.InDoubt() }
 
 // NeverTTL is the TTL of a subject whose ttlExpression gave none, which the rule keeps, and of a rule that has no TTL.
 const NeverTTL time.Duration = -1

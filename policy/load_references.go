@@ -45,7 +45,9 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 		p.problem(path+".from.kind", "missing", "write the kind in CamelCase, such as Certificate")
 	default:
 		r.From = gv.WithKind(written.From.Kind)
-		p.refuseReferrer(path+".from.kind", r.From)
+		if gv.Group == v1alpha1.ImageKind.Group {
+			p.problem(path+".from.kind", "images of nodes refer to nothing", "")
+		}
 	}
 	switch written.To {
 	case v1alpha1.ReferredConfigMap, v1alpha1.ReferredSecret:
@@ -61,13 +63,3 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 }
 
 const apiVersionHint = "write GROUP/VERSION such as cert-manager.io/v1, or v1"
-
-// refuseReferrer finds kinds whose objects nobody can ask what they refer to.
-func (p *Policy) refuseReferrer(path string, kind schema.GroupVersionKind) {
-	switch {
-	case kind.Group == "" && kind.Kind == "Secret":
-		p.problem(path, "what is in a Secret is never read, so that nothing is known of what it refers to", "")
-	case kind.Group == v1alpha1.ImageKind.Group:
-		p.problem(path, "images of nodes refer to nothing", "")
-	}
-}

@@ -41,7 +41,6 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 		"an apiVersion of three":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
 		"a group without a version": {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
 		"a blank kind":              {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
-		"Secrets that refer":        {func(r *v1alpha1.Reference) { r.From = v1alpha1.Referrer{APIVersion: "v1", Kind: "Secret"} }, "from.kind: what is in a Secret is never read"},
 		"images that refer":         {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
 		"nothing referred to":       {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
 		"another kind referred to":  {func(r *v1alpha1.Reference) { r.To = "Service" }, `to: references to "Service" are not followed`},

@@ -83,7 +83,7 @@ func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
 		case r.isMismarked() && r.isEligible():
 			m.marks[r.Rule.Mark] = roundUp(now)
 		case r.isUnmarked() || r.Facts.Start.IsZero():
-		case r.isEligible() || !r.Known:
+		case r.isEligible() || !r.isSure():
 			m.marks[r.Rule.Mark] = r.Facts.Start
 		}
 	}
@@ -96,10 +96,13 @@ func (r *Ruling) marks() bool { return r.Rule.Mark != "" && !r.Rule.Invalid() }
 // isEligible reports whether the rule is sure that the subject is eligible.
 func (r *Ruling) isEligible() bool { return r.Facts.Selected && r.Facts.Eligible && r.Facts.Err == nil }
 
+// isSure reports whether what the rule says of the subject is known: no mark comes or goes before.
+func (r *Ruling) isSure() bool { return r.Known && !r.Facts.InDoubt() }
+
 // isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
 func (r *Ruling) isMismarked() bool {
 	waits := r.Rule.suspended() || r.Rule.Unapproved || r.Rule.Unpermitted
-	if !r.marks() || !r.Known || waits || r.Rule.Mode != v1alpha1.Enforce {
+	if !r.marks() || !r.isSure() || waits || r.Rule.Mode != v1alpha1.Enforce {
 		return false
 	}
 	if r.isEligible() {

@@ -45,6 +45,7 @@ func changed(change func(*policy.Facts)) func(*policy.Ruling) {
 func noLonger(f *policy.Facts)     { f.Eligible = false }
 func notAnyMore(f *policy.Facts)   { f.Selected, f.Eligible = false, false }
 func failing(f *policy.Facts)      { f.Eligible, f.Err = false, errRandom }
+func inDoubt(f *policy.Facts)      { f.Eligible, f.Err = false, errDoubted }
 func notGathered(r *policy.Ruling) { r.Known = false }
 
 func TestParseMarks(t *testing.T) {
@@ -121,6 +122,12 @@ func TestMarkingOf(t *testing.T) {
 		"so does that of one that waits":          {0, rulings(says("a", estimated), says("b", since, unapproved)), both},
 		"so does that of one without facts":       {0, rulings(says("a", estimated), says("b", since, changed(notAnyMore), notGathered)), both},
 		"that of an invalid rule goes":            {0, rulings(says("a", estimated), says("b", since, invalid)), first},
+		"references are unknown, and marked":      {0, rulings(says("a", since, changed(inDoubt))), nothing},
+		"references are unknown, and not marked":  {0, rulings(says("a", marking, changed(inDoubt))), nothing},
+		"their mark stays when another comes":     {0, rulings(says("a", estimated), says("b", since, changed(inDoubt))), both},
+		"their mark stays when another goes":      {0, rulings(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
+		"no mark of theirs is made on the way":    {0, rulings(says("a", estimated), says("b", marking, changed(inDoubt))), first},
+		"a mark is written in a quiet period":     {0, rulings(says("a", estimated, notBefore(now.Add(hour)))), first},
 		"a fraction of a second is not lost":      {0, rulings(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
 	}
 	for name, test := range tests {

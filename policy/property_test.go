@@ -23,7 +23,10 @@ type world struct {
 	rulings []policy.Ruling
 }
 
-var errRandom = errors.New("expression failed")
+var (
+	errRandom  = errors.New("expression failed")
+	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+)
 
 func randomWorld(r *rand.Rand) world {
 	w := world{subject: policy.Subject{UID: "u", Created: randomTime(r)}}
@@ -60,7 +63,13 @@ func randomRuling(r *rand.Rand) policy.Ruling {
 		ruling.Facts = policy.Facts{Selected: true, Err: errRandom}
 	}
 	if seldom() {
+		ruling.Facts = policy.Facts{Selected: true, Err: errDoubted}
+	}
+	if seldom() {
 		ruling.Facts.Start = time.Time{}
+	}
+	if r.Intn(10) == 0 && ruling.Facts.Err == nil {
+		ruling.Facts.NotBefore = now.Add(time.Duration(r.Intn(5)-2) * time.Hour)
 	}
 	if seldom() {
 		ruling.Facts.TTL = policy.NeverTTL
@@ -146,16 +155,44 @@ func TestOrderNeverMatters(t *testing.T) {
 func TestEveryVerdictIsWhole(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
 		v, warrant := w.decide(now)
+		notBefore := w.notBefore(v.Rule)
+		timely := v.Due.Equal(v.Start.Add(v.TTL)) || v.Due.Equal(notBefore)
 		switch v.Action {
 		case policy.Delete:
-			expired := v.Reason == policy.Expired && !v.Due.After(now) && v.Due.Equal(v.Start.Add(v.TTL))
+			expired := v.Reason == policy.Expired && !v.Due.After(now) && timely && !v.Due.Before(v.Start.Add(v.TTL))
 			over := v.Reason == policy.OverCapacity && v.Due.Equal(now) && (v.TTL < 0 || v.Start.Add(v.TTL).After(now))
-			return (expired || over) && !v.Start.Before(w.subject.Created) && warrant.Valid() && warrant.Rule().ID == v.Rule && warrant.Reason() == v.Reason
+			return (expired || over) && !v.Due.Before(notBefore) && !v.Start.Before(w.subject.Created) && warrant.Valid() && warrant.Rule().ID == v.Rule && warrant.Reason() == v.Reason
 		case policy.Wait:
-			return v.Reason == policy.Waiting && v.Due.Equal(v.Start.Add(v.TTL)) && v.Due.After(now) && !warrant.Valid()
+			return v.Reason == policy.Waiting && timely && !v.Due.Before(notBefore) && v.Due.After(now) && !warrant.Valid()
 		default:
 			return v.Reason != "" && v.Reason != policy.Expired && v.Reason != policy.OverCapacity && v.Reason != policy.Waiting && !warrant.Valid()
 		}
+	})
+}
+
+// notBefore is before when a rule lets the subject not go.
+func (w world) notBefore(id policy.RuleID) (at time.Time) {
+	for i := range w.rulings {
+		if r := &w.rulings[i]; r.Rule.ID == id {
+			at = r.Facts.NotBefore
+		}
+	}
+	return at
+}
+
+// TestNothingGoesBeforeAnyRuleLetsIt: also when there are too many, and whichever rule decides.
+func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
+	forEach(t, func(_ *rand.Rand, w world) bool {
+		v, _ := w.decide(now)
+		for i := range w.rulings {
+			alone := world{subject: w.subject, rulings: w.rulings[i : i+1]}
+			said, _ := alone.decide(now)
+			if says := said.Reason == policy.Expired || said.Reason == policy.OverCapacity || said.Reason == policy.Waiting; says &&
+				now.Before(w.rulings[i].Facts.NotBefore) && v.Action == policy.Delete {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -170,7 +207,7 @@ func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
 }
 
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
-	keeping := []func(*policy.Ruling){unknown, failed, invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
+	keeping := []func(*policy.Ruling){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
 		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), lets(nil)}
 	forEach(t, func(r *rand.Rand, w world) bool {
 		before, _ := w.decide(now)

@@ -36,7 +36,7 @@ type Tally struct {
 // Pending counts the subjects of rules that wait for approval.
 type Pending struct {
 	Selected int64
-	Due      int64 // now, were it approved
+	Due      int64 // now or at the end of a quiet period, were it approved
 }
 
 // RuleTally is what one rule sees.
@@ -52,6 +52,7 @@ type Count struct {
 	Eligible int64
 	Held     int64 // eligible, and kept by a hold
 	Errors   int64 // an expression failed
+	Doubted  int64 // nobody knows what refers to it, and the rule wants to know
 	Excess   int64 // eligible, and beyond the capacity
 	// Estimated counts what is due, and whose time to live Sunset counts without a mark on the object.
 	Estimated int64
@@ -150,16 +151,29 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 	}
 	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		tally.Pending.Selected++
-		tally.Pending.Due += own.Due.Now
+		if due && !verdict.Due.After(quietBy(policy, t.now)) {
+			tally.Pending.Due++
+		}
 	}
 	tally.Add(own)
+}
+
+// quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due
+// in time, but the backlog.
+func quietBy(rulings []Ruling, now time.Time) time.Time {
+	for i := range rulings {
+		if notBefore := rulings[i].Facts.NotBefore; notBefore.After(now) {
+			now = notBefore
+		}
+	}
+	return now
 }
 
 // addRule counts a subject for one rule that selects it, and reports whether the rule is one that makes it go.
 func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict) (due bool) {
 	var c Count
 	c.note(s, r)
-	if r.Facts.Err != nil {
+	if r.Facts.failed() {
 		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
 	due = verdict.Action != Keep && r.say(&s, t.now, supposed).isDue()
@@ -226,15 +240,18 @@ func (c *Count) note(s Subject, r *Ruling) {
 		return
 	}
 	c.Matched++
-	if r.Facts.Err != nil {
+	switch {
+	case r.Facts.failed():
 		c.Errors++
+	case r.Facts.Err != nil:
+		c.Doubted++
 	}
 	if r.Facts.Eligible {
 		c.Eligible++
 		if r.Standing.Excess {
 			c.Excess++
 		}
-		if s.Flags.Has(IsHeld) {
+		if s.Flags.IsHeld() {
 			c.Held++
 		}
 	}
@@ -243,7 +260,7 @@ func (c *Count) note(s Subject, r *Ruling) {
 // flatten makes a count of rulings about one subject a count of subjects.
 func (c *Count) flatten() {
 	c.Matched, c.Eligible, c.Held = min(c.Matched, 1), min(c.Eligible, 1), min(c.Held, 1)
-	c.Errors, c.Excess = min(c.Errors, 1), min(c.Excess, 1)
+	c.Errors, c.Excess, c.Doubted = min(c.Errors, 1), min(c.Excess, 1), min(c.Doubted, 1)
 }
 
 // Add adds another count.
@@ -252,6 +269,7 @@ func (c *Count) Add(o Count) {
 	c.Eligible += o.Eligible
 	c.Held += o.Held
 	c.Errors += o.Errors
+	c.Doubted += o.Doubted
 	c.Excess += o.Excess
 	c.Estimated += o.Estimated
 	c.Due, c.DueBytes = c.Due.Plus(o.Due), c.DueBytes.Plus(o.DueBytes)

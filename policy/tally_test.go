@@ -283,3 +283,48 @@ func (w world) saysDue(policyName string) bool {
 	}
 	return false
 }
+
+// TestABacklogIsOneInItsQuietPeriodToo: what goes when the period is over waits for approval now. Else nothing would.
+func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
+	soon := now.Add(policy.QuietPeriod)
+	for name, test := range map[string]struct {
+		ruling policy.Ruling
+		due    int64
+	}{
+		"it is due when the period is over":  {says("a", unapproved, notBefore(soon)), 1},
+		"its time comes within the period":   {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1},
+		"there are too many":                 {says("a", unapproved, notBefore(soon), ttl(2*hour), excess), 1},
+		"its time comes later":               {says("a", unapproved, notBefore(soon), ttl(2*hour)), 0},
+		"its time comes soon, and no period": {says("a", unapproved, ttl(hour+time.Second)), 0},
+		"the period is over":                 {says("a", unapproved, notBefore(now)), 1},
+		"nobody knows what refers to it":     {says("a", unapproved, doubted), 0},
+		"it is not eligible":                 {says("a", unapproved, notEligible), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := tallyOf(policy.Subject{}, test.ruling).Policies["p"]
+			if diff := cmp.Diff(policy.Pending{Selected: 1, Due: test.due}, tally.Pending); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnknownReferencesAreNoErrors(t *testing.T) {
+	tally := tallyOf(policy.Subject{}, says("a", doubted), says("b", doubted), says("c", failed)).Policies["p"]
+	if got := tally.Count; got.Doubted != 1 || got.Errors != 1 || got.Matched != 1 {
+		t.Errorf("%+v", got)
+	}
+	if r := tally.Rules["a"]; r.Doubted != 1 || r.Errors != 0 || len(r.Failing) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhatIsNeededCountsAsHeld(t *testing.T) {
+	needed := policy.Subject{Flags: policy.IsBuiltIn}
+	if c := tallyOf(needed, says("a")).Policies["p"].Count; c.Held != 1 || c.Due.Now != 0 {
+		t.Errorf("%+v", c)
+	}
+	if v, w := policy.Decide(needed, rulings(says("a")), now); v.Reason != policy.Held || w.Valid() {
+		t.Errorf("%+v", v)
+	}
+}

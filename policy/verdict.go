@@ -25,29 +25,30 @@ type Reason string
 
 // The reasons, in the order in which the first that applies is reported.
 const (
-	Terminating      Reason = "Terminating"      // somebody deleted it already
-	Held             Reason = "Held"             // annotation sunset.x-k8s.io/hold
-	Uncounted        Reason = "Uncounted"        // a Pod its Job has not counted yet
-	Pinned           Reason = "Pinned"           // an image that the container runtime must have
-	InUse            Reason = "InUse"            // an image that a container or a Pod uses
-	EvaluationFailed Reason = "EvaluationFailed" // an expression failed or took too long
-	RuleInvalid      Reason = "RuleInvalid"      // a rule that cannot be understood may have meant to keep it
-	IsForbidden      Reason = "Forbidden"        // a namespace's own rule whose account lacks rights may not look at it
-	Stale            Reason = "Stale"            // facts for a rule, or about the cluster, are missing or too old
-	IsSuspended      Reason = "Suspended"        // a suspended rule finds it eligible
-	IsUnapproved     Reason = "ApprovalRequired" // more would go at once than anybody has previewed
-	KeptNewest       Reason = "KeptNewest"       // among the newest of its group
-	Unpullable       Reason = "Unpullable"       // an image that no registry may have, and the rule does not allow for it
-	NoOwner          Reason = "NoOwner"          // its owner is to go, and it has none
-	NeverDue         Reason = "NeverDue"         // ttlExpression gave none
-	Unmarked         Reason = "Unmarked"         // its time to live starts once the object is marked eligible
-	Waiting          Reason = "Waiting"          // due later
-	Expired          Reason = "Expired"          // due now
-	OverCapacity     Reason = "OverCapacity"     // due now, because there are too many
-	WithinCapacity   Reason = "WithinCapacity"   // the rule has no ttl, and there are not too many
-	NoStartTime      Reason = "NoStartTime"      // eligible, but startTime gave none
-	NotEligible      Reason = "NotEligible"      // eligible gave false
-	NotSelected      Reason = "NotSelected"      // no rule selects it
+	Terminating       Reason = "Terminating"       // somebody deleted it already
+	Held              Reason = "Held"              // annotation sunset.x-k8s.io/hold, or something needs it (IsBuiltIn)
+	Uncounted         Reason = "Uncounted"         // a Pod its Job has not counted yet
+	Pinned            Reason = "Pinned"            // an image that the container runtime must have
+	InUse             Reason = "InUse"             // an image that a container or a Pod uses
+	EvaluationFailed  Reason = "EvaluationFailed"  // an expression failed or took too long
+	RuleInvalid       Reason = "RuleInvalid"       // a rule that cannot be understood may have meant to keep it
+	IsForbidden       Reason = "Forbidden"         // a namespace's own rule whose account lacks rights may not look at it
+	Stale             Reason = "Stale"             // facts for a rule, or about the cluster, are missing or too old
+	ReferencesUnknown Reason = "ReferencesUnknown" // nobody knows what refers to it, and the rule wants to know
+	IsSuspended       Reason = "Suspended"         // a suspended rule finds it eligible
+	IsUnapproved      Reason = "ApprovalRequired"  // more would go at once than anybody has previewed
+	KeptNewest        Reason = "KeptNewest"        // among the newest of its group
+	Unpullable        Reason = "Unpullable"        // an image that no registry may have, and the rule does not allow for it
+	NoOwner           Reason = "NoOwner"           // its owner is to go, and it has none
+	NeverDue          Reason = "NeverDue"          // ttlExpression gave none
+	Unmarked          Reason = "Unmarked"          // its time to live starts once the object is marked eligible
+	Waiting           Reason = "Waiting"           // due later
+	Expired           Reason = "Expired"           // due now
+	OverCapacity      Reason = "OverCapacity"      // due now, because there are too many
+	WithinCapacity    Reason = "WithinCapacity"    // the rule has no ttl, and there are not too many
+	NoStartTime       Reason = "NoStartTime"       // eligible, but startTime gave none
+	NotEligible       Reason = "NotEligible"       // eligible gave false
+	NotSelected       Reason = "NotSelected"       // no rule selects it
 
 	// IsLimited is reported where the limits of its policy make a subject that is due wait.
 	IsLimited Reason = "LimitReached"
@@ -57,7 +58,7 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, IsSuspended, IsUnapproved, KeptNewest,
+	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, ReferencesUnknown, IsSuspended, IsUnapproved, KeptNewest,
 	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 
@@ -98,6 +99,6 @@ type Verdict struct {
 	Rule   RuleID        // the rule that decided; zero when none selects the subject
 	Start  time.Time     // when the TTL started, floored at creation; zero when no rule gives one
 	TTL    time.Duration // meaningful only with a Due and Reason Waiting or Expired
-	Due    time.Time     // Start + TTL; now when OverCapacity; zero when no rule gives one
+	Due    time.Time     // Start + TTL, or Facts.NotBefore if later; now when OverCapacity; zero when no rule gives one
 	Owner  *Owner        // with a Due, what goes instead of the subject; nil when the subject itself does
 }

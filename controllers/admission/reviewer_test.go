@@ -212,7 +212,7 @@ func referring(apiVersion, kind, names string) string {
 
 func TestInvalidReferencesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		referring("v1", "Secret", "[object.spec.secret]"):    "spec.references[0].from.kind: what is in a Secret is never read",
+		referring("v1", "Secret", "[object.data.next]"):      "spec.references[0].names:1:1: of a Secret only metadata can be read, and this reads data",
 		referring("batch/v1", "Job", "[objekt.spec.secret]"): "spec.references[0].names:1:2: unknown name \"objekt\" (did you mean object?)\n    [objekt.spec.secret]\n     ^",
 		referring("batch/v1", "Job", "[]") + "    name: x\n": "spec.references[0].name: unknown or repeated field",
 		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown or repeated field " +

@@ -24,6 +24,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -185,7 +186,7 @@ func (h *host) read() {
 
 // look looks at the images once, whatever comes of it.
 func (h *host) look() {
-	_, _ = h.node.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{})
+	_ = h.node.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{}, func(*index.Row) {})
 }
 
 // report is what the API server has.

@@ -155,7 +155,8 @@ func (m *machine) warrantFor(looks int, letter string, place policy.Standing) po
 	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
 	var row *index.Row
 	for range looks {
-		if row, err = source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}); err != nil || row == nil {
+		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.Row) { row = r })
+		if err != nil || row == nil {
 			m.Fatalf("%v, %v", row, err)
 		}
 		m.clock.Step(interval)
@@ -288,7 +289,7 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 		{func() { m.has("go/app:v1", "a") }, 0},
 	} {
 		step.meanwhile()
-		_, _ = source.Read(t.Context(), policy.Subject{Name: id("a")})
+		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.Row) {})
 		if got := m.Unreachable(); got != step.want {
 			t.Errorf("out of reach for %s, want %s", got, step.want)
 		}

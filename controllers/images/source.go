@@ -166,25 +166,33 @@ func (s *source) row(judge *engine.Evaluator, i *image) *index.Row {
 }
 
 // Read implements retention.Source.
-func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
 	l, err := s.node.looks.fresh(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	i := l.byID[subject.Name]
 	if i == nil {
-		return nil, nil
+		take(nil)
+		return nil
 	}
 	judge, _, err := s.judge(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer judge.Close()
-	return s.row(judge, i), nil
+	take(s.row(judge, i))
+	return nil
 }
 
 // Ask implements retention.Source: a new Source costs no more than a look.
 func (s *source) Ask(retention.Questions) bool { return false }
 
 // List implements retention.Source. Images are in no namespace.
-func (s *source) List(context.Context, string) ([]*index.Row, error) { return nil, nil }
+func (s *source) List(_ context.Context, _ string, take func([]*index.Row) bool) error {
+	take(nil)
+	return nil
+}
+
+// Confirm implements retention.Source. The Remover takes another look.
+func (s *source) Confirm(policy.Subject) {}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -19,8 +20,8 @@ import (
 // look looks at the node once more.
 func (m *machine) look() error {
 	m.clock.Step(interval)
-	_, err := m.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil)).Read(m.Context(), policy.Subject{Name: id("b")})
-	return err
+	source := m.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil))
+	return source.Read(m.Context(), policy.Subject{Name: id("b")}, func(*index.Row) {})
 }
 
 // lose has images go away, whoever did it.

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,9 +64,11 @@ func (x *Index) Apply(from uint64, row *Row, now time.Time) {
 	}
 }
 
-// isLate reports whether a row is of a version that is known, observed for other rules than its namespace has now.
+// isLate reports whether a row is of a version that is known, observed for other rules than its namespace has now and the
+// known row was.
 func (x *Index) isLate(row *Row) bool {
-	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0
+	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0 &&
+		row.space.layout != x.rows[row.uid()].space.layout
 }
 
 // Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.
@@ -108,18 +112,34 @@ func (x *Index) compare(row *Row) int {
 }
 
 func (x *Index) apply(row *Row, now time.Time) {
+	old := x.rows[row.uid()]
+	row.succeed(old, false, now)
+	if row.saysNothingNew(old) {
+		return
+	}
 	x.join(row)
-	if old := x.rows[row.uid()]; old != nil {
-		row.succeed(old, false, now)
+	if old != nil {
 		x.drop(old)
-	} else {
-		row.succeed(nil, false, now)
 	}
 	x.rows[row.uid()] = row
 	x.version++
 	x.enlist(row, now)
 	x.judgeForLater(row, now)
 	x.reschedule(row)
+}
+
+// saysNothingNew reports whether a row is what is known already, nil for nothing: the rules were asked again, and answered
+// as before. Whoever has taken the subject meanwhile goes on with it.
+func (r *Row) saysNothingNew(old *Row) bool {
+	return old != nil && old.text == r.text && old.created == r.created && old.createdNanos == r.createdNanos && old.flags == r.flags &&
+		old.ownTTL == r.ownTTL && old.space.layout == r.space.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
+}
+
+// is reports whether facts are the same.
+func (f fact) is(o fact) bool {
+	notes := reflect.DeepEqual(f.note, o.note)
+	f.note, o.note = nil, nil
+	return notes && f == o
 }
 
 // Forget drops a subject that is gone.

@@ -1,6 +1,11 @@
 package index
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
 
 // succeed takes over what is known beside the facts of the row before, nil when the subject is new: that it is gone or
 // going, and since when it has been eligible. A gap says that versions between the two may have been missed.
@@ -11,10 +16,43 @@ func (r *Row) succeed(old *Row, gap bool, now time.Time) {
 	}
 	gap = gap && old != nil && !sameVersion
 	for i := range r.facts {
-		if r.facts[i].marked && r.facts[i].eligible {
-			r.facts[i].since(old.factsUnder(r.space.layout.Columns[i]), gap, now)
+		f := &r.facts[i]
+		if !f.marked {
+			continue
+		}
+		before := old.factsUnder(r.space.layout.Columns[i])
+		switch {
+		case f.eligible:
+			f.since(before, gap, now)
+		case f.isDoubtful():
+			f.note.lapsed = gap || before != nil && (!before.isDoubtful() || before.note.lapsed)
 		}
 	}
+}
+
+// isDoubtful reports whether nobody knows what refers to the subject, and the rule wants to know.
+func (f *fact) isDoubtful() bool {
+	return f.note != nil && errors.Is(f.note.err, policy.ErrReferencesUnknown)
+}
+
+// voids reports whether a mark from before these facts does not count after them: the subject was not eligible, what refers
+// to it was known and then was not, or something did and went away without being seen. A subject that has been in doubt for
+// as long as anybody has looked may have been eligible all along.
+func (f *fact) voids(next *fact) bool {
+	switch {
+	case f.isDoubtful():
+		return f.note.lapsed
+	case !f.eligible:
+		return true
+	}
+	return next.notBefore().After(f.notBefore())
+}
+
+func (f *fact) notBefore() time.Time {
+	if f.note == nil {
+		return time.Time{}
+	}
+	return unpack(f.note.notBefore, f.note.notBeforeNanos)
 }
 
 // factsUnder are the facts of a row under a key; nil when there are none, or no row.
@@ -33,7 +71,7 @@ func (r *Row) factsUnder(key string) *fact {
 func (f *fact) since(old *fact, gap bool, now time.Time) {
 	first := time.Time{} // since when a mark must be
 	switch {
-	case gap, old != nil && !old.eligible:
+	case gap, old != nil && old.voids(f):
 		first = now
 	case old != nil:
 		first = unpack(old.start, old.startNanos)

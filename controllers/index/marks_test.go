@@ -24,6 +24,16 @@ func broken(r *draft) {
 	r.Facts[0].Eligible, r.Facts[0].Err = false, errFailed
 }
 
+// doubted gives a row what a rule says that reads references while nobody knows them.
+func doubted(r *draft) {
+	r.Facts[0].Eligible, r.Facts[0].Err = false, errDoubted
+}
+
+// quiet gives a row a time before which it does not go.
+func quiet(until time.Time) func(*draft) {
+	return func(r *draft) { r.Facts[0].NotBefore = until }
+}
+
 // x is a version of the one subject of these tests.
 func x(version int, options ...func(*draft)) *index.Row {
 	return row("x", time.Time{}, append([]func(*draft){unmarked, at(fmt.Sprint(version))}, options...)...)
@@ -80,6 +90,22 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 		"others may have been missed":              {steps{listed(), doubt, listed(x(2, marked(long)))}, long, false},
 		"gone and back, with a mark":               {steps{watched(x(1)), listed(), watched(x(2, marked(long)))}, long, false},
 		"listed anew, and nothing was missed":      {steps{watched(x(1, marked(long))), listed(x(2, marked(long)))}, long, false},
+		"in doubt since it was listed":             {steps{listed(x(1, marked(long), doubted))}, long, false},
+		"out of doubt, with the mark of before":    {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"changed in doubt, and then out of it":     {steps{listed(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, long, false},
+		"out of doubt, not marked":                 {steps{listed(x(1, doubted)), watched(x(1))}, minute(1), true},
+		"out of doubt, and referred to":            {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), notEligible)), watched(x(1, marked(long)))}, minute(2), true},
+		"in doubt, and its mark is moved back":     {steps{listed(x(1, marked(now), doubted)), watched(x(2, marked(long)))}, now, true},
+		"in doubt, and changes were missed":        {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"in doubt, and nothing was missed":         {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, long, false},
+		"in doubt again":                           {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted))}, long, false},
+		"in doubt again, and then out of it":       {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"in doubt again for longer":                {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"in doubt when it was referred to":         {steps{listed(x(1, marked(long), notEligible)), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"marked anew after doubt":                  {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long))), watched(x(2, marked(minute(2))))}, minute(2), false},
+		"doubt came and went unseen":               {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(1, marked(long), quiet(minute(2))))}, minute(1), true},
+		"when it became quiet is forgotten":        {steps{listed(x(1, marked(long), quiet(minute(2)))), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"quiet as before":                          {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(2, marked(long), quiet(minute(1))))}, long, false},
 		"its namespace is listed anew":             {steps{watched(x(1)), relaid(x(1, under("a b")))}, now, true},
 		"its namespace is listed anew, with marks": {steps{watched(x(1, marked(long))), relaid(x(2, marked(long), under("a b")))}, long, false},
 	}
@@ -151,6 +177,9 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 		"among the newest":            {keep(1), x(1), []string{"x"}, true, mark},
 		"without any facts":           {nil, x(1, under("")), never, false, ""},
 		"nobody can tell, but marked": {nil, x(1, marked(long), broken), []string{"x"}, true, ""},
+		"in doubt, and marked":        {nil, x(1, marked(long), doubted), never, false, ""},
+		"in doubt, and not marked":    {nil, x(1, doubted), never, false, ""},
+		"in its quiet period":         {nil, x(1, quiet(now.Add(time.Minute))), []string{"x"}, true, mark},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,4 +212,27 @@ func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
 	w.Apply(1, x(2, marked(now.Add(time.Second))), now.Add(time.Second))
 	due, _ := w.Next()
 	expect(t, "due", now.Add(time.Hour+time.Second), due)
+}
+
+// TestNothingGoesInItsQuietPeriod: what is due goes when the period is over, and is on the schedule for then.
+func TestNothingGoesInItsQuietPeriod(t *testing.T) {
+	over := now.Add(policy.QuietPeriod)
+	for name, options := range map[string][]func(*policy.Rule){
+		"its time has come":    nil,
+		"there are too many":   {room(0), ttl(policy.Week)},
+		"it is written down":   {counted},
+		"too many, and no TTL": {room(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
+			w.SetBook(book(rule("a", options...)), now)
+			w.take(over.Add(-index.Ahead))
+			expect(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
+			due, _ := w.Next()
+			expect(t, "next", over, due)
+			expect(t, "taken", []string{"x"}, w.take(over))
+			j, _ := w.Judge("x", over)
+			expect(t, "may go", true, j.Warrant.Valid())
+		})
+	}
 }

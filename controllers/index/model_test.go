@@ -33,12 +33,14 @@ type model struct {
 type known struct {
 	policy.Subject
 	facts         map[string]policy.Facts
+	lapsed        map[string]bool // of what is in doubt: it was not before
 	gone, leaving bool
+	came          draft // as what it came
 }
 
 // take puts a row in the place of what was known of its subject, old; a gap says that something may have been missed.
 func (m *model) take(d draft, old *known, gap bool, now time.Time) {
-	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}}
+	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}, lapsed: map[string]bool{}, came: d}
 	if old != nil {
 		row.gone, row.leaving = old.gone && old.ResourceVersion == d.ResourceVersion, old.leaving
 		gap = gap && old.ResourceVersion != d.ResourceVersion
@@ -46,26 +48,39 @@ func (m *model) take(d draft, old *known, gap bool, now time.Time) {
 	for i, key := range d.Layout.Columns {
 		f := d.Facts[i]
 		if f.Marked && f.Eligible {
-			f.Start, f.Estimated = sinceWhen(f.Start, old, key, gap, now)
+			f.Start, f.Estimated = sinceWhen(f, old, key, gap, now)
+		}
+		if f.InDoubt() {
+			row.lapsed[key] = old.wasKnown(key) || old != nil && gap
 		}
 		row.facts[key] = f
 	}
 	m.rows[d.UID] = row
 }
 
-// sinceWhen is from when on a subject counts as eligible that carries a mark, zero for none.
-func sinceWhen(mark time.Time, old *known, key string, gap bool, now time.Time) (since time.Time, estimated bool) {
+// wasKnown reports whether a rule has said something about the subject that was in no doubt.
+func (k *known) wasKnown(key string) bool {
+	if k == nil {
+		return false
+	}
+	f, seen := k.facts[key]
+	return seen && (!f.InDoubt() || k.lapsed[key])
+}
+
+// sinceWhen is from when on a subject counts as eligible that carries a mark, with a zero start for none.
+func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) (since time.Time, estimated bool) {
+	mark := f.Start
 	var before policy.Facts
 	seen := false
 	if old != nil {
 		before, seen = old.facts[key]
 	}
 	switch {
-	case old != nil && gap, seen && !before.Eligible: // any mark of before now is void
+	case old != nil && gap, old.wasKnown(key) && (!before.Eligible || f.NotBefore.After(before.NotBefore)): // any mark of before now is void
 		if mark.Before(now) {
 			return now, true
 		}
-	case seen: // any mark from before it counted is void
+	case seen && !before.Start.IsZero(): // any mark from before it counted is void
 		if mark.Before(before.Start) {
 			return before.Start, true
 		}
@@ -228,12 +243,25 @@ func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
 		if facts.Selected && p.Intn(12) == 0 {
 			facts = policy.Facts{Selected: true, Err: errFailed, Marked: facts.Marked}
 		}
+		switch {
+		case key == "b", facts.Err != nil:
+		case facts.Selected && p.Intn(8) == 0:
+			facts = policy.Facts{Selected: true, Err: errDoubted, Marked: facts.Marked, Start: facts.Start}
+			if !facts.Marked {
+				facts.Start = time.Time{}
+			}
+		case facts.Eligible && p.Intn(4) == 0:
+			facts.NotBefore = p.now.Add(time.Duration(p.Intn(3)) * policy.QuietPeriod)
+		}
 		r.Facts = append(r.Facts, facts)
 	}
 	return r
 }
 
-var errFailed = fmt.Errorf("no such key: status")
+var (
+	errFailed  = fmt.Errorf("no such key: status")
+	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+)
 
 func (d draft) row() *index.Row { return index.NewRow(d.Subject, d.Layout, d.Facts...) }
 
@@ -296,10 +324,17 @@ func (p *player) applyLate() {
 	if old == nil {
 		return
 	}
-	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) {
+	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) || l == old.came.Layout {
 		p.applyRow(r)
 	} else {
 		p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	}
+}
+
+// applyAgain brings what is known: the rules were asked again, and answer as before.
+func (p *player) applyAgain() {
+	if old := p.model.rows[p.uid()]; old != nil {
+		p.applyRow(old.came)
 	}
 }
 
@@ -514,11 +549,11 @@ func (p *player) wait() {
 // step does something at random and compares.
 func (p *player) step(t *testing.T) {
 	moves := map[string]func(){
-		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
+		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
 		"forget": p.forget, "distrust": p.distrust, "book": p.setBook, "gone": p.markGone, "back": p.putBack, "fail": p.fail, "wait": p.wait,
 	}
 	names := []string{
-		"replace", "apply", "apply", "apply", "apply", "late", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
+		"replace", "apply", "apply", "apply", "apply", "late", "again", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
 		"gone", "back", "back", "back", "fail", "wait", "wait", "wait",
 	}
 	name := names[p.Intn(len(names))]

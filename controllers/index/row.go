@@ -40,24 +40,30 @@ type fact struct {
 	marked, estimated  bool
 }
 
-// note is what few facts have: an error, a group, an outcome, or an owner to go.
+// note is what few facts have: an error, a group, an outcome, an owner to go, or a time before which nothing goes.
 type note struct {
 	err            error
 	group, outcome string
 	also           []string
 	owner          *policy.Owner
 	firstSeen      time.Time
+	notBefore      seconds
+	notBeforeNanos int32
 	unpullable     bool
+	lapsed         bool // in doubt, and it was not when it was seen before
 }
 
 // noteOf is nil for the most. The rest of the facts is not to be kept.
 func noteOf(f *policy.Facts) *note {
-	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable {
+	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
+		f.NotBefore.IsZero() {
 		return nil
 	}
-	return &note{
+	n := &note{
 		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, firstSeen: f.FirstSeen, unpullable: f.Unpullable,
 	}
+	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
+	return n
 }
 
 // Layout says which facts a row has. Rows that are to be compared share one.
@@ -123,6 +129,7 @@ func (f *fact) unpack() policy.Facts {
 	if n := f.note; n != nil {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
 		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
+		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
 	}
 	return facts
 }

@@ -39,6 +39,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: jobs, Name: "p", UID: "uid-p"}},
 		{Selected: true, Err: failed, Marked: true, Start: now},
 		{Marked: true, Start: now},
+		{Selected: true, Eligible: true, Start: now, NotBefore: now.Add(policy.QuietPeriod + 1)},
 		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},
 	}
 	for name, subject := range subjects {

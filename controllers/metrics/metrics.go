@@ -57,6 +57,13 @@ var (
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
+// What refers to ConfigMaps and Secrets. There is none of these while no rule asks.
+var (
+	References = gauge("sunset_references", "References to ConfigMaps and Secrets that are known, by the kind that is referred to.", "kind")
+	Referrers  = gauge("sunset_references_referrers", "Objects of a kind that may refer to others and is watched for that.", "referrer")
+	Synced     = gauge("sunset_references_synced", "1 while it is known completely what the objects of a kind refer to, 0 while it is not.", "referrer")
+)
+
 // What the ledgers say. A policy that keeps none has none of these.
 var (
 	LedgerDeletions = Counter{prometheus.NewDesc("sunset_ledger_deletions_total",
@@ -92,7 +99,7 @@ func (c *Count) Describe(ch chan<- *prometheus.Desc) {
 	ch <- LedgerDeletions.desc
 	for _, g := range []Gauge{
 		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble, Nodes, ImageBytes,
-		LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
+		References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
 	} {
 		ch <- g.desc
 	}

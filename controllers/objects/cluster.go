@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -27,12 +28,13 @@ type Cluster struct {
 	clock      clock.Clock
 	compiler   *engine.Compiler
 	protection policy.Protection
+	changes    *changes // nil where nobody knows what refers to objects
 
 	mu         sync.Mutex
 	servedHere map[schema.GroupVersion]time.Time // of owners, when that was last found
 }
 
-// Options is what a Cluster is made of. All are required; the zero Protection protects no namespace.
+// Options is what a Cluster is made of. All but References are required; the zero Protection protects no namespace.
 type Options struct {
 	Config     *rest.Config
 	HTTP       *http.Client
@@ -40,6 +42,9 @@ type Options struct {
 	Clock      clock.Clock
 	Compiler   *engine.Compiler
 	Protection policy.Protection // kinds of aggregated API servers are protected too
+	// References is what refers to ConfigMaps and Secrets: rules that read that are asked again when it changes. nil when
+	// nobody follows it; such rules fail then. The Cluster is the only one who may take its changes.
+	References *references.Index
 }
 
 // New makes a Cluster. The error says that the configuration cannot be used.
@@ -56,13 +61,26 @@ func New(o Options) (*Cluster, error) {
 	}
 	requests := *o.HTTP
 	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Cluster{base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection}, nil
+	cluster := &Cluster{
+		base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection,
+	}
+	if o.References != nil {
+		cluster.changes = newChanges(o.References)
+	}
+	return cluster, nil
 }
 
 // Open implements retention.Sources.
 func (c *Cluster) Open(q retention.Questions) retention.Source {
-	return &source{cluster: c, kind: q.Kind, asks: q}
+	s := &source{cluster: c, kind: q.Kind, asks: q}
+	if c.follows(q) {
+		s.memory = &memory{kind: q.Kind, clock: c.clock, changes: c.changes, waiting: newWaiting()}
+	}
+	return s
 }
+
+// follows reports whether what rules say of objects is followed beyond the objects themselves.
+func (c *Cluster) follows(q retention.Questions) bool { return c.changes != nil && q.ReadsReferences() }
 
 func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 	return slices.Contains(c.protection.AllowKinds, kind)

@@ -15,11 +15,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// observation is what is left of a decoded object: its row, or for what is no subject only its version.
+// observation is what is left of a decoded object: its row, or for what is no subject only its version. Where what rules say
+// depends on more than the object, the row says who it is, and the rules are asked later.
 type observation struct {
 	stream.Rest
 	row     *index.Row
-	version *string // nil for a row: there are many
+	version *string     // nil for a row: there are many
+	kept    *remembered // nil where the row has the facts
 }
 
 // DeepCopyObject gives the observation itself: it never changes.
@@ -52,22 +54,25 @@ type decoder struct {
 
 	mu        sync.Mutex // an ending watch, the next listing, other questions and the end of the source may overlap
 	closed    bool
-	asks      retention.Questions
+	asks      *asking
 	evaluator *engine.Evaluator
 	json      *engine.Decoder
 	identity  *engine.Decoder // reads what tells subjects apart
+	keeps     bool            // what it takes to ask rules later
 }
 
 // newDecoder makes a decoder, which owns the evaluator from now on.
 func newDecoder(q retention.Questions, e *engine.Evaluator) *decoder {
-	return &decoder{kind: q.Kind, asks: q, evaluator: e, json: engine.NewDecoder(q.Rules()...), identity: engine.NewDecoder()}
+	d := &decoder{kind: q.Kind, evaluator: e, identity: engine.NewDecoder()}
+	d.ask(q)
+	return d
 }
 
 // ask changes what is asked of objects from now on.
 func (d *decoder) ask(q retention.Questions) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asks, d.json = q, engine.NewDecoder(q.Rules()...)
+	d.asks, d.json = newAsking(q), engine.NewDecoder(q.Rules()...)
 }
 
 // close gives the evaluator back. Whoever is still reading gets an error.
@@ -139,11 +144,20 @@ func (d *decoder) observe(object map[string]any, about func(namespace string) re
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
 	asked := about(subject.Namespace)
-	facts := make([]policy.Facts, len(asked.Rules))
-	for i, rule := range asked.Rules {
-		facts[i] = d.evaluator.Facts(rule, object)
+	if d.keeps && len(asked.Rules) > 0 {
+		kept, err := d.asks.keep(subject.ResourceVersion, object)
+		return &observation{row: index.NewRow(subject, nothingAsked.Layout), kept: kept}, err
 	}
-	return &observation{row: index.NewRow(subject, asked.Layout, facts...)}, nil
+	return &observation{row: index.NewRow(subject, asked.Layout, factsOf(d.evaluator, asked.Rules, object)...)}, nil
+}
+
+// factsOf asks rules about an object.
+func factsOf(e *engine.Evaluator, rules []*engine.Rule, object map[string]any) []policy.Facts {
+	facts := make([]policy.Facts, len(rules))
+	for i, rule := range rules {
+		facts[i] = e.Facts(rule, object)
+	}
+	return facts
 }
 
 func text(m map[string]any, key string) string {

@@ -178,7 +178,7 @@ func TestListOfANamespace(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			source, requests := listing(t, teams(t, "has(object.metadata.name)", test.asks), test.pages...)
-			rows, err := source.List(t.Context(), "team-a")
+			rows, err := listed(t.Context(), source, "team-a")
 			expect(t, "fails", test.fails, err != nil)
 			expect(t, "rows", test.rows, len(rows))
 			for _, row := range rows {
@@ -198,7 +198,7 @@ func TestListOfANamespace(t *testing.T) {
 
 func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil))
-	rows, err := source.List(t.Context(), "team-a")
+	rows, err := listed(t.Context(), source, "team-a")
 	expect(t, "error", nil, err)
 	expect(t, "rows", 0, len(rows))
 	expect(t, "requests", 0, len(*requests))
@@ -206,7 +206,7 @@ func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 
 func TestListOfAKindNobodyServes(t *testing.T) {
 	source, _ := listing(t, retention.NewQuestions(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Unknown"}, nil, nil))
-	if _, err := source.List(t.Context(), "team-a"); err == nil {
+	if _, err := listed(t.Context(), source, "team-a"); err == nil {
 		t.Error("no error")
 	}
 }
@@ -215,7 +215,7 @@ func TestListEndsWithItsContext(t *testing.T) {
 	source, requests := listing(t, teams(t, "true", "true"), pageOf(""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := source.List(ctx, "team-a"); err == nil {
+	if _, err := listed(ctx, source, "team-a"); err == nil {
 		t.Error("no error")
 	}
 	expect(t, "requests", 0, len(*requests))
@@ -238,7 +238,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 				synctest.Wait()
 				expect(t, "told", []string{"lost", "replace [a]"}, k.take())
 				expect(t, "facts of the next listing", 2, k.facts("a"))
-				rows, err := source.List(t.Context(), "team-a")
+				rows, err := listed(t.Context(), source, "team-a")
 				if err != nil || len(rows) != 1 {
 					t.Fatalf("%d rows: %v", len(rows), err)
 				}
@@ -266,7 +266,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
 	expect(t, "can be asked", true, source.Ask(retention.NewQuestions(jobs, nil, nil)))
-	rows, err := source.List(t.Context(), "team-a")
+	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}

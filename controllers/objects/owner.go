@@ -110,7 +110,7 @@ func (c *Cluster) outOfReach(i policy.Intent, mapping *meta.RESTMapping, t polic
 // read gives an object as it is now, of a Secret its metadata alone.
 func (c *Cluster) read(ctx context.Context, mapping *meta.RESTMapping, t policy.Target) (map[string]any, *retention.Outcome) {
 	accept := stream.AcceptJSON
-	if t.Kind.Group == "" && t.Kind.Kind == "Secret" {
+	if isSecret(t.Kind) {
 		accept = stream.AcceptMetadata
 	}
 	data, blocked := c.get(ctx, mapping, t, accept)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,6 +35,8 @@ type source struct {
 	cluster *Cluster
 	kind    schema.GroupVersionKind
 
+	memory *memory // nil where the answers depend on the objects alone
+
 	mu   sync.Mutex
 	asks retention.Questions
 	live *decoder // of the watch; nil without one
@@ -43,22 +46,29 @@ type source struct {
 func (s *source) decoder(ctx context.Context) *decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+	return s.newDecoder(ctx)
 }
 
 // watching makes a decoder that follows what is asked.
 func (s *source) watching(ctx context.Context) *decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+	s.live = s.newDecoder(ctx)
 	return s.live
 }
 
-// Ask implements retention.Source. A watch of metadata alone cannot answer what reads more.
+func (s *source) newDecoder(ctx context.Context) *decoder {
+	d := newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+	d.keeps = s.memory != nil
+	return d
+}
+
+// Ask implements retention.Source. A watch of metadata alone cannot answer what reads more, and what was not kept cannot be
+// asked about again.
 func (s *source) Ask(q retention.Questions) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if metadataOnly(s.asks) && !metadataOnly(q) {
+	if metadataOnly(s.asks) && !metadataOnly(q) || s.memory == nil && s.cluster.follows(q) {
 		return false
 	}
 	if s.asks = q; s.live != nil {
@@ -68,32 +78,49 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(ctx context.Context, namespace string) ([]*index.Row, error) {
+func (s *source) List(ctx context.Context, namespace string, take func([]*index.Row) bool) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
+		return fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return nil, nil // there are none in any namespace
+		take(nil) // there are none in any namespace
+		return nil
 	}
 	decoder := s.decoder(ctx)
 	defer decoder.close()
 	list, err := s.collection(mapping, namespace, decoder).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
+	case s.memory != nil:
+		return s.memory.relist(subjectsOf(list.Items), take)
 	}
-	return rowsOf(list.Items), nil
+	take(rowsOf(list.Items))
+	return nil
+}
+
+// Confirm implements retention.Source.
+func (s *source) Confirm(subject policy.Subject) {
+	if s.memory != nil {
+		s.memory.askAgain([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
+	}
 }
 
 // collection is what is to be read of a resource: everything, or one namespace.
 func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder *decoder) *stream.Collection {
 	return &stream.Collection{
 		Client: s.cluster.rest, Path: collection(mapping, namespace), MetadataOnly: s.metadataOnly(), Decoder: decoder,
+		FieldSelector: selectorOf(s.kind),
 	}
 }
 
 // Run implements retention.Source.
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
+	if s.memory != nil {
+		end := s.memory.begin(ctx, sink, s.cluster.compiler)
+		defer end()
+	}
 	for ctx.Err() == nil {
 		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
 		switch {
@@ -122,7 +149,7 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	}()
 	defer func() { cancel(); <-rights }()
 
-	reflector := cache.NewReflectorWithOptions(lw, nil, store{sink}, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(lw, nil, s.store(sink), cache.ReflectorOptions{
 		Name: s.kind.String(), TypeDescription: s.kind.String(), Clock: s.cluster.clock,
 	})
 	delay := retries().DelayWithReset(s.cluster.clock, steadyAfter)
@@ -145,11 +172,19 @@ func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 }
 
-// metadataOnly is what the source was opened for: it never asks for more later.
+// store is what the reflector tells of what it sees.
+func (s *source) store(sink retention.Sink) cache.ReflectorStore {
+	if s.memory != nil {
+		return s.memory
+	}
+	return store{sink}
+}
+
+// metadataOnly is what the source was opened for: it never asks for more later, and of Secrets not at all.
 func (s *source) metadataOnly() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return metadataOnly(s.asks)
+	return isSecret(s.kind) || metadataOnly(s.asks)
 }
 
 func metadataOnly(q retention.Questions) bool {
@@ -209,10 +244,10 @@ func (s *source) marks() bool {
 }
 
 // Read implements retention.Source.
-func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", s.kind, err)
+		return fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
 	accept := stream.AcceptJSON
 	if s.metadataOnly() {
@@ -221,21 +256,26 @@ func (s *source) Read(ctx context.Context, subject policy.Subject) (*index.Row, 
 	data, err := s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
 		SetHeader("Accept", accept).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		take(nil)
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
+		return fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
 	}
 	decoder := s.decoder(ctx)
 	defer decoder.close()
 	o, err := decoder.object(data)
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return err
+	case o.row == nil, o.row.Subject().UID != subject.UID:
+		take(nil)
+	case s.memory != nil:
+		return s.memory.reread(o, take)
+	default:
+		take(o.row)
 	}
-	if o.row == nil || o.row.Subject().UID != subject.UID {
-		return nil, nil
-	}
-	return o.row, nil
+	return nil
 }
 
 func (s *source) pause(ctx context.Context, d time.Duration) {
@@ -275,13 +315,23 @@ func (s store) Replace(list []any, _ string) error {
 
 // rowsOf are the rows of observations.
 func rowsOf[T any](list []T) []*index.Row {
-	rows := make([]*index.Row, 0, len(list))
-	for _, o := range list {
-		if row := any(o).(*observation).row; row != nil {
-			rows = append(rows, row)
-		}
+	subjects := subjectsOf(list)
+	rows := make([]*index.Row, len(subjects))
+	for i, o := range subjects {
+		rows[i] = o.row
 	}
 	return rows
+}
+
+// subjectsOf are the observations of subjects.
+func subjectsOf[T any](list []T) []*observation {
+	subjects := make([]*observation, 0, len(list))
+	for _, o := range list {
+		if o := any(o).(*observation); o.row != nil {
+			subjects = append(subjects, o)
+		}
+	}
+	return subjects
 }
 
 func (s store) Resync() error { return nil }

@@ -284,6 +284,18 @@ func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compi
 	})
 }
 
+// listed is what a source lists of a namespace.
+func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.Row, err error) {
+	err = s.List(ctx, namespace, func(all []*index.Row) bool { rows = all; return true })
+	return rows, err
+}
+
+// readBy is what a source reads of a subject.
+func readBy(ctx context.Context, s retention.Source, subject policy.Subject) (row *index.Row, err error) {
+	err = s.Read(ctx, subject, func(r *index.Row) { row = r })
+	return row, err
+}
+
 // ways to get a listing.
 var ways = map[string]bool{"streamed": true, "page by page": false}
 
@@ -495,7 +507,7 @@ func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
 					rules = append(rules, func(t *testing.T, c *engine.Compiler) *engine.Rule { return compile(t, c, jobs, eligible(e)) })
 				}
 				following(t, s, rules, func(t *testing.T, k *sink, source retention.Source) {
-					if _, err := source.Read(t.Context(), policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}); err != nil {
+					if _, err := readBy(t.Context(), source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}); err != nil {
 						t.Log(err)
 					}
 					for _, r := range s.asked("/jobs") {
@@ -530,7 +542,7 @@ func TestRead(t *testing.T) {
 				return answer(test.code, test.body), nil
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
-			row, err := c.Open(retention.NewQuestions(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}, nil)).Read(t.Context(), subject)
+			row, err := readBy(t.Context(), c.Open(retention.NewQuestions(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}, nil)), subject)
 			expect(t, "fails", test.fails, err != nil)
 			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""

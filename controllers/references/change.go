@@ -118,6 +118,7 @@ func (x *Index) link(r *referrer, t Target) {
 	}
 	to.by = append(to.by, back{r, len(r.edges)})
 	r.edges = append(r.edges, edge{to, len(to.by) - 1})
+	x.edges[t.Kind]++
 	x.changed[t] = struct{}{}
 	x.ring()
 }
@@ -147,6 +148,7 @@ func (x *Index) cut(e edge) {
 	}
 	to.by[last] = back{}
 	to.by = to.by[:last]
+	x.edges[to.Kind]--
 	x.leave(to)
 	x.changed[to.Target] = struct{}{}
 	x.ring()

@@ -42,6 +42,7 @@ type Index struct {
 	froms    map[From]*from
 	complete map[Kind]time.Time // since when all sources of a kind are known completely; those in doubt are not there
 	targets  map[Target]*target // that something refers to, or did a short while ago
+	edges    map[Kind]int       // how many references there are
 	left     []left             // the latter, and some that are referred to again, the first to be forgotten first
 	changed  map[Target]struct{}
 	whole    map[Kind]struct{} // of which everything may have changed
@@ -83,7 +84,7 @@ type back struct {
 // New makes an Index of no source.
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
-		clock: clock, froms: map[From]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{},
+		clock: clock, froms: map[From]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -113,6 +114,30 @@ func (r *row) to() []references.Kind {
 		}
 	}
 	return all
+}
+
+// about gives how objects refer to some kinds, by a key that is the same for what is read in the same way.
+func (t *Table) about(kinds []references.Kind) map[string]*row {
+	rows := map[string]*row{}
+	for _, r := range t.rows {
+		asked := &row{kind: r.kind, declared: r.declared}
+		key := []string{r.kind.String(), strconv.FormatBool(r.declared)}
+		for _, c := range r.columns {
+			if slices.Contains(kinds, c.to) {
+				asked.columns = append(asked.columns, c)
+				key = append(key, string(c.to), c.extractor.Key())
+			}
+		}
+		if len(asked.columns) > 0 {
+			rows[strings.Join(key, "\n")] = asked
+		}
+	}
+	return rows
+}
+
+// metadataOnly reports whether the metadata of an object is enough to read what it refers to. More of a Secret is never read.
+func (r *row) metadataOnly() bool {
+	return !slices.ContainsFunc(r.columns, func(c column) bool { return !c.extractor.MetadataOnly() })
 }
 
 // NewDecoder makes a Decoder of objects of a kind, which reads of them what Read needs; of a kind that is not in the Table,

@@ -102,8 +102,8 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
 }
 
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
-// cannot be listed, and those about images that not every node has counted; ok is false while any other is still being
-// listed, or a right to read is missing.
+// cannot be listed, those that ask what refers to something while that is not known or has just changed, and those about
+// images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if v.missingRight(p) != nil {
 		return nil, false
@@ -121,6 +121,10 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 			}
 		case r.Capacity.ByQuota && v.edition.QuotasUnread:
 			return nil, false
+		case v.unsettled(r) && p.Gate != nil && p.Gate.Namespaces != nil:
+			return nil, false // single rules do not wait behind such a gate
+		case v.unsettled(r):
+			rules = append(rules, r.ID.Rule)
 		case watched && v.listed[r.ID]:
 		case watched && k.Lost != nil:
 			rules = append(rules, r.ID.Rule)

@@ -27,8 +27,9 @@ type condition struct {
 // conditions sets Valid, Watching, Enforcing and, from those, Ready.
 func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
+	referred, asks := v.referencesKnown(p)
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []standing{enforcing, watching, permitted, valid} { // the last that fails is what to mend first
+	for _, part := range []standing{enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
 		if !part.ok && (p.Mode == v1alpha1.Enforce || part != enforcing) {
 			ready = part
 		}
@@ -41,6 +42,11 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}})
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
+	}
+	if asks {
+		all = append(all, condition{v1alpha1.ConditionReferencesKnown, referred})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReferencesKnown)
 	}
 	if len(p.Rules) > 0 && p.Namespace != "" {
 		all = append(all, condition{v1alpha1.ConditionPermitted, permitted})

@@ -48,6 +48,8 @@ type Reporter struct {
 	Ledgers Ledgers
 	Nodes   Nodes // nil: no agent reports
 	Board   Board // nil: as if all was well
+	// References may be nil where no rule asks what refers to something: then nobody knows.
+	References References
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -212,6 +214,13 @@ func (r *Reporter) stale(now time.Time) bool {
 	return r.seen != r.fingerprint(r.State.Kinds(), r.State.Doubt())
 }
 
+// inUse is the latest edition.
+func (r *Reporter) inUse() policies.Edition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.edition
+}
+
 // fingerprint changes whenever a count or a condition may have.
 func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
 	parts := make([]string, 0, len(kinds)+2)
@@ -220,6 +229,9 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string 
 	}
 	if r.Nodes != nil {
 		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))
+	}
+	for kind, k := range r.referredNow(r.inUse()) {
+		parts = append(parts, fmt.Sprint(kind, k))
 	}
 	slices.Sort(parts)
 	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
@@ -244,6 +256,12 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
 	view.nodes = r.nodesNow(ctx, edition.Book)
 	view.counted(r.count(edition.Book, kinds, view))
+	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known
+	for _, k := range view.referred {
+		if at := k.settlesAt(); at.After(r.counted) {
+			r.changes = soonest(r.changes, at)
+		}
+	}
 	r.took = r.Clock.Since(began)
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
@@ -273,6 +291,7 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	}
 	gauges.rules(all)
 	gauges.nodes(book, v.nodes)
+	gauges.references(r.References, v.edition.Referred)
 	r.changes = soonest(all.Changes(), v.nodes.sums.Changes)
 	for _, p := range book.Policies() {
 		if kept, ok := v.ledger(p); ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -32,6 +33,7 @@ type view struct {
 	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
 	ledgers  map[types.UID]ledgers.State                // by policy
 	nodes    nodesNow
+	referred map[references.Kind]referred // about which rules ask
 	doubt    error
 	now      time.Time
 }

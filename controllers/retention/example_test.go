@@ -199,23 +199,31 @@ func (s *shelf) follow(ctx context.Context, evaluator *engine.Evaluator, sink re
 }
 
 // Read implements retention.Source.
-func (s *shelf) Read(ctx context.Context, subject policy.Subject) (*index.Row, error) {
+func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
 	s.vault.mu.Lock()
 	b, ok := s.vault.backups[subject.Name]
 	s.vault.mu.Unlock()
 	if !ok {
-		return nil, nil
+		take(nil)
+		return nil
 	}
 	evaluator := s.vault.compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	return s.row(evaluator, subject.Name, b), nil
+	take(s.row(evaluator, subject.Name, b))
+	return nil
 }
 
 // Ask implements retention.Source: a shelf never changes what it asks, another is opened.
 func (*shelf) Ask(retention.Questions) bool { return false }
 
 // List implements retention.Source: backups are in no namespace.
-func (*shelf) List(context.Context, string) ([]*index.Row, error) { return nil, nil }
+func (*shelf) List(_ context.Context, _ string, take func([]*index.Row) bool) error {
+	take(nil)
+	return nil
+}
+
+// Confirm implements retention.Source: what the rules say of a backup depends on nothing else.
+func (*shelf) Confirm(policy.Subject) {}
 
 // row is what stays of a backup: who it is, and what each rule says about it.
 func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.Row {

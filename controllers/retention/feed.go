@@ -151,21 +151,22 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	f.owner.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
-	rows, err := f.source.List(ctx, namespace)
-	if err != nil {
-		return err
-	}
+	return f.source.List(ctx, namespace, func(rows []*index.Row) bool { return f.relay(namespace, asked, rows) })
+}
+
+// relay takes in the rows of a namespace, and reports whether they count: not if its rules have changed again.
+func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) bool {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
-		return nil // too late: its rules have changed again
+		return false
 	}
 	delete(f.stale, namespace)
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = asked
 	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())
 	f.owner.nudge()
-	return nil
+	return true
 }
 
 // relistTimeout bounds the listing of one namespace.

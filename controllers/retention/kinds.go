@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,6 +17,7 @@ type watched struct {
 	pipeline *pipeline
 	current  *feed
 	pending  *feed
+	beyond   atomic.Bool // what rules say depends on more than the subjects
 }
 
 // kind is at which version the subjects are read.
@@ -92,6 +94,7 @@ func (r *Reconciler) follow() {
 // ask makes sure that the kind's facts answer the questions, now or when a new listing is complete. Where only a
 // namespace asks something new, only it is listed.
 func (r *Reconciler) ask(w *watched, q Questions) {
+	w.beyond.Store(q.ReadsReferences())
 	switch {
 	case w.current.answers(q):
 		w.pending.stop()
@@ -122,14 +125,24 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 	if f == nil {
 		return nil
 	}
-	row, err := f.source.Read(ctx, s)
-	switch {
-	case err != nil:
-		return err
-	case row == nil:
-		f.Forget(s.UID)
-	default:
+	return f.source.Read(ctx, s, func(row *index.Row) {
+		if row == nil {
+			f.Forget(s.UID)
+			return
+		}
 		w.index.Refresh(f.listing.ID, row, r.Clock.Now())
+	})
+}
+
+// confirm brings what the rules say of a subject up to date with what they depend on beside it.
+func (r *Reconciler) confirm(w *watched, s policy.Subject) {
+	if !w.beyond.Load() {
+		return
 	}
-	return nil
+	r.mu.Lock()
+	f := w.current
+	r.mu.Unlock()
+	if f != nil {
+		f.source.Confirm(s)
+	}
 }

@@ -96,6 +96,7 @@ func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
 	case w == nil:
 		return policy.Verdict{}, errNotListed
 	}
+	r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID})
 	if v, ok := w.index.LookAt(t, r.Clock.Now()); ok {
 		return v, nil
 	}

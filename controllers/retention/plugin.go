@@ -17,13 +17,18 @@ type Source interface {
 	// Run lists, then watches, until ctx ends. It tells the sink of all it sees and of what stands in its way, retries
 	// whatever fails, and returns only when ctx has ended.
 	Run(ctx context.Context, sink Sink)
-	// Read gives one subject as it is now; nil when it is gone.
-	Read(ctx context.Context, s policy.Subject) (*index.Row, error)
+	// Read gives one subject as it is now to take; nil when it is gone. Take is called in turn with the sink, so that nothing
+	// older reaches either of them after something newer.
+	Read(ctx context.Context, s policy.Subject, take func(*index.Row)) error
 	// Ask changes what rows answer that are read from now on. It reports false when the Source cannot, and has to be
 	// opened anew.
 	Ask(q Questions) bool
-	// List gives all subjects of one namespace as they are now.
-	List(ctx context.Context, namespace string) ([]*index.Row, error)
+	// List gives all subjects of one namespace as they are now to take, in turn with the sink. Take reports whether they
+	// count: not if something else is asked by now.
+	List(ctx context.Context, namespace string, take func([]*index.Row) bool) error
+	// Confirm tells the sink of a subject once more where the answers depend on more than the subject: a subject is never
+	// judged for the last time by what they were a moment ago. It asks nobody else.
+	Confirm(s policy.Subject)
 }
 
 // Sources opens Sources. Opening does no I/O and cannot fail; trouble is told while a Source runs.
@@ -32,12 +37,12 @@ type Sources interface {
 	Open(q Questions) Source
 }
 
-// Sink takes in what a Source sees. Replace, Apply and Forget are called in the order in which things happened; the others
-// at any time.
+// Sink takes in what a Source sees. Replace, Apply and Forget are called in the order in which things happened, one at a
+// time; the others at any time.
 type Sink interface {
 	// Replace is called with a complete listing. The sink keeps the rows.
 	Replace(rows []*index.Row)
-	// Apply is called with a subject that was added or has changed. The sink keeps the row.
+	// Apply is called with a subject that was added or has changed, or about which the answers have. The sink keeps the row.
 	Apply(row *index.Row)
 	// Forget is called when a subject is gone.
 	Forget(uid types.UID)

@@ -64,6 +64,11 @@ func (q Questions) Rules() []*engine.Rule {
 	return slices.SortedFunc(maps.Values(all), compareKeys)
 }
 
+// ReadsReferences reports whether some rule asks what refers to a subject: its answers change though the subject does not.
+func (q Questions) ReadsReferences() bool {
+	return slices.ContainsFunc(q.Rules(), (*engine.Rule).ReadsReferences)
+}
+
 // answers reports whether rows about these questions have facts for all that another asks.
 func (a Asked) answers(o Asked) bool {
 	return !slices.ContainsFunc(o.Layout.Columns, func(key string) bool { return !slices.Contains(a.Layout.Columns, key) })

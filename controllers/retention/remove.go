@@ -72,6 +72,9 @@ func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Ta
 // carryOut does what is to be done with a subject now: what was likely a moment ago, by permitted rules, to the target.
 // The Outcome is nil when nothing was attempted.
 func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement, target policy.Target) *Outcome {
+	if likely.Warrant.Valid() {
+		p.owner.confirm(p.kind, likely.Warrant.Subject())
+	}
 	now := p.owner.Clock.Now()
 	j, known := p.kind.index.Judge(it.uid, now)
 	switch {

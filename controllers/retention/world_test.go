@@ -91,6 +91,9 @@ type source struct {
 	refuses bool                                     // to ask anything else
 	listing func(namespace string) ([]*draft, error) // of one namespace
 	listed  []string                                 // namespaces in order
+
+	confirm   func(policy.Subject)
+	confirmed []string // names in order
 }
 
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
@@ -98,16 +101,32 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	<-ctx.Done()
 }
 
-func (s *source) Read(_ context.Context, subject policy.Subject) (*index.Row, error) {
+func (s *source) Read(_ context.Context, subject policy.Subject, take func(*index.Row)) error {
 	s.reads++
 	if s.read == nil {
-		return nil, fmt.Errorf("nobody reads here")
+		return fmt.Errorf("nobody reads here")
 	}
 	r, err := s.read(subject)
-	if r == nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return err
+	case r == nil:
+		take(nil)
+	default:
+		take(s.answered(r))
 	}
-	return s.answered(r), err
+	return nil
+}
+
+// Confirm implements retention.Source.
+func (s *source) Confirm(subject policy.Subject) {
+	s.mu.Lock()
+	s.confirmed = append(s.confirmed, subject.Name)
+	confirm := s.confirm
+	s.mu.Unlock()
+	if confirm != nil {
+		confirm(subject)
+	}
 }
 
 // Ask implements retention.Source.
@@ -122,16 +141,20 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(_ context.Context, namespace string) ([]*index.Row, error) {
+func (s *source) List(_ context.Context, namespace string, take func([]*index.Row) bool) error {
 	s.mu.Lock()
 	s.listed = append(s.listed, namespace)
 	listing := s.listing
 	s.mu.Unlock()
 	if listing == nil {
-		return nil, nil
+		take(nil)
+		return nil
 	}
 	drafts, err := listing(namespace)
-	return s.answers(drafts), err
+	if err == nil {
+		take(s.answers(drafts))
+	}
+	return err
 }
 
 // asked is what the source asks now.

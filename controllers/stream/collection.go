@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -100,9 +101,12 @@ func (c *Collection) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 	return all, nil
 }
 
-// WatchWithContext watches from where the options say.
+// WatchWithContext watches from where the options say. A listing that is streamed is of the newest state too.
 func (c *Collection) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
+	if ptr.Deref(options.SendInitialEvents, false) {
+		options.ResourceVersion = ""
+	}
 	answer, err := c.get(ctx, options, AcceptMetadata)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/stream"
 )
@@ -45,13 +46,7 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, c := &server{}, test.collection
 			c.Path, c.Decoder = []string{"/apis/batch/v1", "jobs"}, decoder{}
-			config := &rest.Config{Host: "http://server"}
-			config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-			client, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Client = client
+			c.Client = client(t, s)
 			all, err := c.All(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -74,4 +69,35 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAListingIsOfTheNewestState: one that may be as old as what is known could bring back what is gone.
+func TestAListingIsOfTheNewestState(t *testing.T) {
+	for name, test := range map[string]struct {
+		options metav1.ListOptions
+		want    string
+	}{
+		"a streamed listing": {metav1.ListOptions{ResourceVersion: "9", SendInitialEvents: ptr.To(true)}, ""},
+		"a watch":            {metav1.ListOptions{ResourceVersion: "9"}, "9"},
+	} {
+		s := &server{}
+		watch, err := (&stream.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).
+			WatchWithContext(t.Context(), test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch.Stop()
+		expect(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
+	}
+}
+
+func client(t *testing.T, s *server) rest.Interface {
+	t.Helper()
+	config := &rest.Config{Host: "http://server"}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -12,7 +12,7 @@ type Reference struct {
 
 	// names is CEL -> list: the names that an object of from refers to. It sees object, and not the variables of the policy.
 	// An element is a string, the name of something in the object's own namespace, or a map with name and namespace; an
-	// empty name refers to nothing. An error keeps everything of that kind from rules that read references, until the
+	// empty name refers to nothing. Of a Secret that refers to others it can read metadata only. An error keeps everything of that kind from rules that read references, until the
 	// object changes or goes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -21,8 +21,6 @@ type Reference struct {
 }
 
 // Referrer is a kind of object that refers to others. Sunset lists and watches it, and needs the rights to.
-//
-// +kubebuilder:validation:XValidation:rule="self.apiVersion != 'v1' || self.kind != 'Secret'",message="what is in a Secret is never read, so that nothing is known of what it refers to"
 type Referrer struct {
 	// apiVersion of the kind, such as cert-manager.io/v1.
 	// +required

@@ -20,6 +20,9 @@ const (
 	ConditionApprovalRequired = "ApprovalRequired"
 	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a right that its rules need.
 	ConditionPermitted = "Permitted"
+	// ConditionReferencesKnown is False while it is not known completely what refers to the ConfigMaps or Secrets that rules
+	// ask about; the message says which referrers are in doubt, and why. The rules keep all of them meanwhile.
+	ConditionReferencesKnown = "ReferencesKnown"
 )
 
 // RetentionPolicyStatus is what Sunset sees and has done. Its size does not depend on the number of objects.
@@ -86,7 +89,7 @@ type RetentionPolicyStatus struct {
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
 	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while something waits for approval; Permitted on a
-	// RetentionPolicy with rules of its own.
+	// RetentionPolicy with rules of its own; ReferencesKnown where rules read references.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -131,7 +134,8 @@ type Preview struct {
 	Hash string `json:"hash"`
 	// time when it was first counted completely.
 	Time metav1.Time `json:"time"`
-	// uncounted are the rules whose kind could not be listed then. They are counted once it can.
+	// uncounted are the rules whose kind could not be listed then, or that read references while those were not known. They
+	// are counted once they can be.
 	// +optional
 	// +listType=atomic
 	Uncounted []string `json:"uncounted,omitempty"`

@@ -69,7 +69,8 @@ func TestValidate(t *testing.T) {
 		"references": {
 			stdin: fine + "  references:\n  - from: {apiVersion: cert-manager.io/v1, kind: Certificate}\n    to: Secret\n    names: |-\n      [\n        objekt.spec.secretName]\n    as: x\n",
 			args:  []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"fine: spec.references[0].names:2:3: unknown name \"objekt\" (did you mean object?)", "fine: spec.references[0].as: unknown or repeated field",
+			wants: []string{"fine: spec.references[0].names:2:3: unknown name \"objekt\"\n", "hint: did you mean object?",
+				"fine: spec.references[0].as: unknown or repeated field",
 				"      ^\n", "2 problems"},
 		},
 		"a list of policies": {

@@ -1,0 +1,124 @@
+package referrers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/references"
+)
+
+// listed runs a test with Pods that have been listed and watched for a while.
+func listed(t *testing.T, test func(w *world)) {
+	t.Helper()
+	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
+		t.Run(way, func(t *testing.T) {
+			s := newServer(streams)
+			s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
+			watching(t, s, func(w *world) {
+				w.Use(nil, configMaps)
+				w.pass(2 * time.Second)
+				w.expectUses("listed", site, 1)
+				w.index.Take()
+				w.asked("")
+				// A watch that ends without an event counts as broken.
+				w.event(podKind, "MODIFIED", mounting("a", "site"))
+				test(w)
+			})
+		})
+	}
+}
+
+// TestTheEndOfAWatchIsNoLoss: it is taken up where it was.
+func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
+	listed(t, func(w *world) {
+		_ = w.watchOf(podKind).Close()
+		w.pass(30 * time.Second)
+		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		requests := w.asked(pathOf(podKind))
+		expect(w.t, "requests", 1, len(requests))
+		expect(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
+		w.event(podKind, "ADDED", mounting("b", "site"))
+		w.expectUses("goes on", site, 2)
+	})
+}
+
+// TestAWatchThatExpiredIsListedAnew: that is a loss only if the listing fails, or takes long.
+func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
+	listed(t, func(w *world) {
+		w.change(func() { w.objects[pathOf(podKind)] = []string{mounting("b", "other")} })
+		w.event(podKind, "ERROR", statusOf(410))
+		w.pass(2 * time.Second)
+		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		w.expectUses("listed anew", site, 0)
+		w.event(podKind, "MODIFIED", mounting("b", "other"))
+
+		w.change(func() { w.fails[pathOf(podKind)] = 500 })
+		w.event(podKind, "ERROR", statusOf(410))
+		w.pass(2 * time.Second)
+		w.expectDoubt("not listed", references.ConfigMap, "Pod: cannot list and watch pods")
+		w.change(func() { w.fails[pathOf(podKind)] = 0 })
+		w.pass(20 * time.Second)
+		w.expectUses("listed in the end", site, 0)
+	})
+}
+
+// TestAnEventNobodyUnderstandsIsALoss: what the object refers to is not known until a listing can be read.
+func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
+	listed(t, func(w *world) {
+		w.change(func() { w.objects[pathOf(podKind)] = []string{`{"metadata":{"name":"b"}}`} })
+		w.event(podKind, "ADDED", `{"metadata":{"name":"b"}}`)
+		w.pass(5 * time.Second)
+		w.expectDoubt("listed anew", references.ConfigMap, "has no name and UID")
+	})
+}
+
+// TestAServerThatIsGone: the watch is tried again for as long as it takes, and meanwhile nobody knows what happens.
+func TestAServerThatIsGone(t *testing.T) {
+	listed(t, func(w *world) {
+		w.change(func() { w.broken[pathOf(podKind)] = true })
+		_ = w.watchOf(podKind).Close()
+		w.pass(4 * time.Second)
+		expect(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
+		w.pass(4 * time.Second)
+		w.expectDoubt("after some seconds", references.ConfigMap, "has not been watched for")
+		w.asked("")
+		w.change(func() {
+			w.broken[pathOf(podKind)] = false
+			w.objects[pathOf(podKind)] = nil
+		})
+		w.pass(2 * time.Minute)
+		w.expectUses("listed anew", site, 0)
+	})
+}
+
+// TestAWatchThatIsFrozen: nothing tells it from one to which nothing happens, but for the bookmarks that do not come.
+func TestAWatchThatIsFrozen(t *testing.T) {
+	listed(t, func(w *world) {
+		frozen := w.watchOf(podKind)
+		for range 5 {
+			w.pass(time.Minute)
+			w.event(podKind, "BOOKMARK", bookmark)
+		}
+		expect(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
+		w.change(func() { w.objects[pathOf(podKind)] = nil })
+		w.pass(2 * time.Minute)
+		expect(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
+		w.pass(2 * time.Minute)
+		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
+		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
+		w.expectUses("listed anew", site, 0)
+	})
+}
+
+// TestAWatchWithoutBookmarksLastsLonger: not every server sends them, but each ends a watch when it was asked to.
+func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
+	listed(t, func(w *world) {
+		frozen := w.watchOf(podKind)
+		w.pass(10 * time.Minute)
+		expect(w.t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
+		w.pass(2 * time.Minute)
+		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
+		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
+		w.expectUses("listed anew", site, 1)
+	})
+}

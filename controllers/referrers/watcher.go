@@ -1,0 +1,268 @@
+package referrers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// Options is what a Watcher is made of. All are required.
+type Options struct {
+	Config   *rest.Config
+	HTTP     *http.Client
+	Clock    clock.WithTicker
+	Compiler *engine.Compiler
+	Index    *references.Index // is told what refers to what; by nobody else
+}
+
+// Watcher watches what refers to the kinds that rules ask about. Create it with New, tell it what to watch with Use, and
+// Start it.
+type Watcher struct {
+	discovery discovery
+	clock     clock.WithTicker
+	compiler  *engine.Compiler
+	index     *references.Index
+
+	mu      sync.Mutex
+	running context.Context // nil until Start
+	asked   []references.Kind
+	sources map[string]*source // by what they read
+	refused []Refused
+}
+
+// New makes a Watcher that watches nothing. Until a rule asks about a kind, what refers to it is not known. The error says that
+// the configuration cannot be used.
+func New(o Options) (*Watcher, error) {
+	c := rest.CopyConfig(o.Config)
+	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientForConfigAndClient(c, o.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, sources: map[string]*source{},
+	}
+	for _, kind := range []references.Kind{references.ConfigMap, references.Secret} {
+		w.index.Expect(gate(kind), kind)
+		w.index.Lose(gate(kind), errUnasked)
+	}
+	return w, nil
+}
+
+var errUnasked = errors.New("no rule has asked for it yet")
+
+// gate is a source without referrers, which is known while a kind is asked about: a kind of which nothing is watched must not
+// count as unreferenced.
+func gate(kind references.Kind) references.From {
+	return references.From("the rules about " + kind + "s")
+}
+
+// Use says what policies declare and which kinds their rules ask about; of none nothing is watched. When it returns, nothing
+// counts as unreferenced that what is newly declared may refer to.
+func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wanted := map[string]*row{}
+	var refused []Refused
+	if len(kinds) > 0 {
+		var table *Table
+		table, refused = NewTable(w.compiler, declared)
+		wanted = table.about(kinds)
+	}
+	opened := w.open(wanted)
+	w.refuse(refused)
+	w.ask(kinds)
+	w.close(wanted)
+	for _, s := range opened {
+		w.start(s)
+	}
+}
+
+// open makes the index expect the sources that are new.
+func (w *Watcher) open(wanted map[string]*row) []*source {
+	var opened []*source
+	for key, r := range wanted {
+		if w.sources[key] != nil {
+			continue
+		}
+		s := &source{watcher: w, from: w.nameOf(r), row: r, done: make(chan struct{}), phase: Unknown, why: errUnlisted}
+		w.index.Expect(s.from, r.to()...)
+		w.sources[key] = s
+		opened = append(opened, s)
+	}
+	return opened
+}
+
+// nameOf gives a source a name that no other has, as people read it: Pod, Deployment.v1.apps.
+func (w *Watcher) nameOf(r *row) references.From {
+	name := r.kind.Kind
+	if r.kind.Group != "" {
+		name = strings.Join([]string{r.kind.Kind, r.kind.Version, r.kind.Group}, ".")
+	}
+	for _, s := range w.sources {
+		if string(s.from) == name {
+			return references.From(name + " (read anew)") // the other one is about to be closed
+		}
+	}
+	return references.From(name)
+}
+
+// refuse makes what refused declarations may refer to unknown.
+func (w *Watcher) refuse(refused []Refused) {
+	for _, r := range w.refused {
+		w.index.Forget(r.from())
+	}
+	for _, r := range refused {
+		w.index.Expect(r.from(), r.to()...)
+		w.index.Lose(r.from(), r.Err)
+	}
+	w.refused = refused
+}
+
+func (r *Refused) from() references.From {
+	return references.From("the declaration about " + r.From.String() + " as " + r.Names)
+}
+
+func (r *Refused) to() []references.Kind {
+	if r.To == references.ConfigMap || r.To == references.Secret {
+		return []references.Kind{r.To}
+	}
+	return []references.Kind{references.ConfigMap, references.Secret}
+}
+
+// ask opens the gates of the kinds that are asked about, and closes the others.
+func (w *Watcher) ask(kinds []references.Kind) {
+	for _, k := range kinds {
+		if !slices.Contains(w.asked, k) {
+			w.index.Replace(gate(k), nil)
+		}
+	}
+	for _, k := range w.asked {
+		if !slices.Contains(kinds, k) {
+			w.index.Lose(gate(k), errUnasked)
+		}
+	}
+	w.asked = slices.Clone(kinds)
+}
+
+// close ends the sources that are not wanted any more, and waits: none of them may speak up once another has its name.
+func (w *Watcher) close(wanted map[string]*row) {
+	for key, s := range w.sources {
+		if wanted[key] != nil {
+			continue
+		}
+		if s.stop != nil {
+			s.stop()
+			<-s.done
+		}
+		w.index.Forget(s.from)
+		delete(w.sources, key)
+	}
+}
+
+func (w *Watcher) start(s *source) {
+	if w.running == nil {
+		return
+	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(w.running)
+	go s.run(ctx)
+}
+
+// checkEvery is how often sources are asked whether they are still in touch with the API server.
+const checkEvery = time.Second
+
+// Start runs until ctx ends.
+func (w *Watcher) Start(ctx context.Context) error {
+	w.mu.Lock()
+	w.running = ctx
+	for _, s := range w.sources {
+		w.start(s)
+	}
+	w.mu.Unlock()
+	ticker := w.clock.NewTicker(checkEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			w.wait()
+			return nil
+		case <-ticker.C():
+			for _, s := range w.all() {
+				s.check()
+			}
+		}
+	}
+}
+
+// NeedLeaderElection says that only the leader deletes, and so needs to know.
+func (w *Watcher) NeedLeaderElection() bool { return true }
+
+func (w *Watcher) all() []*source {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*source, 0, len(w.sources))
+	for _, s := range w.sources {
+		all = append(all, s)
+	}
+	return all
+}
+
+// wait returns when no source runs any more. None is started after ctx has ended that does not end at once.
+func (w *Watcher) wait() {
+	for _, s := range w.all() {
+		<-s.done
+	}
+}
+
+// Phase is how much is known of a referring kind.
+type Phase string
+
+const (
+	Unknown Phase = "Unknown" // there may be objects nobody has seen
+	Watched Phase = "Watched" // all are known
+	Absent  Phase = "Absent"  // the API server has no such kind
+)
+
+// State is how one referring kind stands.
+type State struct {
+	Kind  schema.GroupVersionKind
+	To    []references.Kind // what it may refer to, as far as rules ask
+	Phase Phase
+	Why   error // of Unknown: what nobody knows, or what to do
+}
+
+// States lists the referring kinds by group, kind and version. While no rule asks there are none.
+func (w *Watcher) States() []State {
+	var all []State
+	for _, s := range w.all() {
+		all = append(all, s.state())
+	}
+	w.mu.Lock()
+	for _, r := range w.refused {
+		all = append(all, State{Kind: r.From, To: r.to(), Phase: Unknown, Why: r.Err})
+	}
+	w.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b State) int {
+		return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Version, b.Kind.Version))
+	})
+	return all
+}
+
+// Troubles lists the states of kinds that are not known completely.
+func (w *Watcher) Troubles() []State {
+	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
+}

@@ -41,23 +41,33 @@ const patience = 20
 // what Facts is made of. It is nil when the rule's selector does not match. It is for people to read: every part is
 // compiled and run on its own, and nothing is kept from one call to the next.
 func (r *Rule) Explain(ctx context.Context, object map[string]any) []Explanation {
-	return r.ExplainOn(ctx, nil, object)
+	return r.ExplainIn(ctx, Surroundings{}, object)
 }
 
-// ExplainOn is Explain of an image on a node; nil is a node without name and labels.
-func (r *Rule) ExplainOn(ctx context.Context, node *Node, object map[string]any) []Explanation {
+// Surroundings is what a rule may read beside the object, as SetNode and SetReferences have it.
+type Surroundings struct {
+	Node       *Node
+	References *References
+}
+
+// ExplainIn is Explain of an object in its surroundings.
+func (r *Rule) ExplainIn(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
 	if !r.selects(object) {
 		return nil
 	}
 	e := r.compiler.NewEvaluator(ctx)
 	defer e.Close()
-	e.SetNode(node)
+	e.SetNode(around.Node)
+	e.SetReferences(around.References)
 	tag := e.decides(r, object)
 	if tag != "" {
 		object = withTag(object, tag)
 	}
 	questions := r.questions(object)
-	explanations := r.answers(e, object, questions)
+	explanations, asked := r.answers(e, object, questions)
+	if !asked {
+		return explanations
+	}
 	for i := range explanations {
 		explanations[i].Tag = tag
 	}
@@ -85,27 +95,31 @@ func (r *Rule) questions(object map[string]any) []expression {
 	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
 }
 
-// answers asks under the same deadline as Facts.
-func (r *Rule) answers(e *Evaluator, object map[string]any, questions []expression) []Explanation {
+// answers asks under the same deadline as Facts. Where nothing could be asked, the first answer says why.
+func (r *Rule) answers(e *Evaluator, object map[string]any, questions []expression) (answers []Explanation, asked bool) {
+	answers = make([]Explanation, len(questions))
+	for i, q := range questions {
+		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: true}
+	}
 	e.input.object, e.input.built = object, 0
 	err := e.provide(r)
 	if err == nil {
 		err = e.begin(r.loops)
 	}
 	if err != nil {
-		return []Explanation{{Err: err}}
+		answers[0].Err, answers[0].Skipped = err, false
+		return answers, false
 	}
 	if r.loops {
 		defer e.end()
 	}
-	answers, more := make([]Explanation, len(questions)), true
+	more := true
 	for i, q := range questions {
-		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: !more}
-		if more {
+		if answers[i].Skipped = !more; more {
 			answers[i].Value, more, answers[i].Err = r.answer(e, q.wants)
 		}
 	}
-	return answers
+	return answers, true
 }
 
 func fieldOf(q expression) string {

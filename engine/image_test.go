@@ -271,7 +271,7 @@ func TestExplainTellsTheTagThatDecides(t *testing.T) {
 	compiled := mustCompile(t, newCompiler(t), r)
 	node := &engine.Node{Labels: map[string]string{"keeps": "v2"}}
 	for tags, want := range map[string]string{"a:v1": " true", "a:v1 a:v2 a:v3": "a:v2 false", "a:v3 a:v1": "a:v3 true"} {
-		got := compiled.ExplainOn(t.Context(), node, image(strings.Fields(tags)...).Object())
+		got := compiled.ExplainIn(t.Context(), engine.Surroundings{Node: node}, image(strings.Fields(tags)...).Object())
 		if got[0].Tag+" "+got[0].Value != want || len(got[0].Parts) == 0 {
 			t.Errorf("%s: %+v, want %s", tags, got[0], want)
 		}

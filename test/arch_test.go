@@ -75,7 +75,7 @@ var homes = map[string][]string{
 	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd"},
 	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
-	"github.com/distribution/reference":   {"controllers/images/cri"},
+	"github.com/distribution/reference":   {"controllers/images/cri", "cmd/kubectl-sunset/imagename"},
 	"github.com/google/go-cmp":            {"test"},
 }
 

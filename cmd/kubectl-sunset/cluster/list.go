@@ -20,6 +20,9 @@ type Query struct {
 	MetadataOnly bool   // nothing but metadata is needed
 }
 
+// secretsToJudge are those that no rule is about, left out: what Kubernetes and Helm keep in Secrets.
+const secretsToJudge = "type!=kubernetes.io/service-account-token,type!=bootstrap.kubernetes.io/token,type!=helm.sh/release.v1"
+
 // pageSize is how many objects are held at a time.
 const pageSize = 500
 
@@ -57,7 +60,11 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 		list = c.metadataOf
 	}
 	var refused error
-	err = pages(ctx, metav1.ListOptions{LabelSelector: q.Selector}, func(options metav1.ListOptions) (string, error) {
+	options := metav1.ListOptions{LabelSelector: q.Selector}
+	if isSecret(q.Kind.GroupKind()) {
+		options.FieldSelector = secretsToJudge
+	}
+	err = pages(ctx, options, func(options metav1.ListOptions) (string, error) {
 		page, next, err := list(ctx, mapping.Resource, q, options)
 		if err != nil {
 			return "", err

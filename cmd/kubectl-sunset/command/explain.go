@@ -150,6 +150,7 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 		Status:       more.Status,
 		FindOwner:    more.FindOwner,
 		UsedBy:       more.UsedBy,
+		References:   by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References(),
 	}
 	if engine.IsMirror(object) {
 		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
@@ -160,9 +161,10 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 	if by.Node != nil {
 		in.Filesystem = by.Node.Filesystem
 	}
+	around := engine.Surroundings{Node: by.Node, References: in.References}
 	for i, r := range in.Rulings {
 		id := r.Rule.ID
-		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainOn(ctx, by.Node, object)
+		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)
 		if ranked, ok := c.Rankings[id]; ok {
 			in.Ranks[id] = explain.RankOf(ranked.Self, ranked.Members, ranked.Ranking)
 		}

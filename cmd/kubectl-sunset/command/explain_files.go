@@ -51,6 +51,9 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 		return nil, err
 	}
 	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
+	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+		return nil, err
+	}
 	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
 	if err != nil {
 		return nil, err

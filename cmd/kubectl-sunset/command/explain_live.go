@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -43,11 +42,14 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 	force.join(in, e.loader)
 	input := e.input(in.Rules(), namespace)
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
+	about := rulesAbout(input.Kinds, input.Policies)
 	if namespace != "" {
-		about := slices.DeleteFunc(rulesOf(input.Policies), func(r *policy.Rule) bool { return !input.Kinds.Has(policy.StoredAs(r.Kind)) })
 		if input.Namespaces, err = namespacesFor(ctx, c, namespace, about); err != nil {
 			return nil, err
 		}
+	}
+	if input.Referred, err = referredIn(ctx, c, &input, about); err != nil {
+		return nil, err
 	}
 	object, judged, err := among(ctx, c, kind, input, what.name)
 	if err != nil {

@@ -103,6 +103,9 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 		return nil, err
 	}
 	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
+	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+		return nil, err
+	}
 	judge := preview.New(input)
 	if in.Images {
 		for _, note := range judge.NoNode() {

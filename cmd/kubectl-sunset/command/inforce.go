@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
@@ -70,15 +72,37 @@ func (f *inForce) join(in *inventory.Inventory, loader *inventory.Loader) {
 
 // judgeOf compares with the rules in force where there is something to compare: policies in files, and theirs known. What
 // a replaced policy alone is about is compared too, as its rules are gone.
-func (p *previewing) judgeOf(input preview.Input, force *inForce) judge {
+func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, force *inForce) (_ judge, err error) {
 	if input.Kinds == nil || force.unknown {
-		return preview.New(input)
+		input.Referred, err = referredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies))
+		return preview.New(input), err
 	}
-	comparison := preview.NewComparison(input, force.policies, kindsOf(force.replaced))
+	beyond := kindsOf(force.replaced)
+	before, err := force.refer(ctx, c, &input, beyond)
+	if err != nil {
+		return nil, err
+	}
+	comparison := preview.NewComparison(input, before, beyond)
 	for _, reason := range comparison.Uncompared() {
 		notes{p.streams.ErrOut}.note("%s", reason)
 	}
-	return comparison
+	return comparison, nil
+}
+
+// refer finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each.
+func (f *inForce) refer(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind]) (before preview.InForce, err error) {
+	before.Policies = f.policies
+	rules := rulesAbout(input.Kinds.Union(beyond), input.Policies, f.policies)
+	if input.Referred, err = referredIn(ctx, c, input, rules); err != nil {
+		return before, err
+	}
+	if before.Referred = input.Referred; preview.DeclareTheSame(input.Policies, f.policies) {
+		return before, nil
+	}
+	other := *input
+	other.Policies = f.policies
+	before.Referred, err = referredIn(ctx, c, &other, rules)
+	return before, err
 }
 
 // notes is where to tell something that is neither an answer nor an error.

@@ -91,7 +91,11 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	if input.Namespaces, err = namespacesFor(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
 		return nil, err
 	}
-	live := &live{cluster: c, input: input, judge: p.judgeOf(input, force), selector: p.selector}
+	judge, err := p.judgeOf(ctx, c, input, force)
+	if err != nil {
+		return nil, err
+	}
+	live := &live{cluster: c, input: input, judge: judge, selector: p.selector}
 	result, err := live.judge.Run(ctx, preview.Both(live.feed(ctx), preview.FromImages(images)))
 	if err != nil {
 		return nil, err
@@ -148,6 +152,11 @@ func rulesOf(policies ...[]*policy.Policy) []*policy.Rule {
 		rules = append(rules, p.Rules...)
 	}
 	return rules
+}
+
+// rulesAbout are the rules about some kinds; nil is all.
+func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) []*policy.Rule {
+	return slices.DeleteFunc(rulesOf(policies...), func(r *policy.Rule) bool { return kinds != nil && !kinds.Has(policy.StoredAs(r.Kind)) })
 }
 
 // kindsOf are the kinds that policies are about.

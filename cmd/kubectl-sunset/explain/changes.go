@@ -51,6 +51,8 @@ func (r *Rule) ownChanges() []Change {
 		return []Change{{id + " finds it due", r.Says.Due}}
 	case policy.EvaluationFailed:
 		return []Change{{What: id + " can be evaluated: correct it, or what it reads of the object"}}
+	case policy.ReferencesUnknown:
+		return []Change{{What: "what refers to it becomes known to " + id}}
 	case policy.RuleInvalid:
 		return []Change{{What: id + " is corrected: kubectl sunset validate says what is wrong"}}
 	case policy.NotEligible:

@@ -31,6 +31,8 @@ type Input struct {
 	Status map[string]v1alpha1.RetentionPolicyStatus
 	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
 	FindOwner func(policy.Owner) (map[string]any, error)
+	// References is what refers to a ConfigMap or Secret; nil where no rule about its kind asks.
+	References *engine.References
 	// UsedBy is what uses an image, where that is known.
 	UsedBy string
 	// Filesystem has the images of the node, where that is known.
@@ -39,14 +41,15 @@ type Input struct {
 
 // Page is everything there is to say about one object.
 type Page struct {
-	At      time.Time
-	Object  Object
-	Verdict policy.Verdict
-	Owner   *Owner   // what goes instead of it; nil when it goes itself, or nothing does
-	Rules   []Rule   // that select it, in the order of the rulings
-	Others  []Other  // about its kind, that do not select it
-	Blocks  []Block  // what keeps it though a rule may find it due
-	Changes []Change // what would change the verdict
+	At         time.Time
+	Object     Object
+	Verdict    policy.Verdict
+	Owner      *Owner      // what goes instead of it; nil when it goes itself, or nothing does
+	References *References // nil where no rule about its kind asks
+	Rules      []Rule      // that select it, in the order of the rulings
+	Others     []Other     // about its kind, that do not select it
+	Blocks     []Block     // what keeps it though a rule may find it due
+	Changes    []Change    // what would change the verdict
 }
 
 // Object says which object it is.
@@ -82,7 +85,7 @@ func New(in Input) *Page {
 		}
 	}
 	p.Others = append(p.Others, in.Others...)
-	p.Owner = in.owner()
+	p.Owner, p.References = in.owner(), in.references()
 	p.Blocks = append(blocksOf(in), p.Owner.block()...)
 	p.Changes = changesOf(p)
 	return p

@@ -38,7 +38,7 @@ func (c Case) Run(ctx context.Context, compiler *engine.Compiler, protection pol
 	if err != nil {
 		return nil, err
 	}
-	judge := preview.New(preview.Input{
+	input := preview.Input{
 		Compiler:   compiler,
 		Policies:   in.Rules(),
 		Programs:   loader.Programs,
@@ -47,8 +47,11 @@ func (c Case) Run(ctx context.Context, compiler *engine.Compiler, protection pol
 		At:         c.Want.At,
 		Node:       node,
 		Whole:      true,
-	})
-	result, err := judge.Run(ctx, preview.FromFiles(files))
+	}
+	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+		return nil, err
+	}
+	result, err := preview.New(input).Run(ctx, preview.FromFiles(files))
 	if err != nil {
 		return nil, err
 	}

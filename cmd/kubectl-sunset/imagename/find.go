@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/distribution/reference"
+
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -57,18 +59,13 @@ func hasPart(i *engine.Image, name string) bool {
 }
 
 // inFull is what a name is short for: on docker.io where it names no registry, in library there where it names no owner, and
-// with the tag latest where it has none. A tag beside a digest means nothing.
+// with the tag latest where it has none. A tag beside a digest means nothing. What is no name is short for nothing.
 func inFull(name string) string {
-	name = withTag(name)
-	first, _, hasOwner := strings.Cut(name, "/")
-	switch {
-	case !hasOwner:
-		return "docker.io/library/" + name
-	case strings.ContainsAny(first, ".:") || first == "localhost":
+	full, err := reference.ParseDockerRef(name)
+	if err != nil {
 		return name
-	default:
-		return "docker.io/" + name
 	}
+	return full.String()
 }
 
 // withTag is a name with its digest, or else with a tag.

@@ -33,6 +33,9 @@ func TestFind(t *testing.T) {
 		id("b1"):                                   strings.Repeat("b1", 32), // as CRI-O writes it
 		"nginx:1.25":                               id("aa"),                 // what it is short for comes before its ends
 		"library/nginx:1.25":                       id("aa"),
+		"docker.io/nginx:1.25":                     id("aa"),
+		"index.docker.io/library/nginx:1.25":       id("aa"),
+		"docker.io/nginx@" + id("a1"):              id("aa"),
 		"web/nginx:1.25":                           id("b0"),
 		"nginx:stable":                             id("aa"),
 		"team/app":                                 strings.Repeat("b1", 32),

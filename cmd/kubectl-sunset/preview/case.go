@@ -89,10 +89,10 @@ func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Fee
 // gather hears all that the feed gives about kinds that rank.
 func (j *Judge) gather(ctx context.Context, feed Feed) ([]candidate, error) {
 	var benches []*bench
-	err := j.spread(ctx, feed, func(e *engine.Evaluator) worker {
+	err := spread(ctx, j.Compiler, feed, func(e *engine.Evaluator) worker {
 		b := j.bench(e)
 		benches = append(benches, b)
-		return b
+		return b.judge
 	})
 	var all []candidate
 	for _, b := range benches {

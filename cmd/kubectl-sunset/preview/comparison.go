@@ -24,11 +24,17 @@ type Comparison struct {
 // versus is two judges about the same kinds.
 type versus struct{ before, after *Judge }
 
+// InForce is what is compared with.
+type InForce struct {
+	Policies []*policy.Policy
+	Referred *Referred // as these policies declare it
+}
+
 // NewComparison makes a Comparison. The input is what is asked about, and must name its kinds; beyond are kinds that are
 // compared too. The arguments must not change any more.
-func NewComparison(in Input, inForce []*policy.Policy, beyond sets.Set[schema.GroupKind]) *Comparison {
+func NewComparison(in Input, inForce InForce, beyond sets.Set[schema.GroupKind]) *Comparison {
 	after := New(in)
-	in.Policies = inForce
+	in.Policies, in.Referred = inForce.Policies, inForce.Referred
 	before := New(in)
 	c := &Comparison{unlike: sets.New[schema.GroupKind]()}
 	for kind := range in.Kinds.Union(beyond) {
@@ -100,10 +106,10 @@ func (c *Comparison) Uncompared() []string {
 // the rules in force cannot judge is not among its failures.
 func (c *Comparison) Run(ctx context.Context, feed Feed) (*Result, error) {
 	var hearings []*hearing
-	err := c.shown.after.spread(ctx, feed, func(e *engine.Evaluator) worker {
+	err := spread(ctx, c.shown.after.Compiler, feed, func(e *engine.Evaluator) worker {
 		h := c.hearing(e)
 		hearings = append(hearings, h)
-		return h
+		return h.judge
 	})
 	if err != nil {
 		return nil, err

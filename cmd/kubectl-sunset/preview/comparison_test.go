@@ -62,7 +62,7 @@ func comparing(t *testing.T, inForce, asked, objects string) (*preview.Compariso
 		Compiler: compiler, Policies: policies[asked], Programs: loader.Programs, Protection: loader.Protection,
 		At: at, Kinds: kinds[asked],
 	}
-	return preview.NewComparison(input, policies[inForce], kinds[inForce]), opened(t, objects)
+	return preview.NewComparison(input, preview.InForce{Policies: policies[inForce]}, kinds[inForce]), opened(t, objects)
 }
 
 func opened(t *testing.T, text string) *manifest.Files {

@@ -22,6 +22,7 @@ type Input struct {
 	Protection policy.Protection
 	At         time.Time
 	Node       *engine.Node // that images are on; nil for one without labels
+	Referred   *Referred    // what refers to ConfigMaps and Secrets; nil where no rule asks
 
 	Namespace string          // judge only objects of this namespace; empty means all
 	Selector  labels.Selector // judge only objects with these labels; nil means all
@@ -136,6 +137,7 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 	}
 	dropBallast(meta)
 	b.rulings, b.unmarked = b.rulings[:0], b.unmarked[:0]
+	b.evaluator.SetReferences(b.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name).References())
 	for _, rule := range rules {
 		b.ask(rule, object)
 	}

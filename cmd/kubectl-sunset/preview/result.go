@@ -42,9 +42,13 @@ func (r Row) compare(o Row) int {
 
 // Failure is what a rule could not judge.
 type Failure struct {
-	Rule            policy.RuleID
-	Namespace, Name string // empty when it is about no object in particular
+	Rule            policy.RuleID // zero when it is about what refers to an object
+	Namespace, Name string        // empty when it is about no object in particular
 	Message         string
+}
+
+func (f Failure) compare(o Failure) int {
+	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.Rule.Compare(o.Rule), cmp.Compare(f.Message, o.Message))
 }
 
 // Tally is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
@@ -133,7 +137,7 @@ func (s *sheet) add(c *candidate) {
 		if r.Facts.Selected {
 			s.tally(r.Rule.ID).Matched++
 		}
-		if r.Facts.Err != nil {
+		if r.Facts.Err != nil && !r.Facts.InDoubt() { // what is in doubt is told once for all objects
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
 		}
 	}
@@ -201,7 +205,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 			}
 		}
 	}
-	result := &Result{At: j.At}
+	result := &Result{At: j.At, Failures: j.Referred.Failures()}
 	for _, s := range append(sheets, j.ranked(sheets)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)
@@ -219,9 +223,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 
 func (r *Result) sort() {
 	slices.SortFunc(r.Rows, Row.compare)
-	slices.SortFunc(r.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), a.Rule.Compare(b.Rule), cmp.Compare(a.Message, b.Message))
-	})
+	slices.SortFunc(r.Failures, Failure.compare)
 	slices.SortFunc(r.Tallies, func(a, b Tally) int { return a.Rule.Compare(b.Rule) })
 }
 

@@ -32,10 +32,10 @@ const waiting = 64
 // cannot be decoded.
 func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
 	var sheets []*sheet
-	err := j.spread(ctx, feed, func(e *engine.Evaluator) worker {
+	err := spread(ctx, j.Compiler, feed, func(e *engine.Evaluator) worker {
 		b := j.bench(e)
 		sheets = append(sheets, b.sheet)
-		return b
+		return b.judge
 	})
 	if err != nil {
 		return nil, err
@@ -43,17 +43,15 @@ func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
 	return j.result(sheets), nil
 }
 
-// worker judges objects, one at a time.
-type worker interface {
-	judge(object map[string]any)
-}
+// worker sees objects, one at a time.
+type worker func(object map[string]any)
 
 // spread gives each object to one of as many workers as there are processors. They are hired one after the other.
-func (j *Judge) spread(ctx context.Context, feed Feed, hire func(*engine.Evaluator) worker) error {
+func spread(ctx context.Context, compiler *engine.Compiler, feed Feed, hire func(*engine.Evaluator) worker) error {
 	batches := make(chan Batch, waiting)
 	group, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
-		evaluator := j.Compiler.NewEvaluator(ctx)
+		evaluator := compiler.NewEvaluator(ctx)
 		w := hire(evaluator)
 		group.Go(func() error {
 			defer evaluator.Close()
@@ -74,14 +72,14 @@ func (j *Judge) spread(ctx context.Context, feed Feed, hire func(*engine.Evaluat
 	return group.Wait()
 }
 
-func work(batches <-chan Batch, w worker) error {
+func work(batches <-chan Batch, see worker) error {
 	for batch := range batches {
 		objects, err := batch.Objects()
 		if err != nil {
 			return err
 		}
 		for _, object := range objects {
-			w.judge(object)
+			see(object)
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func explain(v policy.Verdict, rulings []policy.Ruling) string {
 	for _, r := range rulings {
 		switch {
 		case r.Rule.ID != v.Rule:
-		case v.Reason == policy.EvaluationFailed && r.Facts.Err != nil:
+		case v.Reason == policy.EvaluationFailed && r.Facts.Err != nil, v.Reason == policy.ReferencesUnknown && r.Facts.InDoubt():
 			return r.Facts.Err.Error()
 		case v.Reason == policy.RuleInvalid && r.Rule.Invalid():
 			return r.Rule.Problems[0].String()

@@ -20,6 +20,7 @@ func Explanation(w io.Writer, p *explain.Page) error {
 	buffer := bufio.NewWriter(w)
 	e := &explanation{w: buffer, at: p.At}
 	e.head(p)
+	e.references(p.References)
 	for i := range p.Rules {
 		e.rule(&p.Rules[i])
 	}
@@ -250,24 +251,25 @@ func inWords(r policy.Reason) string {
 
 // words are what the reasons mean.
 var words = map[policy.Reason]string{
-	policy.Terminating:      "somebody deleted it already",
-	policy.Held:             "annotation " + v1alpha1.HoldAnnotation,
-	policy.Uncounted:        "its Job has not counted it yet",
-	policy.Pinned:           "the container runtime must have it",
-	policy.InUse:            "a container or a Pod uses it",
-	policy.EvaluationFailed: "an expression failed",
-	policy.RuleInvalid:      "the rule cannot be understood",
-	policy.Stale:            "what the rule says is not known yet",
-	policy.IsSuspended:      "the rule is suspended and finds it eligible",
-	policy.IsUnapproved:     "the policy waits for approval",
-	policy.KeptNewest:       "among the newest of its group",
-	policy.Unpullable:       "it has no digest: no registry may have it",
-	policy.NoOwner:          "its owner is to go, and it has none",
-	policy.NeverDue:         "ttlExpression gives none",
-	policy.Unmarked:         "not marked eligible yet",
-	policy.OverCapacity:     "there are more than may stay",
-	policy.WithinCapacity:   "there are not too many",
-	policy.NoStartTime:      "eligible, but startTime gives none",
-	policy.NotEligible:      "eligible gives false",
-	policy.NotSelected:      "no rule in force selects it",
+	policy.Terminating:       "somebody deleted it already",
+	policy.Held:              "annotation " + v1alpha1.HoldAnnotation,
+	policy.Uncounted:         "its Job has not counted it yet",
+	policy.Pinned:            "the container runtime must have it",
+	policy.InUse:             "a container or a Pod uses it",
+	policy.EvaluationFailed:  "an expression failed",
+	policy.RuleInvalid:       "the rule cannot be understood",
+	policy.Stale:             "what the rule says is not known yet",
+	policy.ReferencesUnknown: "nobody knows what refers to it",
+	policy.IsSuspended:       "the rule is suspended and finds it eligible",
+	policy.IsUnapproved:      "the policy waits for approval",
+	policy.KeptNewest:        "among the newest of its group",
+	policy.Unpullable:        "it has no digest: no registry may have it",
+	policy.NoOwner:           "its owner is to go, and it has none",
+	policy.NeverDue:          "ttlExpression gives none",
+	policy.Unmarked:          "not marked eligible yet",
+	policy.OverCapacity:      "there are more than may stay",
+	policy.WithinCapacity:    "there are not too many",
+	policy.NoStartTime:       "eligible, but startTime gives none",
+	policy.NotEligible:       "eligible gives false",
+	policy.NotSelected:       "no rule in force selects it",
 }

@@ -14,19 +14,20 @@ import (
 
 // page is an explanation in JSON and YAML. The format is stable.
 type page struct {
-	At         string       `json:"at"`
-	APIVersion string       `json:"apiVersion"`
-	Kind       string       `json:"kind"`
-	Namespace  string       `json:"namespace,omitempty"`
-	Name       string       `json:"name"`
-	Created    string       `json:"creationTimestamp,omitempty"`
-	Image      *pageImage   `json:"image,omitempty"`
-	Verdict    verdict      `json:"verdict"`
-	Owner      *pageOwner   `json:"owner,omitempty"` // what goes instead
-	Rules      []pageRule   `json:"rules"`
-	Others     []pageOther  `json:"otherRules"`
-	Blocks     []pageBlock  `json:"blocks"`
-	Changes    []pageChange `json:"changes"`
+	At         string          `json:"at"`
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Namespace  string          `json:"namespace,omitempty"`
+	Name       string          `json:"name"`
+	Created    string          `json:"creationTimestamp,omitempty"`
+	Image      *pageImage      `json:"image,omitempty"`
+	Verdict    verdict         `json:"verdict"`
+	Owner      *pageOwner      `json:"owner,omitempty"` // what goes instead
+	References *pageReferences `json:"references,omitempty"`
+	Rules      []pageRule      `json:"rules"`
+	Others     []pageOther     `json:"otherRules"`
+	Blocks     []pageBlock     `json:"blocks"`
+	Changes    []pageChange    `json:"changes"`
 }
 
 // verdict has what Verdict says of more than one object, without the object.
@@ -163,6 +164,7 @@ func newPage(p *explain.Page) page {
 		Image:      newImage(&p.Object),
 		Verdict:    newVerdict(p.Verdict, p.At),
 		Owner:      newOwner(p.Owner),
+		References: newReferences(p.References),
 		Rules:      each(p.Rules, newRule),
 		Others: each(p.Others, func(o explain.Other) pageOther {
 			return pageOther{o.ID.Policy, o.ID.Rule, string(o.Mode), string(o.Why), o.Message}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Table writes a result for people: every subject, what each rule does, what changes, and what failed.
@@ -108,7 +109,7 @@ func failures(w io.Writer, all []preview.Failure) error {
 	}
 	fmt.Fprintf(w, "\n%s:\n", count(len(all), "error"))
 	for _, f := range all[:min(len(all), failuresShown)] {
-		fmt.Fprintf(w, "  %s%s: %s\n", subject(f), f.Rule, f.Message)
+		fmt.Fprintf(w, "  %s%s%s\n", subject(f), rule(f), f.Message)
 	}
 	if more := len(all) - failuresShown; more > 0 {
 		fmt.Fprintf(w, "  and %d more; -o json has them all\n", more)
@@ -125,6 +126,14 @@ func subject(f preview.Failure) string {
 	default:
 		return f.Namespace + "/" + f.Name + ": "
 	}
+}
+
+// rule is the rule that a failure is about, if it is about one.
+func rule(f preview.Failure) string {
+	if f.Rule == (policy.RuleID{}) {
+		return ""
+	}
+	return f.Rule.String() + ": "
 }
 
 func orDash(text string) string {

@@ -1,0 +1,190 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Referrers finds what refers to the ConfigMaps and Secrets that rules ask about.
+type Referrers struct {
+	compiler *engine.Compiler
+	table    *referrers.Table
+	of       []references.Kind
+	versions map[schema.GroupKind][]schema.GroupVersionKind // at which kinds are read that refer to those
+	mixed    bool                                           // the feed gives objects at other versions too
+	doubts   []doubt
+}
+
+// Referrers are those that some rules ask about; nil where none of them asks. What counts as a reference is what Kubernetes has,
+// and what the policies of the input declare.
+func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
+	r := &Referrers{compiler: in.Compiler, versions: map[schema.GroupKind][]schema.GroupVersionKind{}}
+	for _, rule := range rules {
+		of := references.Kind(rule.Kind.Kind)
+		if program := in.Programs[rule.Key]; program != nil && program.ReadsReferences() && !slices.Contains(r.of, of) {
+			r.of = append(r.of, of)
+		}
+	}
+	if len(r.of) == 0 {
+		return nil
+	}
+	var refused []referrers.Refused
+	r.table, refused = referrers.NewTable(in.Compiler, declared(in.Policies))
+	for _, d := range refused {
+		r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
+	}
+	for _, kind := range r.Kinds() {
+		stored := policy.StoredAs(kind)
+		r.versions[stored] = append(r.versions[stored], kind)
+	}
+	return r
+}
+
+// FindReferred finds what refers to what among all that the feed gives, where rules of the input ask.
+func (in *Input) FindReferred(ctx context.Context, feed Feed) error {
+	r := in.Referrers(in.rules())
+	if r == nil {
+		return nil
+	}
+	r.mixed = true
+	known, err := r.Read(ctx, feed)
+	in.Referred = known
+	return err
+}
+
+// rules are those about the kinds of the input.
+func (in *Input) rules() []*policy.Rule {
+	var rules []*policy.Rule
+	for _, p := range in.Policies {
+		for _, rule := range p.Rules {
+			if in.Kinds == nil || in.Kinds.Has(policy.StoredAs(rule.Kind)) {
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules
+}
+
+// Kinds are the kinds that may refer to what is asked about, by group and kind.
+func (r *Referrers) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, kind := range r.table.Kinds() {
+		if len(r.asked(kind)) > 0 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// asked is to what a kind refers that is asked about.
+func (r *Referrers) asked(kind schema.GroupVersionKind) []references.Kind {
+	var of []references.Kind
+	for _, to := range r.table.To(kind) {
+		if slices.Contains(r.of, to) {
+			of = append(of, to)
+		}
+	}
+	return of
+}
+
+// NewDecoder makes a Decoder of what counts of a kind.
+func (r *Referrers) NewDecoder(kind schema.GroupVersionKind) *engine.Decoder {
+	return r.table.NewDecoder(kind)
+}
+
+// Lose says that the objects of a kind are not known, and why.
+func (r *Referrers) Lose(kind schema.GroupVersionKind, why error) {
+	r.doubts = append(r.doubts, doubt{r.asked(kind), Failure{Message: why.Error() + "; what it refers to is not known"}})
+}
+
+// Read reads the references of all objects that the feed gives. An error is that of the feed, or of a batch that cannot be
+// decoded. Lose may be called until it returns.
+func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
+	var readers []*reader
+	err := spread(ctx, r.compiler, feed, func(e *engine.Evaluator) worker {
+		one := &reader{Referrers: r, evaluator: e, by: map[references.Target][]Referrer{}}
+		readers = append(readers, one)
+		return one.read
+	})
+	if err != nil {
+		return nil, err
+	}
+	known, doubts := &Referred{of: r.of, by: map[references.Target][]Referrer{}}, slices.Clone(r.doubts)
+	for _, one := range readers {
+		doubts = append(doubts, one.doubts...)
+		for target, by := range one.by {
+			known.by[target] = append(known.by[target], by...)
+		}
+	}
+	for target, by := range known.by {
+		slices.SortFunc(by, Referrer.compare)
+		known.by[target] = slices.Compact(by)
+	}
+	known.sum(doubts)
+	return known, nil
+}
+
+// reader is where one goroutine reads references.
+type reader struct {
+	*Referrers
+	evaluator *engine.Evaluator
+	by        map[references.Target][]Referrer
+	doubts    []doubt
+}
+
+// read notes to what an object refers.
+func (r *reader) read(object map[string]any) {
+	is := kindOf(object)
+	for _, kind := range r.versions[policy.StoredAs(is)] {
+		found := r.table.Read(r.evaluator, kind, object)
+		switch {
+		case is != kind && !r.mixed:
+			continue
+		case is != kind:
+			found.Err = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion())
+		}
+		r.note(kind, found)
+	}
+}
+
+// note takes down what one object refers to.
+func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
+	if found.Err != nil {
+		r.doubts = append(r.doubts, doubt{r.asked(kind), Failure{
+			Namespace: found.Name.Namespace, Name: found.Name.Name,
+			Message: fmt.Sprintf("what this %s refers to is not known: %v", kind.Kind, found.Err),
+		}})
+		return
+	}
+	from := Referrer{Kind: kind.GroupKind(), Namespace: found.Name.Namespace, Name: found.Name.Name}
+	for _, target := range found.Targets {
+		r.by[target] = append(r.by[target], from)
+	}
+}
+
+// DeclareTheSame reports whether some policies declare the same referrers as others.
+func DeclareTheSame(some, others []*policy.Policy) bool {
+	return sets.New(declared(some)...).Equal(sets.New(declared(others)...))
+}
+
+// declared is what policies say about referrers. What is invalid of it makes rules of its own policy invalid.
+func declared(policies []*policy.Policy) []references.Declared {
+	var all []references.Declared
+	for _, p := range policies {
+		for _, r := range p.References {
+			if !r.Invalid {
+				all = append(all, references.Declared{From: r.From, To: references.Kind(r.To), Names: r.Names})
+			}
+		}
+	}
+	return all
+}

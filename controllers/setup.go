@@ -30,6 +30,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/nodes"
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/controllers/report"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/rights"
@@ -171,14 +173,18 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	if err != nil {
 		return err
 	}
+	uses, referring, err := c.references(mgr, compiler)
+	if err != nil {
+		return err
+	}
 	reporter := &report.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
-		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board,
+		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board, References: uses, Referrers: referring,
 	}
 	checker.Changed, board.Changed = reporter.Changed, reporter.Changed
 	cluster, err := objects.New(objects.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
-		Protection: c.Protection,
+		Protection: c.Protection, References: uses,
 	})
 	if err != nil {
 		return err
@@ -200,13 +206,14 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	loop.Publish = func(e policies.Edition) {
 		reporter.Use(e) // before anything is deleted that it would not know
 		office.Use(e.Book)
+		referring.Use(e.References, e.Referred) // before anything is deleted that a new kind of referrers may need
 		reconciler.Use(e.Book, e.Programs)
 		board.Use(e.Book)
 		census.Use(e.Book)
 		checker.Use(e)
 		watchRights.Look()
 	}
-	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights, board, census} {
+	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights, referring, board, census} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
@@ -223,6 +230,13 @@ func (c *Config) rights(mgr manager.Manager) (*rights.Checker, error) {
 		return nil, err
 	}
 	return rights.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
+}
+
+// references makes what knows what refers to ConfigMaps and Secrets, and what watches that.
+func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
+	x := references.New(c.Clock)
+	w, err := referrers.New(referrers.Options{Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x})
+	return x, w, err
 }
 
 // nodes makes what speaks with the agents on nodes.

@@ -49,6 +49,9 @@ func NewDecoder(rules ...*Rule) *Decoder {
 	}
 	for _, r := range rules {
 		all.add(r.fields)
+		if isReferredTo(r.source.rule.Target) {
+			all.add(builtInReads())
+		}
 	}
 	return decoderOf(all)
 }
@@ -70,7 +73,7 @@ func decoderOf(all *fields) *Decoder {
 	p := readsOf(all, "")
 	metadata := p.into("metadata")
 	metadata.skip = map[string]bool{"managedFields": true}
-	metadata.into("annotations").skip = map[string]bool{"kubectl.kubernetes.io/last-applied-configuration": true}
+	metadata.into("annotations").skip = map[string]bool{appliedAnnotation: true}
 	return &Decoder{reads: p}
 }
 

@@ -67,6 +67,8 @@ func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 // wrong is Facts.Err. The order is selector, eligible, startTime or the object's mark, annotation sunset.x-k8s.io/ttl,
 // ttlExpression, groupBy, outcome, and a no ends it.
 //
+// Where the rule reads references, and they are not known, that is all it says; see SetReferences.
+//
 // A rule about images is asked about the Object of an Image, on the node of SetNode. Without startTime its start is the
 // later of when the image was first seen and last used. It is asked for each tag of the image by itself.
 func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
@@ -84,6 +86,7 @@ func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 	if !r.selects(object) {
 		return marked
 	}
+	object = visible(object)
 	e.input.object, e.input.built = object, 0
 	facts, err := e.judge(r, object, marked)
 	e.input.object, e.input.extras = nil, ofExtras[map[string]any]{}
@@ -106,6 +109,9 @@ func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (p
 	}
 	var err error
 	if facts.Eligible, err = ask(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
+		return facts, err
+	}
+	if facts.NotBefore, err = e.notBefore(r, object); err != nil {
 		return facts, err
 	}
 	switch {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -20,6 +21,22 @@ func mapOf(object map[string]any, key string) map[string]any {
 func textOf(object map[string]any, key string) string {
 	s, _ := object[key].(string)
 	return s
+}
+
+// appliedAnnotation is kubectl's copy of a whole object, the data of a Secret included. Nobody may see it.
+const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// visible is an object as expressions may see it. The object is not changed.
+func visible(object map[string]any) map[string]any {
+	metadata := mapOf(object, "metadata")
+	annotations := mapOf(metadata, "annotations")
+	if _, applied := annotations[appliedAnnotation]; !applied {
+		return object
+	}
+	object, metadata, annotations = maps.Clone(object), maps.Clone(metadata), maps.Clone(annotations)
+	delete(annotations, appliedAnnotation)
+	metadata["annotations"], object["metadata"] = annotations, metadata
+	return object
 }
 
 // timeOf reads an RFC 3339 time that may be absent or null: then it is zero. Anything else is an error.

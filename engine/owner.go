@@ -61,7 +61,7 @@ var ErrUnfinished = errors.New("has not finished")
 func MayGo(object map[string]any, unfinished bool) error {
 	flags := flagsOf(object, mapOf(object, "metadata"))
 	switch {
-	case flags.Has(policy.IsHeld):
+	case flags.IsHeld():
 		return errors.New("is held")
 	case flags.Has(policy.IsUncounted):
 		return errors.New("has not been counted by its Job yet")

@@ -134,14 +134,14 @@ func TestProblemsOfRules(t *testing.T) {
 				r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}
 				r.Eligible, r.StartTime = "object.type == 'Opaque' && size(object.data) > 0", "object.metadata.creationTimestamp"
 			},
-			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads data, type (judge by labels, annotations, ownerReferences or creationTimestamp)"},
+			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads data, type (judge by name, labels, annotations, ownerReferences or references; Sunset watches nothing but the metadata of Secrets, so not even the type is there)"},
 		},
 		"a Secret as a whole": {
 			change: func(r *v1alpha1.Rule) {
 				r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}
 				r.Eligible, r.StartTime = "string(object).contains('x')", "object.metadata.creationTimestamp"
 			},
-			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads all of it (judge by labels, annotations, ownerReferences or creationTimestamp)"},
+			want: []string{"spec.rules[0].eligible:1:1: of a Secret only metadata can be read, and this reads all of it (judge by name, labels, annotations, ownerReferences or references; Sunset watches nothing but the metadata of Secrets, so not even the type is there)"},
 		},
 		"a Secret's metadata is fine": {
 			change: func(r *v1alpha1.Rule) {

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -12,8 +15,10 @@ type References struct {
 	Count int
 	// By lists them. It is asked only for rules that read the list; nil is a list of nobody.
 	By func() []Referrer
-	// Doubt is why there may be more; nil when there are not. Rules that read references fail then.
+	// Doubt is why there may be more; nil when there are not. Rules that read references say nothing else then.
 	Doubt error
+	// Since is since when no more than Count refer to it, as far as anybody knows.
+	Since time.Time
 }
 
 // Referrer is an object that refers to another one.
@@ -24,10 +29,10 @@ func isReferredTo(t v1alpha1.Target) bool {
 	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
 }
 
-var errUnfollowed = errors.New("what refers to it is not known")
+var errUnfollowed = errors.New("nobody follows what refers to it")
 
 // SetReferences says what refers to the object that rules are asked about next, and until it is called again. Until it is
-// called, and with nil, nobody knows, and rules that read references fail.
+// called, and with nil, nobody knows, and what rules that read references say is policy.ErrReferencesUnknown.
 func (e *Evaluator) SetReferences(r *References) { e.referred = r }
 
 // provide makes the extras ready that a rule reads.
@@ -39,13 +44,37 @@ func (e *Evaluator) provide(r *Rule) error {
 		return nil
 	}
 	if e.referred == nil {
-		return errUnfollowed
+		return unknown(errUnfollowed)
 	}
 	if e.referred.Doubt != nil {
-		return e.referred.Doubt
+		return unknown(e.referred.Doubt)
 	}
 	e.input.extras[referencesExtra] = e.referred.object(r.extras[referencesExtra])
 	return nil
+}
+
+// unknown is policy.ErrReferencesUnknown with a reason that is no longer than that of any other error.
+func unknown(why error) error {
+	return fmt.Errorf("%w: %w", policy.ErrReferencesUnknown, shorten(why.Error()))
+}
+
+// notBefore is when an object may go at the soonest by a rule that reads references: until then nobody can be sure that
+// whoever refers to it has been seen. By any other rule it may go at any time.
+func (e *Evaluator) notBefore(r *Rule, object map[string]any) (time.Time, error) {
+	if !r.ReadsReferences() {
+		return time.Time{}, nil
+	}
+	since, err := timeOf(mapOf(object, "metadata"), "creationTimestamp")
+	if err != nil {
+		return time.Time{}, fmt.Errorf("metadata.creationTimestamp: %w", err)
+	}
+	if e.referred.Since.After(since) {
+		since = e.referred.Since
+	}
+	if since.IsZero() {
+		return since, nil
+	}
+	return since.Add(policy.QuietPeriod).UTC(), nil
 }
 
 // object is the variable references, with the list only if it is read.

@@ -176,8 +176,9 @@ func forbidden(target v1alpha1.Target, read *fields) *finding {
 	}
 	return &finding{
 		message: fmt.Sprintf("of a Secret only metadata can be read, and this reads %s", what),
-		hint:    "judge by labels, annotations, ownerReferences or creationTimestamp",
-		line:    1, column: 1,
+		hint: "judge by name, labels, annotations, ownerReferences or references; Sunset watches nothing but the metadata of Secrets, " +
+			"so not even the type is there",
+		line: 1, column: 1,
 	}
 }
 
@@ -209,7 +210,8 @@ func (r *Rule) NodeReads() []string { return r.extras[nodeExtra].paths() }
 // ReadsNode reports whether the rule reads the variable node.
 func (r *Rule) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
 
-// ReadsReferences reports whether the rule reads the variable references.
+// ReadsReferences reports whether the rule reads the variable references. When what refers to an object changes, what the
+// rule says of it may.
 func (r *Rule) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
 
 // Facts says what the rule says about one object. To ask often, use an Evaluator.

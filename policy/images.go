@@ -163,27 +163,6 @@ func (r *Rule) refuseForImages(at report) {
 	}
 }
 
-// Warnings are those of all rules.
-func (p *Policy) Warnings() []Problem {
-	var warnings []Problem
-	for _, r := range p.Rules {
-		warnings = append(warnings, r.Warnings()...)
-	}
-	return warnings
-}
-
-// Warnings says what may be a mistake, and is no problem: the rule does what is written.
-func (r *Rule) Warnings() []Problem {
-	if !r.OnNodes() || r.Invalid() || r.HasTTLExpression || r.TTL < 0 || r.TTL >= shortestImageTTL {
-		return nil
-	}
-	return []Problem{{
-		Path:    fmt.Sprintf("spec.rules[%d].ttl", r.Index),
-		Message: fmt.Sprintf("images that go after %s may be pulled again and again", FormatTTL(r.TTL)),
-		Hint:    "1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent",
-	}}
-}
-
 // namedOnNodes finds overrides that name a rule about images: nothing in a namespace changes one.
 func namedOnNodes(overrides []*Override, images map[RuleID]*Rule) []Problem {
 	var problems []Problem

@@ -232,5 +232,5 @@ func (s *source) noteLate(r *references.Referrer) {
 func (s *source) state() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{Kind: s.row.kind, To: s.row.to(), Phase: s.phase, Why: s.why}
+	return State{Kind: s.row.kind, From: s.from, To: s.row.to(), Phase: s.phase, Why: s.why}
 }

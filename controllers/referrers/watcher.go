@@ -240,6 +240,7 @@ const (
 // State is how one referring kind stands.
 type State struct {
 	Kind  schema.GroupVersionKind
+	From  references.From   // what the index calls it
 	To    []references.Kind // what it may refer to, as far as rules ask
 	Phase Phase
 	Why   error // of Unknown: what nobody knows, or what to do
@@ -253,7 +254,7 @@ func (w *Watcher) States() []State {
 	}
 	w.mu.Lock()
 	for _, r := range w.refused {
-		all = append(all, State{Kind: r.From, To: r.to(), Phase: Unknown, Why: r.Err})
+		all = append(all, State{Kind: r.From, From: r.from(), To: r.to(), Phase: Unknown, Why: r.Err})
 	}
 	w.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b State) int {

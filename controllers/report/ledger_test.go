@@ -43,8 +43,8 @@ func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
 	}
 }
 
-// gathered are the samples about ledgers, without the policy's name.
-func gathered(t *testing.T) map[string]float64 {
+// gathered are the samples whose names begin so, without that, and without the policy's name.
+func gathered(t *testing.T, prefix string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Registry.Gather()
 	if err != nil {
@@ -52,7 +52,7 @@ func gathered(t *testing.T) map[string]float64 {
 	}
 	samples := map[string]float64{}
 	for _, f := range families {
-		name, ours := strings.CutPrefix(f.GetName(), "sunset_ledger_")
+		name, ours := strings.CutPrefix(f.GetName(), prefix)
 		if !ours {
 			continue
 		}
@@ -105,7 +105,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
 				w.after(5 * time.Second)
-				if diff := cmp.Diff(test.want, gathered(t)); diff != "" {
+				if diff := cmp.Diff(test.want, gathered(t, "sunset_ledger_")); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}
 			})
@@ -116,7 +116,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.after(5 * time.Second)
-		expect(t, "samples", map[string]float64{}, gathered(t))
+		expect(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
 }
 

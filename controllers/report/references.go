@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -20,6 +21,9 @@ type References interface {
 	Sources() []references.Source
 	Len(references.Kind) int
 }
+
+// Referrers says how the kinds stand that refer to others.
+type Referrers interface{ States() []referrers.State }
 
 // referred is what is known of the references to one kind.
 type referred struct {
@@ -56,6 +60,14 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 
 var errUnfollowed = errors.New("nobody follows references")
 
+// referrersNow is how the kinds stand that refer to others.
+func (r *Reporter) referrersNow() []referrers.State {
+	if r.Referrers == nil {
+		return nil
+	}
+	return r.Referrers.States()
+}
+
 // settlesAt is when everything has been as it is for the quiet period: what is unused goes then, and can be counted.
 // Zero says that nobody knows.
 func (k referred) settlesAt() time.Time {
@@ -82,7 +94,7 @@ func (v *view) unsettled(r *policy.Rule) bool {
 
 // referencesKnown is the condition of a policy with rules that ask what refers to something; ok is false for any other.
 func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
-	known = standing{true, "ReferencesKnown", "what refers to the kinds that rules ask about is known completely"}
+	known = standing{true, "ReferencesKnown", "what refers to the kinds that rules ask about is known completely" + v.absent()}
 	for _, r := range p.Rules {
 		kind, asks := asks(r)
 		if !asks {
@@ -94,6 +106,21 @@ func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
 		}
 	}
 	return known, ok
+}
+
+// absent names the declared kinds that the cluster does not have: one may be misspelt.
+func (v *view) absent() string {
+	var names []string
+	for _, s := range v.referrers {
+		declared := func(d references.Declared) bool { return d.From == s.Kind }
+		if s.Phase == referrers.Absent && slices.ContainsFunc(v.edition.References, declared) {
+			names = append(names, string(s.From))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the cluster does not have " + strings.Join(names, ", ")
 }
 
 // message says which referrers are in doubt, and why. Those who write in a namespace do not learn what is in others.
@@ -117,18 +144,28 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 }
 
 // references says what is known of references, while some rule asks.
-func (g *gauges) references(known References, asked []references.Kind) {
+func (g *gauges) references(known References, states []referrers.State, asked []references.Kind) {
 	if known == nil || len(asked) == 0 {
 		return
 	}
-	for _, kind := range slices.Sorted(slices.Values(asked)) {
+	for _, kind := range asked {
 		g.count = append(g.count, metrics.References.Of(float64(known.Len(kind)), string(kind)))
 	}
+	sources := map[references.From]references.Source{}
 	for _, s := range known.Sources() {
-		synced := 0.0
-		if s.Known {
-			synced = 1
+		sources[s.From] = s
+	}
+	objects, doubted := map[string]int{}, map[string]bool{}
+	for _, s := range states { // a kind may be there twice, by several versions
+		name := s.Kind.GroupKind().String()
+		objects[name] += sources[s.From].Referrers
+		doubted[name] = doubted[name] || !sources[s.From].Known
+	}
+	for name, n := range objects {
+		synced := 1.0
+		if doubted[name] {
+			synced = 0
 		}
-		g.count = append(g.count, metrics.Referrers.Of(float64(s.Referrers), string(s.From)), metrics.Synced.Of(synced, string(s.From)))
+		g.count = append(g.count, metrics.Referrers.Of(float64(n), name), metrics.Synced.Of(synced, name))
 	}
 }

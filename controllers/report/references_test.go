@@ -7,10 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -85,6 +87,56 @@ func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
 		w.after(20 * time.Second)
 		expect(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
 		expect(t, "ready", "True Ready", condition(w.status(), "Ready"))
+	})
+}
+
+// states are those of kinds that refer to others.
+type states []referrers.State
+
+func (s states) States() []referrers.State { return s }
+
+func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
+	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+		x.Replace("Pod", nil)
+		app, gateway := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Kind: "Gateway"}
+		w.Referrers = states{
+			{Kind: app, From: "App.v1.example.com", Phase: referrers.Absent}, {Kind: gateway, From: "Gateway", Phase: referrers.Absent},
+		}
+		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
+		e.References = []references.Declared{{From: app, To: job}}
+		w.Use(e)
+		w.after(5 * time.Second)
+		expect(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
+		expect(t, "message", "what refers to the kinds that rules ask about is known completely; the cluster does not have App.v1.example.com",
+			message(w.status(), "ReferencesKnown"))
+	})
+}
+
+func TestReferencesAreExported(t *testing.T) {
+	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+		deployments := func(version string) schema.GroupVersionKind {
+			return schema.GroupVersionKind{Group: "apps", Version: version, Kind: "Deployment"}
+		}
+		w.Referrers = states{
+			{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, From: "Pod"}, {Kind: deployments("v1"), From: "D"}, {Kind: deployments("v2"), From: "E"},
+		}
+		to := func(name string) []references.Target {
+			return []references.Target{{Kind: job, Namespace: "n", Name: name}}
+		}
+		x.Expect("D", job)
+		x.Replace("D", []references.Referrer{{UID: "1", Targets: to("a")}, {UID: "2"}})
+		x.Expect("E", job)
+		x.Replace("Pod", []references.Referrer{{UID: "3", Targets: to("a")}})
+		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
+		w.after(5 * time.Second)
+		want := map[string]float64{
+			" Job": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
+		}
+		expect(t, "gauges", want, gathered(t, "sunset_references"))
+		e.Referred = nil
+		w.Use(e)
+		w.after(20 * time.Second)
+		expect(t, "gauges when no rule asks", nil, gathered(t, "sunset_references"))
 	})
 }
 

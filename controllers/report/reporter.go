@@ -48,8 +48,9 @@ type Reporter struct {
 	Ledgers Ledgers
 	Nodes   Nodes // nil: no agent reports
 	Board   Board // nil: as if all was well
-	// References may be nil where no rule asks what refers to something: then nobody knows.
+	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
+	Referrers  Referrers
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -233,6 +234,9 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string 
 	for kind, k := range r.referredNow(r.inUse()) {
 		parts = append(parts, fmt.Sprint(kind, k))
 	}
+	for _, s := range r.referrersNow() {
+		parts = append(parts, fmt.Sprint(s.From, s.Phase))
+	}
 	slices.Sort(parts)
 	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
 }
@@ -254,7 +258,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	view := newView(edition, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
-	view.nodes = r.nodesNow(ctx, edition.Book)
+	view.nodes, view.referrers = r.nodesNow(ctx, edition.Book), r.referrersNow()
 	view.counted(r.count(edition.Book, kinds, view))
 	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known
 	for _, k := range view.referred {
@@ -291,7 +295,7 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	}
 	gauges.rules(all)
 	gauges.nodes(book, v.nodes)
-	gauges.references(r.References, v.edition.Referred)
+	gauges.references(r.References, v.referrers, v.edition.Referred)
 	r.changes = soonest(all.Changes(), v.nodes.sums.Changes)
 	for _, p := range book.Policies() {
 		if kept, ok := v.ledger(p); ok {

@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -25,17 +26,18 @@ import (
 
 // view is everything one round of statuses is made from.
 type view struct {
-	edition  policies.Edition
-	kinds    map[schema.GroupKind]retention.KindState
-	tallies  *policy.Tallies
-	listed   map[policy.RuleID]bool // whose kind was listed completely while it was counted
-	warnings func(key string) []policy.Problem
-	rights   func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
-	ledgers  map[types.UID]ledgers.State                // by policy
-	nodes    nodesNow
-	referred map[references.Kind]referred // about which rules ask
-	doubt    error
-	now      time.Time
+	edition   policies.Edition
+	kinds     map[schema.GroupKind]retention.KindState
+	tallies   *policy.Tallies
+	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
+	warnings  func(key string) []policy.Problem
+	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
+	ledgers   map[types.UID]ledgers.State                // by policy
+	nodes     nodesNow
+	referred  map[references.Kind]referred // about which rules ask
+	referrers []referrers.State
+	doubt     error
+	now       time.Time
 }
 
 // newView makes a view of what is counted next.

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"strings"
+)
+
+const (
+	accountAnnotation = "kubernetes.io/service-account.name" // on a token, the ServiceAccount that it is of
+	helmRelease       = "sh.helm.release.v1."                // what the names of Helm's releases begin with
+)
+
+// BuiltInHold says why a ConfigMap or Secret is held without anybody having written so, for people; empty when it is not. It
+// is what policy.IsBuiltIn says in a flag. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
+// it by name need say so.
+func BuiltInHold(object map[string]any) string {
+	return builtInHold(object, mapOf(object, "metadata"))
+}
+
+func builtInHold(object, metadata map[string]any) string {
+	if textOf(object, "apiVersion") != "v1" {
+		return ""
+	}
+	switch textOf(object, "kind") {
+	case "ConfigMap":
+		if textOf(metadata, "name") == "kube-root-ca.crt" {
+			return "Pods know the API server by it"
+		}
+	case "Secret":
+		if why := neededSecret(object, metadata); why != "" {
+			return why
+		}
+	default:
+		return ""
+	}
+	return needed(metadata)
+}
+
+// neededSecret says what needs a Secret of its sort. Its type is there only in files: of the cluster's Secrets nothing but
+// metadata is read.
+func neededSecret(object, metadata map[string]any) string {
+	_, ofAccount := mapOf(metadata, "annotations")[accountAnnotation]
+	bootstrap := textOf(metadata, "namespace") == "kube-system" && strings.HasPrefix(textOf(metadata, "name"), "bootstrap-token-")
+	switch written := textOf(object, "type"); {
+	case ofAccount, written == "kubernetes.io/service-account-token":
+		return "it is the token of a ServiceAccount"
+	case bootstrap, written == "bootstrap.kubernetes.io/token":
+		return "nodes join the cluster by it"
+	case written == "helm.sh/release.v1":
+		return helmNeeds
+	}
+	return ""
+}
+
+const helmNeeds = "Helm keeps a release in it"
+
+// needed says what needs an object, whatever its sort.
+func needed(metadata map[string]any) string {
+	switch {
+	case strings.HasPrefix(textOf(metadata, "name"), helmRelease), textOf(mapOf(metadata, "labels"), "owner") == "helm":
+		return helmNeeds
+	case hasController(metadata):
+		return "a controller owns it, by its ownerReferences"
+	}
+	switch textOf(metadata, "namespace") {
+	case "kube-system", "kube-public", "kube-node-lease":
+		return "it is in a namespace of Kubernetes itself"
+	}
+	return ""
+}
+
+func hasController(metadata map[string]any) bool {
+	list, _ := metadata["ownerReferences"].([]any)
+	for _, entry := range list {
+		reference, _ := entry.(map[string]any)
+		if isController, _ := reference["controller"].(bool); isController {
+			return true
+		}
+	}
+	return false
+}
+
+// builtInReads is what BuiltInHold reads beside who the object is.
+func builtInReads() *fields {
+	read := &fields{}
+	read.path("type")
+	read.path("metadata.labels.owner")
+	read.path("metadata.ownerReferences.*.controller")
+	read.path("metadata.annotations").at(accountAnnotation)
+	return read
+}

@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func mustJSON(t testing.TB, object map[string]any) string {
+	t.Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestBuiltInHolds says why each object is held, in the words of BuiltInHold, and that what a Decoder reads of it is enough to
+// know.
+func TestBuiltInHolds(t *testing.T) {
+	const (
+		account    = "it is the token of a ServiceAccount"
+		bootstrap  = "nodes join the cluster by it"
+		helm       = "Helm keeps a release in it"
+		controlled = "a controller owns it, by its ownerReferences"
+		ours       = "it is in a namespace of Kubernetes itself"
+	)
+	tests := map[string]struct {
+		object string
+		want   string
+	}{
+		"a ConfigMap":                       {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}`, ""},
+		"a Secret":                          {`{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, namespace: n}}`, ""},
+		"the certificates of the cluster":   {`{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt, namespace: n}}`, "Pods know the API server by it"},
+		"a Secret of that name":             {`{apiVersion: v1, kind: Secret, metadata: {name: kube-root-ca.crt, namespace: n}}`, ""},
+		"the token of a ServiceAccount":     {`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n, annotations: {kubernetes.io/service-account.name: builder}}}`, account},
+		"one that a file tells by its type": {`{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a}}`, account},
+		"a ConfigMap with its annotation":   {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n, annotations: {kubernetes.io/service-account.name: builder}}}`, ""},
+		"a bootstrap token":                 {`{apiVersion: v1, kind: Secret, metadata: {name: bootstrap-token-abcdef, namespace: kube-system}}`, bootstrap},
+		"one by its type":                   {`{apiVersion: v1, kind: Secret, type: bootstrap.kubernetes.io/token, metadata: {name: a, namespace: n}}`, bootstrap},
+		"its name in another namespace":     {`{apiVersion: v1, kind: Secret, metadata: {name: bootstrap-token-abcdef, namespace: n}}`, ""},
+		"a release of Helm":                 {`{apiVersion: v1, kind: Secret, metadata: {name: sh.helm.release.v1.shop.v3, namespace: n}}`, helm},
+		"one in a ConfigMap":                {`{apiVersion: v1, kind: ConfigMap, metadata: {name: sh.helm.release.v1.shop.v3, namespace: n}}`, helm},
+		"one by its label":                  {`{apiVersion: v1, kind: ConfigMap, metadata: {name: shop.v3, namespace: n, labels: {owner: helm}}}`, helm},
+		"one by its type, in a file":        {`{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: shop.v3, namespace: n}}`, helm},
+		"of another owner by its label":     {`{apiVersion: v1, kind: ConfigMap, metadata: {name: shop.v3, namespace: n, labels: {owner: ann}}}`, ""},
+		"a controller owns it":              {`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n, ownerReferences: [{kind: A, name: a}, {kind: B, name: b, controller: true}]}}`, controlled},
+		"owned, and not controlled":         {`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n, ownerReferences: [{kind: A, name: a}, {kind: B, name: b, controller: false}]}}`, ""},
+		"in kube-system":                    {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}`, ours},
+		"in kube-public":                    {`{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-info, namespace: kube-public}}`, ours},
+		"in kube-node-lease":                {`{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-node-lease}}`, ours},
+		"a Pod in kube-system":              {`{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}}`, ""},
+		"a Pod that is controlled":          {`{apiVersion: v1, kind: Pod, metadata: {name: a, ownerReferences: [{kind: B, name: b, controller: true}]}}`, ""},
+		"a Secret of another group":         {`{apiVersion: example.com/v1, kind: Secret, metadata: {name: sh.helm.release.v1.a, namespace: kube-system}}`, ""},
+		"shapes that nobody expects":        {`{apiVersion: v1, kind: Secret, type: 7, metadata: {name: a, labels: [owner], annotations: helm, ownerReferences: [a, {controller: "true"}]}}`, ""},
+		"without metadata":                  {`{apiVersion: v1, kind: Secret}`, ""},
+	}
+	c := newCompiler(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := decode(t, test.object)
+			if got := engine.BuiltInHold(o); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			if o["metadata"] == nil {
+				return
+			}
+			kind, version := o["kind"].(string), o["apiVersion"].(string)
+			r := v1alpha1.Rule{Target: v1alpha1.Target{APIVersion: version, Kind: kind}, Eligible: "true", StartTime: "object.metadata.creationTimestamp"}
+			decoded, err := engine.NewDecoder(mustCompile(t, c, r)).Decode([]byte(mustJSON(t, o)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from, object := range map[string]map[string]any{"whole": o, "decoded": decoded} {
+				s, err := engine.SubjectOf(object)
+				if err != nil || s.Flags.Has(policy.IsBuiltIn) != (test.want != "") || s.Flags.IsHeld() != (test.want != "") {
+					t.Errorf("%s: %+v, %v", from, s, err)
+				}
+			}
+		})
+	}
+}
+
+func TestANeededOwnerDoesNotGo(t *testing.T) {
+	err := engine.MayGo(decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), true)
+	if err == nil || err.Error() != "is held" {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,278 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// aboutConfigMaps is a rule about ConfigMaps that nothing refers to, for tests to change.
+func aboutConfigMaps(eligible string) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: "unused", Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"},
+		Eligible: eligible, StartTime: "object.metadata.creationTimestamp", TTL: "1h",
+	}
+}
+
+var (
+	created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) // as testdata/objects/configmap.yaml says
+	quiet   = created.Add(policy.QuietPeriod)
+	web     = engine.Referrer{Kind: "Pod", Namespace: "team-a", Name: "web-0"}
+	nightly = engine.Referrer{Kind: "CronJob", Namespace: "team-a", Name: "nightly"}
+)
+
+// referredBy is what refers to an object, of which nothing is unknown.
+func referredBy(all ...engine.Referrer) *engine.References {
+	return &engine.References{Count: len(all), By: func() []engine.Referrer { return all }}
+}
+
+func (r *asking) facts(references *engine.References) policy.Facts {
+	r.Helper()
+	e := r.compiler.NewEvaluator(r.Context())
+	defer e.Close()
+	e.SetReferences(references)
+	return e.Facts(mustCompile(r, r.compiler, r.rule, r.variables...), object(r, "configmap"))
+}
+
+// asking is a rule about the ConfigMap of testdata.
+type asking struct {
+	*testing.T
+	compiler  *engine.Compiler
+	rule      v1alpha1.Rule
+	variables []v1alpha1.Variable
+}
+
+func newAsking(t *testing.T, eligible string, variables ...v1alpha1.Variable) *asking {
+	return &asking{t, newCompiler(t), aboutConfigMaps(eligible), variables}
+}
+
+func TestReferencesInExpressions(t *testing.T) {
+	both := referredBy(web, nightly)
+	tests := map[string]struct {
+		eligible   string
+		references *engine.References
+		want       bool
+	}{
+		"nothing refers to it":           {"references.count == 0", referredBy(), true},
+		"something does":                 {"references.count == 0", both, false},
+		"how many do":                    {"references.count == 2", both, true},
+		"the list is as long":            {"references.by.size() == references.count", both, true},
+		"the list of nobody":             {"references.by == []", referredBy(), true},
+		"nobody lists them":              {"references.by == []", &engine.References{Count: 1}, true},
+		"their kinds":                    {"references.by.map(r, r.kind) == ['Pod', 'CronJob']", both, true},
+		"their names":                    {"references.by.exists(r, r.namespace + '/' + r.name == 'team-a/web-0')", both, true},
+		"no more than these fields":      {"references.by[0] == {'kind': 'Pod', 'namespace': 'team-a', 'name': 'web-0'}", both, true},
+		"none but of a kind":             {"references.by.all(r, r.kind == 'CronJob')", both, false},
+		"all of it":                      {"references == {'count': dyn(0), 'by': dyn([])}", referredBy(), true},
+		"a field chosen while it runs":   {"references[object.metadata.name == 'settings' ? 'count' : 'by'] == 2", both, true},
+		"in an optional":                 {"references.?by[?0].?kind.orValue('') == 'Pod'", both, true},
+		"with the object":                {"references.count == 0 && object.metadata.labels.temporary == 'true'", referredBy(), true},
+		"a variable of another loop":     {"['a'].all(r, references.count == 0)", referredBy(), true},
+		"its name for a field":           {"object.?spec.references.orValue([]) == [] && references.count == 0", referredBy(), true},
+		"its name for a loop's variable": {"['a'].all(references, references == 'a')", nil, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := newAsking(t, test.eligible).facts(test.references); got.Err != nil || got.Eligible != test.want {
+				t.Errorf("eligible %v, %v", got.Eligible, got.Err)
+			}
+		})
+	}
+}
+
+// TestReferencesElsewhere reads them in every expression of a rule, and in a variable.
+func TestReferencesElsewhere(t *testing.T) {
+	unused := v1alpha1.Variable{Name: "unused", Expression: "references.count == 0"}
+	tests := map[string]struct {
+		change    func(*v1alpha1.Rule)
+		variables []v1alpha1.Variable
+		want      policy.Facts
+	}{
+		"in a variable": {func(r *v1alpha1.Rule) { r.Eligible = "variables.unused" }, []v1alpha1.Variable{unused},
+			policy.Facts{Selected: true, Eligible: true, Start: created, NotBefore: quiet}},
+		"in ttlExpression": {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", "references.count == 0 ? days(1) : days(7)" }, nil,
+			policy.Facts{Selected: true, Eligible: true, Start: created, TTL: policy.Day, NotBefore: quiet}},
+		"in groupBy": {func(r *v1alpha1.Rule) {
+			r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "references.count == 0 ? 'unused' : 'used'"}
+		}, nil,
+			policy.Facts{Selected: true, Eligible: true, Start: created, Group: "unused", NotBefore: quiet}},
+		"in startTime": {func(r *v1alpha1.Rule) {
+			r.StartTime = "references.count == 0 ? optional.of(timestamp(object.metadata.creationTimestamp)) : optional.none()"
+		}, nil,
+			policy.Facts{Selected: true, Eligible: true, Start: created, NotBefore: quiet}},
+		"in outcome": {func(r *v1alpha1.Rule) { r.Outcome = "references.count == 0 ? 'Unused' : 'Used'" }, nil,
+			policy.Facts{Selected: true, Eligible: true, Start: created, Outcome: "Unused", NotBefore: quiet}},
+		"nowhere": {func(*v1alpha1.Rule) {}, []v1alpha1.Variable{unused},
+			policy.Facts{Selected: true, Eligible: true, Start: created}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := newAsking(t, "true", test.variables...)
+			test.change(&a.rule)
+			if diff := cmp.Diff(test.want, a.facts(referredBy())); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			reads := name != "nowhere"
+			if got := a.facts(nil); errors.Is(got.Err, policy.ErrReferencesUnknown) != reads {
+				t.Errorf("while nobody knows: %+v", got)
+			}
+			if program := mustCompile(t, a.compiler, a.rule, test.variables...); program.ReadsReferences() != reads || !program.MetadataOnly() {
+				t.Errorf("reads references: %v, metadata alone: %v", program.ReadsReferences(), program.MetadataOnly())
+			}
+		})
+	}
+}
+
+func TestUnknownReferencesAreDoubt(t *testing.T) {
+	long := errors.New(strings.Repeat("x", 10_000))
+	for name, test := range map[string]struct {
+		references *engine.References
+		err        string
+	}{
+		"nobody follows them":  {nil, "references are unknown: nobody follows what refers to it"},
+		"there may be more":    {&engine.References{Doubt: errors.New("no right to list Pods")}, "references are unknown: no right to list Pods"},
+		"there are some":       {&engine.References{Count: 3, Doubt: errors.New("no right to list Pods")}, "references are unknown: no right to list Pods"},
+		"the reason is a book": {&engine.References{Doubt: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := newAsking(t, "references.count == 0 || true").facts(test.references)
+			if !errors.Is(got.Err, policy.ErrReferencesUnknown) || got.Err.Error() != test.err || !got.InDoubt() {
+				t.Errorf("%v", got.Err)
+			}
+			if got.Err = nil; !cmp.Equal(got, policy.Facts{Selected: true}) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestAMarkIsReadInDoubt: it is what the object says, whoever knows what refers to it.
+func TestAMarkIsReadInDoubt(t *testing.T) {
+	about := aboutConfigMaps("references.count == 0")
+	about.StartTime = ""
+	r, program := loaded(t, "u", func(r *v1alpha1.Rule) { *r = about })
+	o := object(t, "configmap")
+	o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.EligibleSinceAnnotation: `{"` + r.Mark + `":"2026-03-02T12:00:00Z"}`}
+	if got := program.Facts(t.Context(), o); !got.Marked || got.Start.IsZero() || !got.InDoubt() {
+		t.Errorf("%+v", got)
+	}
+	if !r.ReadsReferences {
+		t.Error("the rule does not say that it reads references")
+	}
+}
+
+func TestNotBefore(t *testing.T) {
+	tests := map[string]struct {
+		eligible string
+		since    time.Time
+		want     time.Time
+	}{
+		"quiet since before it was made": {"references.count == 0", created.Add(-time.Hour), quiet},
+		"quiet since later":              {"references.count == 0", created.Add(time.Hour), quiet.Add(time.Hour)},
+		"nobody says since when":         {"references.count == 0", time.Time{}, quiet},
+		"not eligible":                   {"references.count > 0", created.Add(time.Hour), time.Time{}},
+		"it does not ask":                {"true", created.Add(time.Hour), time.Time{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			references := referredBy()
+			references.Since = test.since
+			if got := newAsking(t, test.eligible).facts(references); got.Err != nil || !got.NotBefore.Equal(test.want) {
+				t.Errorf("%s, %v; want %s", got.NotBefore, got.Err, test.want)
+			}
+		})
+	}
+}
+
+func TestReferencesAreListedOnlyForWhoReadsThem(t *testing.T) {
+	for eligible, asked := range map[string]bool{
+		"references.count == 0": false, "has(references.count)": false, "references.by == []": true, "references != {}": true,
+		"references.by.all(r, r.kind != 'Pod')": true,
+	} {
+		listed := false
+		references := &engine.References{By: func() []engine.Referrer { listed = true; return nil }}
+		if got := newAsking(t, eligible).facts(references); got.Err != nil || listed != asked {
+			t.Errorf("%s: listed %v, %v", eligible, listed, got.Err)
+		}
+	}
+}
+
+func TestReferencesWhereThereAreNone(t *testing.T) {
+	const hint = " (what refers to other kinds nobody follows; metadata.ownerReferences say what an object belongs to)"
+	job := func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"} }
+	unused := v1alpha1.Variable{Name: "unused", Expression: "references.count == 0"}
+	tests := map[string]struct {
+		change    func(*v1alpha1.Rule)
+		variables []v1alpha1.Variable
+		want      []string
+	}{
+		"about Jobs": {job, nil,
+			[]string{"spec.rules[0].eligible:1:9: references is there only in rules about ConfigMaps and Secrets" + hint}},
+		"about Jobs, in a variable": {func(r *v1alpha1.Rule) { job(r); r.Eligible = "variables.unused" }, []v1alpha1.Variable{unused},
+			[]string{"spec.rules[0].eligible:1:1: variables.unused reads references, which is there only in rules about ConfigMaps and Secrets" + hint}},
+		"about ConfigMaps of another group": {func(r *v1alpha1.Rule) { r.Target.APIVersion = "example.com/v1" }, nil,
+			[]string{"spec.rules[0].eligible:1:9: references is there only in rules about ConfigMaps and Secrets" + hint}},
+		"hidden by a loop's variable": {func(r *v1alpha1.Rule) { r.Eligible = "references.by.all(references, references.kind == 'Pod')" }, nil,
+			[]string{"spec.rules[0].eligible:1:18: a loop variable cannot be called references where references is read (give it another name, such as r)"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := aboutConfigMaps("true && references.count == 0")
+			test.change(&r)
+			_, problems := newCompiler(t).Rule(r, test.variables, "spec.rules[0]")
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNothingOfTheDataOfASecretIsSeen: neither a rule that looks at all annotations nor one that names kubectl's copy sees it.
+func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
+	const secret = `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: db, namespace: team-a, uid: u, resourceVersion: "7",
+		creationTimestamp: "2026-03-01T12:00:00Z", annotations: {a: b, kubectl.kubernetes.io/last-applied-configuration:
+		'{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"stringData":{"password":"hunter2"}}'}},
+		data: {password: aHVudGVyMg==}, stringData: {password: hunter2}}`
+	written := decode(t, secret)
+	c := newCompiler(t)
+	for _, eligible := range []string{
+		"object.metadata.annotations.size() == 1",
+		"object.metadata.annotations.all(name, name == 'a')",
+		"string(object.metadata.annotations) == ''", // an error
+		"!object.metadata.annotations[?'kubectl.kubernetes.io/last-applied-configuration'].hasValue()",
+		"!('kubectl.kubernetes.io/last-applied-configuration' in object.metadata.annotations)",
+		"object.?metadata.annotations[?'kubectl.kubernetes.io/last-applied-configuration'] == optional.none()",
+	} {
+		r := aboutConfigMaps(eligible)
+		r.Target.Kind = "Secret"
+		program := mustCompile(t, c, r)
+		decoded, err := engine.NewDecoder(program).Decode([]byte(mustJSON(t, written)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(decoded); strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
+			t.Errorf("%s: decoded %s", eligible, text)
+		}
+		for name, o := range map[string]map[string]any{"decoded": decoded, "from a file": written} {
+			got := program.Facts(t.Context(), o)
+			if text := fmt.Sprint(got.Err); strings.Contains(text, "hunter2") || got.Err == nil && !got.Eligible {
+				t.Errorf("%s, %s: %+v", eligible, name, got)
+			}
+		}
+	}
+	if len(written["metadata"].(map[string]any)["annotations"].(map[string]any)) != 2 {
+		t.Error("the object was changed")
+	}
+}

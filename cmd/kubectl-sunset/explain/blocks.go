@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -45,6 +46,9 @@ func (in *Input) held() []Block {
 	}
 	if in.Namespace.Held {
 		blocks = append(blocks, hold("namespace "+in.Subject.Namespace))
+	}
+	if why := engine.BuiltInHold(in.Object); why != "" {
+		blocks = append(blocks, Block{policy.Held, why, ""})
 	}
 	if in.Subject.Flags.Has(policy.IsUncounted) {
 		blocks = append(blocks, Block{policy.Uncounted, "its Job has not counted the Pod yet", ""})

@@ -129,7 +129,7 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
 		return c, false
 	}
-	c.subject, c.image = page.See(subject), imageOf(object)
+	c.subject, c.image, c.needed = page.See(subject), imageOf(object), engine.BuiltInHold(object)
 	c.subject.Namespace = b.sheet.intern(subject.Namespace)
 	if agreed := b.places.book.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
 		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))

@@ -14,6 +14,7 @@ type candidate struct {
 	subject policy.Subject
 	rulings []policy.Ruling
 	image   *Image // nil for any other object
+	needed  string // why it is held though nobody has written so; empty when it is not
 	hidden  bool   // it only counts among the others
 }
 

@@ -156,7 +156,7 @@ func (s *sheet) add(c *candidate) {
 		Namespace:  subject.Namespace,
 		Name:       subject.Name,
 		Verdict:    v,
-		Message:    s.intern(explain(v, rulings)),
+		Message:    s.intern(explain(v, c)),
 		Image:      c.image,
 	})
 }

@@ -64,8 +64,11 @@ func firstKept(a, b policy.Verdict) policy.Verdict {
 }
 
 // explain is why, in words, where the reason alone does not say it.
-func explain(v policy.Verdict, rulings []policy.Ruling) string {
-	for _, r := range rulings {
+func explain(v policy.Verdict, c *candidate) string {
+	if v.Reason == policy.Held && !c.subject.Flags.Has(policy.IsHeld) {
+		return c.needed
+	}
+	for _, r := range c.rulings {
 		switch {
 		case r.Rule.ID != v.Rule:
 		case v.Reason == policy.EvaluationFailed && r.Facts.Err != nil, v.Reason == policy.ReferencesUnknown && r.Facts.InDoubt():

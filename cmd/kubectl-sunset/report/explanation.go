@@ -252,7 +252,7 @@ func inWords(r policy.Reason) string {
 // words are what the reasons mean.
 var words = map[policy.Reason]string{
 	policy.Terminating:       "somebody deleted it already",
-	policy.Held:              "annotation " + v1alpha1.HoldAnnotation,
+	policy.Held:              "annotation " + v1alpha1.HoldAnnotation + ", or something needs it",
 	policy.Uncounted:         "its Job has not counted it yet",
 	policy.Pinned:            "the container runtime must have it",
 	policy.InUse:             "a container or a Pod uses it",

@@ -199,7 +199,7 @@ What would change it:
 `},
 		"it is held, and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset.x-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil, `
 Job team-a/report, 3h10m old
-stays: Held (annotation sunset.x-k8s.io/hold)
+stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)
 
 batch/jobs, mode Enforce
   says nothing: NotEligible (eligible gives false)
@@ -446,7 +446,7 @@ What keeps it:
 			in.Subject.Flags |= policy.IsHeld
 		}, `
 Job team-a/report, 3h10m old
-stays: Held (annotation sunset.x-k8s.io/hold)
+stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)
 
 batch/jobs, mode Enforce
   says due at 2026-03-02T12:10:00Z, in 21h
@@ -530,7 +530,7 @@ func TestExplanationForPrograms(t *testing.T) {
     "reason": "Held",
     "policy": "batch",
     "rule": "jobs",
-    "message": "stays: Held (annotation sunset.x-k8s.io/hold)"
+    "message": "stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)"
   },
   "rules": [
     {

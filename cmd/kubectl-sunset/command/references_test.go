@@ -1,0 +1,169 @@
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+const (
+	configMapsPath    = "/api/v1/configmaps"
+	devConfigMapsPath = "/api/v1/namespaces/dev/configmaps"
+	accountsPath      = "/api/v1/serviceaccounts"
+)
+
+// unused is a policy about ConfigMaps that nothing refers to; more stands beside mode.
+func unused(name, mode, kind, more string) string {
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":%q,"uid":"u-%s"},"spec":{"mode":%q,
+		"rules":[{"name":"r","target":{"apiVersion":"v1","kind":%q},"eligible":"references.count == 0","ttl":"1d"}]%s}}`, name, name, mode, kind, more)
+}
+
+// mounting is a Pod of namespace dev that mounts a ConfigMap and pulls with a Secret.
+func mounting(name, configMap, secret string) string {
+	return object(name, "dev", fmt.Sprintf(`,"apiVersion":"v1","kind":"Pod","spec":{"volumes":[{"name":"v","configMap":{"name":%q}}],"imagePullSecrets":[{"name":%q}]}`, configMap, secret))
+}
+
+// newReferring is a cluster where two Pods, on two pages, refer to ConfigMap and Secret used, and one to ConfigMap other.
+func newReferring(t *testing.T, policies ...string) *apiServer {
+	s := newLive(t)
+	s.inForce(policies...)
+	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[
+		{"name":"configmaps","singularName":"configmap","shortNames":["cm"],"kind":"ConfigMap","namespaced":true,"verbs":["list"]},
+		{"name":"serviceaccounts","singularName":"serviceaccount","kind":"ServiceAccount","namespaced":true,"verbs":["list"]},`, 1))
+	s.list(podsPath, "v1", "Pod", []string{mounting("web-0", "used", "used")}, []string{mounting("web-1", "used", "used"), mounting("db", "other", "used")})
+	s.list(accountsPath, "v1", "ServiceAccount")
+	s.list(jobsPath, "batch/v1", "Job", []string{object("a", "dev", `,"spec":{"template":{"spec":{"containers":[]}}}`)})
+	kinds := map[string]string{configMapsPath: "ConfigMap", secretsPath: "Secret"}
+	for path, kind := range kinds {
+		var objects []string
+		for _, name := range []string{"used", "free"} {
+			one := object(name, "dev", fmt.Sprintf(`,"apiVersion":"v1","kind":%q`, kind))
+			objects = append(objects, one)
+			s.store(strings.Replace(path, "/v1/", "/v1/namespaces/dev/", 1)+"/"+name, one)
+		}
+		s.list(path, "v1", kind, objects)
+	}
+	return s
+}
+
+func TestReferencesInFiles(t *testing.T) {
+	wants(t, run(t, "", "test", "../golden/testdata"), command.ExitFine, "2 passed, 0 failed")
+	wants(t, run(t, "", "preview", "-f", "../golden/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
+		"ConfigMap   unused   Keep     ReferencesUnknown", "2 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
+}
+
+func TestExplainNamesReferrers(t *testing.T) {
+	golden(t, "explain-references", run(t, "", "explain", "configmap/site", "-f", "testdata/references.yaml"))
+}
+
+func TestPreviewAsksTheClusterWhatRefers(t *testing.T) {
+	s := newReferring(t)
+	got := s.preview(t, unused("maps", "DryRun", "ConfigMap", "")+unused("secrets", "DryRun", "Secret", ""), "-f", "-")
+	wants(t, got, command.ExitFine, "ConfigMap   free   Wait     Waiting       in 24h", "ConfigMap   used   Keep     NotEligible", "Secret      free   Wait", "Secret      used   Keep     NotEligible")
+	listed := 0
+	for _, asked := range s.asked {
+		if strings.Contains(asked, "GET "+podsPath+" ") {
+			listed++
+		}
+		if strings.Contains(asked, "GET "+secretsPath+" ") && !strings.Contains(asked, "type%21%3Dhelm.sh") {
+			t.Errorf("Secrets that no rule is about were asked for: %s", asked)
+		}
+	}
+	if listed != 2 {
+		t.Errorf("%d requests for the two pages of Pods", listed)
+	}
+}
+
+func TestWhatRefersIsNotAskedWhereNoRuleWantsToKnow(t *testing.T) {
+	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
+	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitFine, "Job    a")
+	wants(t, s.explain(t, "", "secret/free"), command.ExitFine, "no rule is about its kind")
+	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, "What refers to it:\n  nothing\n")
+	for _, asked := range s.asked {
+		if strings.Contains(asked, "GET "+accountsPath+" ") {
+			t.Errorf("nothing is asked about Secrets, and ServiceAccounts refer to nothing else: %s", asked)
+		}
+	}
+}
+
+func TestReferencesThatAreUnknownKeep(t *testing.T) {
+	const apps = `{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}},`
+	for name, test := range map[string]struct {
+		change func(*apiServer)
+		policy string
+		why    string
+	}{
+		"a kind may not be listed": {func(s *apiServer) { s.store(podsPath, forbidden) }, unused("maps", "Enforce", "ConfigMap", ""),
+			"cannot list Pod of v1: not for you; what it refers to is not known"},
+		"nobody knows whether there is such a kind": {
+			func(s *apiServer) {
+				s.store("/apis", strings.Replace(s.pages["/apis"][0], `"groups":[`, `"groups":[`+apps, 1))
+				s.store("/apis/apps/v1", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"away"}`)
+			},
+			unused("maps", "Enforce", "ConfigMap", ""), "cannot list Deployment of apps/v1"},
+		"it is served at another version": {func(*apiServer) {}, unused("maps", "Enforce", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v2","kind":"Job"},"to":"ConfigMap","names":"[]"}]`),
+			"cannot list Job of batch/v2"},
+		"an object cannot be read": {func(*apiServer) {}, unused("maps", "Enforce", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"[object.spec.config]"}]`),
+			"what this Job refers to is not known: names: no such key: config"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newReferring(t, test.policy)
+			test.change(s)
+			wants(t, s.preview(t, ""), command.ExitFindings, "ConfigMap   free   Keep     ReferencesUnknown", "ConfigMap   used   Keep     ReferencesUnknown", test.why)
+			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (nobody knows what refers to it)", "there may be more: what refers to a ConfigMap is not known completely: ")
+		})
+	}
+}
+
+// TestEachSideOfAComparisonHasItsReferrers: what the rules in force declare does not keep what those of the files ask about.
+func TestEachSideOfAComparisonHasItsReferrers(t *testing.T) {
+	declared := `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]`
+	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", declared))
+	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", ""), "-f", "-"), command.ExitFine,
+		"1 newly go (0 now)", "ConfigMap free: due in 24h, was NotEligible")
+	wants(t, s.preview(t, unused("maps", "Enforce", "ConfigMap", declared), "-f", "-"), command.ExitFine, "ConfigMap   free   Keep     NotEligible", "No change against the rules in force.")
+}
+
+func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
+	text := unused("maps", "Enforce", "ConfigMap", "")
+	s := newReferring(t, text)
+	s.store(devConfigMapsPath+"/free", strings.Replace(s.pages[devConfigMapsPath+"/free"][0], `"name":"free"`,
+		fmt.Sprintf(`"name":"free","annotations":{"sunset.x-k8s.io/eligible-since":%q}`, `{"`+markOf(t, text)+`":"2026-03-01T06:00:00Z"}`), 1))
+	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, "What refers to it:\n  nothing; marked eligible by maps/r since 2026-03-01T06:00:00Z, 6h ago\n")
+	wants(t, s.explain(t, "", "cm/used"), command.ExitFine, "What refers to it:\n  Pod dev/web-0\n  Pod dev/web-1\n")
+}
+
+func TestReferrersForPrograms(t *testing.T) {
+	read := func(name, format string) (page struct{ References map[string]any }) {
+		t.Helper()
+		got := run(t, "", "explain", "configmap/"+name, "-f", "testdata/references.yaml", "-o", format)
+		if err := yaml.Unmarshal([]byte(got.out), &page); err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	for name, want := range map[string]string{
+		"free": `{"count": 0, "by": []}`,
+		"kept": `{"count": 1, "by": [{"kind": "CronJob", "namespace": "shop", "name": "nightly"}]}`,
+	} {
+		var wanted map[string]any
+		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []string{"json", "yaml"} {
+			if diff := cmp.Diff(wanted, read(name, format).References); diff != "" {
+				t.Errorf("%s in %s: %s", name, format, diff)
+			}
+		}
+	}
+	all := read("site", "json").References
+	if by, _ := all["by"].([]any); all["count"] != 13. || len(by) != 10 {
+		t.Errorf("%v referrers, %d of them named; want 13 and 10", all["count"], len(by))
+	}
+}

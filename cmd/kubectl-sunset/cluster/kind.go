@@ -75,30 +75,6 @@ func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
 	return kindOf(m)
 }
 
-// Lacks reports whether it is sure that the cluster does not have a kind at any version: its whole group is known.
-func (c *Cluster) Lacks(kind schema.GroupKind) bool {
-	groups, err := c.kinds.ServerGroups()
-	if err != nil {
-		return false
-	}
-	for _, group := range groups.Groups {
-		if group.Name == kind.Group && !c.lacksIn(group, kind.Kind) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Cluster) lacksIn(group metav1.APIGroup, kind string) bool {
-	for _, version := range group.Versions {
-		list, err := c.kinds.ServerResourcesForGroupVersion(version.GroupVersion)
-		if err != nil || slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
-			return false
-		}
-	}
-	return true
-}
-
 // Changeable are the kinds whose objects can be listed and patched, each once, by name and group. What cannot be
 // discovered is in the error, beside the kinds that can.
 func (c *Cluster) Changeable() ([]Kind, error) {

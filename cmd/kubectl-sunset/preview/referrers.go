@@ -37,12 +37,14 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	if len(r.of) == 0 {
 		return nil
 	}
-	var refused []referrers.Refused
-	r.table, refused = referrers.NewTable(in.Compiler, declared(in.Policies))
+	whole, refused := referrers.NewTable(in.Compiler, declared(in.Policies))
 	for _, d := range refused {
-		r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
+		if slices.Contains(r.of, d.To) {
+			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
+		}
 	}
-	for _, kind := range r.Kinds() {
+	r.table = whole.About(r.of)
+	for _, kind := range r.table.Kinds() {
 		stored := policy.StoredAs(kind)
 		r.versions[stored] = append(r.versions[stored], kind)
 	}
@@ -74,36 +76,12 @@ func (in *Input) rules() []*policy.Rule {
 	return rules
 }
 
-// Kinds are the kinds that may refer to what is asked about, by group and kind.
-func (r *Referrers) Kinds() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, kind := range r.table.Kinds() {
-		if len(r.asked(kind)) > 0 {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
-// asked is to what a kind refers that is asked about.
-func (r *Referrers) asked(kind schema.GroupVersionKind) []references.Kind {
-	var of []references.Kind
-	for _, to := range r.table.To(kind) {
-		if slices.Contains(r.of, to) {
-			of = append(of, to)
-		}
-	}
-	return of
-}
-
-// NewDecoder makes a Decoder of what counts of a kind.
-func (r *Referrers) NewDecoder(kind schema.GroupVersionKind) *engine.Decoder {
-	return r.table.NewDecoder(kind)
-}
+// Table is how what may refer to that does so.
+func (r *Referrers) Table() *referrers.Table { return r.table }
 
 // Lose says that the objects of a kind are not known, and why.
 func (r *Referrers) Lose(kind schema.GroupVersionKind, why error) {
-	r.doubts = append(r.doubts, doubt{r.asked(kind), Failure{Message: why.Error() + "; what it refers to is not known"}})
+	r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{Message: why.Error() + "; what it refers to is not known"}})
 }
 
 // Read reads the references of all objects that the feed gives. An error is that of the feed, or of a batch that cannot be
@@ -145,11 +123,11 @@ type reader struct {
 func (r *reader) read(object map[string]any) {
 	is := kindOf(object)
 	for _, kind := range r.versions[policy.StoredAs(is)] {
-		found := r.table.Read(r.evaluator, kind, object)
-		switch {
-		case is != kind && !r.mixed:
+		if is != kind && !r.mixed {
 			continue
-		case is != kind:
+		}
+		found := r.table.Read(r.evaluator, kind, object)
+		if is != kind && !r.table.AnyVersion(kind) {
 			found.Err = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion())
 		}
 		r.note(kind, found)
@@ -159,7 +137,7 @@ func (r *reader) read(object map[string]any) {
 // note takes down what one object refers to.
 func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	if found.Err != nil {
-		r.doubts = append(r.doubts, doubt{r.asked(kind), Failure{
+		r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{
 			Namespace: found.Name.Namespace, Name: found.Name.Name,
 			Message: fmt.Sprintf("what this %s refers to is not known: %v", kind.Kind, found.Err),
 		}})

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/referrers"
+	"github.com/sunset-k8s/sunset/controllers/stream"
+)
+
+// Referrers is some objects of a kind of a Table that are not decoded yet, and of which no more will be than is needed to
+// read what they refer to.
+type Referrers struct {
+	table *referrers.Table
+	kind  schema.GroupVersionKind
+	items []json.RawMessage
+}
+
+// Objects decodes them.
+func (r *Referrers) Objects() ([]map[string]any, error) {
+	decoder, objects := r.table.NewDecoder(r.kind), make([]map[string]any, len(r.items))
+	for i, item := range r.items {
+		object, err := decoder.Decode(item)
+		if err != nil {
+			return nil, fmt.Errorf("read a %s: %w", r.kind.Kind, err)
+		}
+		object["apiVersion"], object["kind"] = r.kind.GroupVersion().String(), r.kind.Kind
+		objects[i] = object
+	}
+	return objects, nil
+}
+
+// EachReferrer gives all objects of a kind of a Table page by page; none of a kind that the cluster surely does not have. It
+// stops at the first error: a *ListError, or what yield gave.
+func (c *Cluster) EachReferrer(ctx context.Context, t *referrers.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) error {
+	place, err := t.Find(ctx, c.kinds.RESTClient(), kind)
+	if err != nil {
+		return &ListError{kind, err}
+	}
+	if place == nil {
+		return nil
+	}
+	var refused error
+	err = pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
+		items, next, err := c.raw(ctx, place, options)
+		if err != nil {
+			return "", err
+		}
+		refused = yield(&Referrers{table: t, kind: kind, items: items})
+		return next, refused
+	})
+	if err != nil && refused == nil && ctx.Err() == nil {
+		return &ListError{kind, err}
+	}
+	return err
+}
+
+// acceptMetadataList is how a list without the content of its objects is asked for.
+const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+// raw reads a page of objects as they are sent.
+func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
+	accept := stream.AcceptJSON
+	if place.MetadataOnly {
+		accept = acceptMetadataList
+	}
+	data, err := c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).DoRaw(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	var list struct {
+		Metadata metav1.ListMeta
+		Items    []json.RawMessage
+	}
+	err = json.Unmarshal(data, &list)
+	return list.Items, list.Metadata.Continue, err
+}

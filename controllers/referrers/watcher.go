@@ -3,7 +3,6 @@ package referrers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,14 +36,12 @@ type Watcher struct {
 	index     *references.Index
 
 	mu      sync.Mutex
-	running context.Context // nil until Start
-	asked   []references.Kind
+	running context.Context    // nil until Start
 	sources map[string]*source // by what they read
 	refused []Refused
 }
 
-// New makes a Watcher that watches nothing. Until a rule asks about a kind, what refers to it is not known. The error says that
-// the configuration cannot be used.
+// New makes a Watcher that watches nothing. The error says that the configuration cannot be used.
 func New(o Options) (*Watcher, error) {
 	c := rest.CopyConfig(o.Config)
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -52,22 +49,9 @@ func New(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{
+	return &Watcher{
 		discovery: discovery{client}, clock: o.Clock, compiler: o.Compiler, index: o.Index, sources: map[string]*source{},
-	}
-	for _, kind := range []references.Kind{references.ConfigMap, references.Secret} {
-		w.index.Expect(gate(kind), kind)
-		w.index.Lose(gate(kind), errUnasked)
-	}
-	return w, nil
-}
-
-var errUnasked = errors.New("no rule has asked for it yet")
-
-// gate is a source without referrers, which is known while a kind is asked about: a kind of which nothing is watched must not
-// count as unreferenced.
-func gate(kind references.Kind) references.From {
-	return references.From("the rules about " + kind + "s")
+	}, nil
 }
 
 // Use says what policies declare and which kinds their rules ask about; of none nothing is watched. When it returns, nothing
@@ -84,7 +68,6 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	}
 	opened := w.open(wanted)
 	w.refuse(refused)
-	w.ask(kinds)
 	w.close(wanted)
 	for _, s := range opened {
 		w.start(s)
@@ -141,21 +124,6 @@ func (r *Refused) to() []references.Kind {
 		return []references.Kind{r.To}
 	}
 	return []references.Kind{references.ConfigMap, references.Secret}
-}
-
-// ask opens the gates of the kinds that are asked about, and closes the others.
-func (w *Watcher) ask(kinds []references.Kind) {
-	for _, k := range kinds {
-		if !slices.Contains(w.asked, k) {
-			w.index.Replace(gate(k), nil)
-		}
-	}
-	for _, k := range w.asked {
-		if !slices.Contains(kinds, k) {
-			w.index.Lose(gate(k), errUnasked)
-		}
-	}
-	w.asked = slices.Clone(kinds)
 }
 
 // close ends the sources that are not wanted any more, and waits: none of them may speak up once another has its name.

@@ -29,13 +29,13 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 			s := newServer(streams)
 			s.objects[pathOf(podKind)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
 			watching(t, s, func(w *world) {
-				w.expectDoubt("before a rule asks", references.ConfigMap, "no rule has asked")
+				w.expectDoubt("before a rule asks", references.ConfigMap, "nothing is watched")
 				w.Use(nil, configMaps)
 				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
 				w.pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
-				w.expectDoubt("of another kind", references.Secret, "no rule has asked")
+				w.expectDoubt("of another kind", references.Secret, "nothing is watched")
 				w.event(podKind, "ADDED", mounting("d", "site"))
 				w.expectUses("one more", site, 3)
 				w.event(podKind, "MODIFIED", mounting("d", "other"))
@@ -84,10 +84,10 @@ func TestKindsComeAndGo(t *testing.T) {
 		w.pass(time.Second)
 		w.expectUses("declared no more", tls, 0)
 		expect(t, "Apps are watched", false, watched(appKind))
-		w.expectDoubt("asked about no more", references.ConfigMap, "no rule has asked")
+		w.expectDoubt("asked about no more", references.ConfigMap, "nothing is watched")
 		w.Use(nil, nil)
 		w.pass(time.Second)
-		w.expectDoubt("nobody asks", references.Secret, "no rule has asked")
+		w.expectDoubt("nobody asks", references.Secret, "nothing is watched")
 		for _, kind := range []schema.GroupVersionKind{podKind, accountKind} {
 			expect(t, kind.Kind+" is watched", false, watched(kind))
 		}

@@ -262,7 +262,7 @@ func watching(t *testing.T, s *server, test func(w *world)) {
 
 func newWorld(t *testing.T, s *server) *world {
 	t.Helper()
-	index := references.New()
+	index := references.New(clock.RealClock{})
 	watcher, err := referrers.New(referrers.Options{
 		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock.RealClock{},
 		Compiler: newCompiler(t), Index: index,

@@ -1,0 +1,28 @@
+package referrers
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// Reader reads objects of a kind as a watch does that rules about some kinds need.
+func Reader(ctx context.Context, c *engine.Compiler, t *Table, kind schema.GroupVersionKind, to ...references.Kind) func(data []byte) (references.Referrer, error) {
+	var asked *row
+	for _, r := range t.about(to) {
+		if r.kind == kind {
+			asked = r
+		}
+	}
+	d := newDecoder(ctx, c, asked, kind, func() {})
+	return func(data []byte) (references.Referrer, error) {
+		o, err := d.Object(data)
+		if err != nil {
+			return references.Referrer{}, err
+		}
+		return o.(*item).Referrer, nil
+	}
+}

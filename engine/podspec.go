@@ -14,45 +14,41 @@ import (
 // containerLists are where a PodSpec has containers.
 var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
 
-// configMapPaths and secretPaths are all places where a PodSpec names ConfigMaps and Secrets of its namespace. What is
-// optional counts: it is used when it is there.
+// configMapPaths and secretPaths are all places where a PodSpec names ConfigMaps and Secrets of its namespace; * is every
+// element of a list. What is optional counts: it is used when it is there.
 var (
 	configMapPaths = paths(
-		[]string{"volumes.configMap.name", "volumes.projected.sources.configMap.name"},
-		[]string{"env.valueFrom.configMapKeyRef.name", "envFrom.configMapRef.name"})
+		[]string{"volumes.*.configMap.name", "volumes.*.projected.sources.*.configMap.name"},
+		[]string{"env.*.valueFrom.configMapKeyRef.name", "envFrom.*.configMapRef.name"})
 
 	secretPaths = paths(
 		[]string{
-			"imagePullSecrets.name",
-			"volumes.secret.secretName",
-			"volumes.projected.sources.secret.name",
-			"volumes.csi.nodePublishSecretRef.name",
+			"imagePullSecrets.*.name",
+			"volumes.*.secret.secretName",
+			"volumes.*.projected.sources.*.secret.name",
+			"volumes.*.csi.nodePublishSecretRef.name",
 			// Volumes from before CSI, most of which newer API servers still take.
-			"volumes.azureFile.secretName",
-			"volumes.cephfs.secretRef.name",
-			"volumes.cinder.secretRef.name",
-			"volumes.flexVolume.secretRef.name",
-			"volumes.iscsi.secretRef.name",
-			"volumes.rbd.secretRef.name",
-			"volumes.scaleIO.secretRef.name",
-			"volumes.storageos.secretRef.name",
+			"volumes.*.azureFile.secretName",
+			"volumes.*.cephfs.secretRef.name",
+			"volumes.*.cinder.secretRef.name",
+			"volumes.*.flexVolume.secretRef.name",
+			"volumes.*.iscsi.secretRef.name",
+			"volumes.*.rbd.secretRef.name",
+			"volumes.*.scaleIO.secretRef.name",
+			"volumes.*.storageos.secretRef.name",
 		},
-		[]string{"env.valueFrom.secretKeyRef.name", "envFrom.secretRef.name"})
+		[]string{"env.*.valueFrom.secretKeyRef.name", "envFrom.*.secretRef.name"})
 )
 
-// paths are those of a Pod and those of each of its containers, taken apart.
-func paths(ofPod, ofContainers []string) [][]string {
+// paths are those of a Pod and those of each of its containers.
+func paths(ofPod, ofContainers []string) []string {
 	all := slices.Clone(ofPod)
 	for _, list := range containerLists {
 		for _, path := range ofContainers {
-			all = append(all, list+"."+path)
+			all = append(all, list+".*."+path)
 		}
 	}
-	split := make([][]string, len(all))
-	for i, path := range all {
-		split[i] = strings.Split(path, ".")
-	}
-	return split
+	return all
 }
 
 // found is the names found so far, each once.
@@ -61,21 +57,18 @@ type found struct {
 	known map[string]bool
 }
 
-// at adds the texts at a path, through every element of the lists on the way. What is absent or empty names nothing; what has
-// another shape is an error, as it may be a name that nobody understands.
+// at adds the texts at a path. What is absent or empty names nothing; what has another shape is an error, as it may be a name
+// that nobody understands.
 func (f *found) at(value any, path []string) error {
 	switch v := value.(type) {
 	case nil:
 		return nil
 	case []any:
-		for _, element := range v {
-			if err := f.at(element, path); err != nil {
-				return err
-			}
+		if len(path) > 0 && path[0] == anyField {
+			return f.each(v, path[1:])
 		}
-		return nil
 	case map[string]any:
-		if len(path) > 0 {
+		if len(path) > 0 && path[0] != anyField {
 			return f.at(v[path[0]], path[1:])
 		}
 	case string:
@@ -84,6 +77,15 @@ func (f *found) at(value any, path []string) error {
 		}
 	}
 	return fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
+}
+
+func (f *found) each(list []any, path []string) error {
+	for _, element := range list {
+		if err := f.at(element, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *found) add(name string) error {
@@ -99,14 +101,21 @@ func (f *found) add(name string) error {
 }
 
 func placeOf(rest []string) string {
-	if len(rest) == 0 {
+	switch {
+	case len(rest) == 0:
 		return "a name"
+	case rest[0] == anyField:
+		return "a list"
 	}
 	return "an object with " + strings.Join(rest, ".")
 }
 
 // namesIn binds a function that gives the names at some paths.
-func namesIn(function string, all [][]string) functions.UnaryOp {
+func namesIn(function string, paths []string) functions.UnaryOp {
+	all := make([][]string, len(paths))
+	for i, path := range paths {
+		all[i] = strings.Split(path, ".")
+	}
 	return func(v ref.Val) ref.Val {
 		spec, err := objectOf(v)
 		if err != nil {
@@ -135,7 +144,7 @@ func secretsInDoc() Function {
 		Example{"secretsIn(object.spec)", "pod-references", "['registry', 'tls', 'token', 'csi', 'password', 'debug']"})
 }
 
-func aboutPodSpec(name, what string, all [][]string, where string, examples ...Example) Function {
+func aboutPodSpec(name, what string, all []string, where string, examples ...Example) Function {
 	return Function{
 		Name:       name,
 		Signatures: []string{name + "(podSpec) -> list(string)"},
@@ -145,5 +154,6 @@ func aboutPodSpec(name, what string, all [][]string, where string, examples ...E
 		overloads: []cel.FunctionOpt{
 			cel.Overload(name+"_object", []*cel.Type{cel.DynType}, cel.ListType(cel.StringType), cel.UnaryBinding(namesIn(name, all))),
 		},
+		reads: all,
 	}
 }

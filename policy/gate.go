@@ -18,11 +18,13 @@ type Gate struct {
 	Namespaces sets.Set[string] // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
 	Since      time.Time        // with Namespaces: since when they apply there
+	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
 }
 
 // Covers reports whether a rule waits in a namespace.
 func (g *Gate) Covers(namespace, rule string) bool {
-	return g != nil && (g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule))
+	return g != nil && (g.Uncounted.Has(rule) ||
+		(g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule)))
 }
 
 // Scope is where the rules of a policy apply anew, and since when. The zero value is nowhere.

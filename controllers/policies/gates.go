@@ -55,17 +55,23 @@ func (e *entry) gate() *policy.Gate {
 		return nil
 	}
 	known, counted := e.previews.byHash[p.Hash]
+	var uncounted sets.Set[string]
 	switch approved := p.Approved == p.Hash; {
 	case approved:
 	case !counted:
 		return &policy.Gate{Hash: p.Hash}
 	case len(known.Uncounted) > 0:
-		return &policy.Gate{Hash: p.Hash, Rules: sets.New(known.Uncounted...)}
+		uncounted = sets.New(known.Uncounted...)
 	}
-	if len(e.previews.scope.Namespaces) == 0 {
-		return nil
+	switch {
+	case len(e.previews.scope.Namespaces) > 0:
+		gate := e.previews.scope.Gate(p.Hash)
+		gate.Uncounted = uncounted
+		return gate
+	case uncounted != nil:
+		return &policy.Gate{Hash: p.Hash, Rules: uncounted}
 	}
-	return e.previews.scope.Gate(p.Hash)
+	return nil
 }
 
 // gated is the policy with its gate, and without the rules that lack rights. The policy itself is not changed.

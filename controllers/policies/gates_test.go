@@ -171,6 +171,21 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
+// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies anew all its rules wait, and that one everywhere.
+func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
+	s := newServer()
+	s.namespace("team-a", map[string]string{"tier": "ci"})
+	s.policy("p", "namespaceSelector: {matchLabels: {tier: ci}}"+two)
+	l := newLoop(t, s)
+	l.counted("p", "other")
+	l.namespace("team-b", map[string]string{"tier": "ci"})
+	l.refresh()
+	expect(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
+	expect(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
+	l.counted("p", "other")
+	expect(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
+}
+
 func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 	ci, prod := map[string]string{"tier": "ci"}, map[string]string{"tier": "prod"}
 	tests := map[string]struct {

@@ -99,7 +99,7 @@ func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
 	expect(t, "since, after an edit of something else", since.Add(time.Minute), l.last().ReferencesSince)
 }
 
-// TestWhereFewerRefer: what was declared by policy q goes, and policy p asks what refers to Secrets.
+// TestWhereFewerReferRulesThatAskWait: what was declared by policy q goes, and policy p asks what refers to Secrets.
 func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 	const both = 2 // namespaces that are not protected
 	tests := map[string]struct {

@@ -29,7 +29,7 @@ type contact struct {
 	mu      sync.Mutex
 	attempt context.CancelFunc // ends the listing or watch under way; nil for none
 	open    bool               // a watch is
-	marked  bool               // it has sent a bookmark
+	marked  bool               // it sends bookmarks
 	heard   time.Time          // when something came
 	closed  time.Time          // since when no watch is open
 }
@@ -51,11 +51,12 @@ func (c *contact) begin(ctx context.Context) (limited context.Context, end func(
 	})
 }
 
-// opened says that what was begun is a watch, which is there now.
-func (c *contact) opened() {
+// opened says that what was begun is a watch, which is there now, and whether it streams a listing first: a server that can
+// do so sends bookmarks.
+func (c *contact) opened(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.marked, c.heard = true, false, c.clock.Now()
+	c.open, c.marked, c.heard = true, lists, c.clock.Now()
 }
 
 // hear says that something has come.

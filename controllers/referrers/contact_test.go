@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 )
 
 // listed runs a test with Pods that have been listed and watched for a while.
@@ -95,12 +96,12 @@ func TestAServerThatIsGone(t *testing.T) {
 func TestAWatchThatIsFrozen(t *testing.T) {
 	listed(t, func(w *world) {
 		frozen := w.watchOf(podKind)
-		for range 5 {
-			w.pass(time.Minute)
-			w.event(podKind, "BOOKMARK", bookmark)
-		}
+		w.pass(20 * time.Minute)
 		expect(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
-		w.change(func() { w.objects[pathOf(podKind)] = nil })
+		w.change(func() {
+			w.objects[pathOf(podKind)] = nil
+			w.quiet[pathOf(podKind)] = true
+		})
 		w.pass(2 * time.Minute)
 		expect(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
 		w.pass(2 * time.Minute)
@@ -112,13 +113,48 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 
 // TestAWatchWithoutBookmarksLastsLonger: not every server sends them, but each ends a watch when it was asked to.
 func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
-	listed(t, func(w *world) {
-		frozen := w.watchOf(podKind)
+	s := newServer(false)
+	s.quiet[pathOf(podKind)] = true
+	watching(t, s, func(w *world) {
+		w.Use(nil, configMaps)
+		w.pass(time.Second)
+		w.index.Take()
+		quiet := w.watchOf(podKind)
 		w.pass(10 * time.Minute)
-		expect(w.t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
+		expect(t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
 		w.pass(2 * time.Minute)
-		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
-		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
-		w.expectUses("listed anew", site, 1)
+		expect(t, "wavered", true, w.wavered(references.ConfigMap))
+		expect(t, "ended", true, quiet.ctx.Err() != nil)
+		w.expectUses("listed anew", site, 0)
+	})
+}
+
+// TestAListingThatIsFrozen is given up.
+func TestAListingThatIsFrozen(t *testing.T) {
+	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
+		t.Run(way, func(t *testing.T) {
+			s := newServer(streams)
+			s.frozen[pathOf(podKind)] = true
+			watching(t, s, func(w *world) {
+				w.Use(nil, configMaps)
+				w.pass(time.Minute)
+				w.expectDoubt("frozen", references.ConfigMap, "Pod: it has not been listed yet")
+				w.change(func() { w.frozen[pathOf(podKind)] = false })
+				w.pass(4 * time.Minute)
+				w.expectUses("given up", site, 0)
+			})
+		})
+	}
+}
+
+// TestAnObjectThatTookTooLongIsReadAgain: perhaps nobody ever changes it, and it makes everything doubtful.
+func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
+	listed(t, func(w *world) {
+		referrers.Late(w.Watcher, podKind)
+		w.pass(4 * time.Minute)
+		w.expectDoubt("late", references.ConfigMap, "took too long")
+		w.pass(2 * time.Minute)
+		w.expectUses("read again", site, 1)
+		expect(w.t, "is watched", true, w.watchOf(podKind) != nil)
 	})
 }

@@ -26,3 +26,12 @@ func Reader(ctx context.Context, c *engine.Compiler, t *Table, kind schema.Group
 		return o.(*item).Referrer, nil
 	}
 }
+
+// Late tells a Watcher that an object of a kind took too long to be read.
+func Late(w *Watcher, kind schema.GroupVersionKind) {
+	for _, s := range w.all() {
+		if s.row.kind == kind {
+			s.put(&references.Referrer{UID: "late", Err: engine.ErrDeadline})
+		}
+	}
+}

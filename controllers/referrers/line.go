@@ -30,7 +30,8 @@ func (l *line) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 
 // WatchWithContext watches, unless something may have been missed since the last listing.
 func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if lists := ptr.Deref(options.SendInitialEvents, false); !lists && !l.source.resumes() {
+	lists := ptr.Deref(options.SendInitialEvents, false)
+	if !lists && !l.source.resumes() {
 		return nil, apierrors.NewResourceExpired("something may have been missed")
 	}
 	ctx, end := l.contact.begin(ctx)
@@ -39,7 +40,7 @@ func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		end()
 		return nil, err
 	}
-	l.contact.opened()
+	l.contact.opened(lists)
 	l.source.opened()
 	return &ending{w, end}, nil
 }
@@ -67,7 +68,7 @@ func (s store) Add(obj any) error {
 func (s store) Update(obj any) error { return s.Add(obj) }
 
 func (s store) Delete(obj any) error {
-	s.source.watcher.index.Remove(s.source.from, obj.(*item).UID)
+	s.source.remove(obj.(*item).UID)
 	return nil
 }
 

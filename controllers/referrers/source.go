@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,9 +30,9 @@ type source struct {
 	from    references.From
 	row     *row
 	stop    context.CancelFunc // nil until it runs
-	done    chan struct{}
 
 	mu      sync.Mutex
+	closed  bool // it says nothing any more
 	phase   Phase
 	why     error                 // of Unknown
 	listed  []references.Referrer // by a listing whose watch is not open yet
@@ -44,7 +45,6 @@ var errUnlisted = errors.New("it has not been listed yet")
 
 // run follows the kind until ctx ends.
 func (s *source) run(ctx context.Context) {
-	defer close(s.done)
 	for ctx.Err() == nil {
 		found, err := s.watcher.discovery.find(ctx, s.row.kind, !s.row.declared)
 		switch {
@@ -154,7 +154,7 @@ func (s *source) lose(why error) {
 
 func (s *source) loseLocked(why error) {
 	s.listed, s.waiting = nil, false
-	if s.phase == Unknown && s.why.Error() == why.Error() {
+	if s.closed || s.phase == Unknown && s.why.Error() == why.Error() {
 		return
 	}
 	s.phase, s.why = Unknown, why
@@ -165,7 +165,7 @@ func (s *source) loseLocked(why error) {
 func (s *source) absent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != Absent {
+	if !s.closed && s.phase != Absent {
 		s.phase, s.why = Absent, nil
 		s.watcher.index.Replace(s.from, nil)
 	}
@@ -202,6 +202,9 @@ func (s *source) opened() {
 }
 
 func (s *source) know() {
+	if s.closed {
+		return
+	}
 	s.watcher.index.Replace(s.from, s.listed)
 	s.phase, s.why, s.listed, s.waiting = Watched, nil, nil, false
 }
@@ -217,9 +220,31 @@ func (s *source) marked() {
 
 func (s *source) put(r *references.Referrer) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	s.noteLate(r)
-	s.mu.Unlock()
 	s.watcher.index.Put(s.from, *r)
+}
+
+func (s *source) remove(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.watcher.index.Remove(s.from, uid)
+	}
+}
+
+// close ends the source: from now on it says nothing, whatever is still under way.
+func (s *source) close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.watcher.index.Forget(s.from)
 }
 
 // noteLate plans to read all again if an object took too long to be read: nobody may ever touch it again.

@@ -36,7 +36,8 @@ type Watcher struct {
 	index     *references.Index
 
 	mu      sync.Mutex
-	running context.Context    // nil until Start
+	running context.Context    // nil until Start, and after it
+	group   sync.WaitGroup     // of sources that run
 	sources map[string]*source // by what they read
 	refused []Refused
 }
@@ -81,7 +82,7 @@ func (w *Watcher) open(wanted map[string]*row) []*source {
 		if w.sources[key] != nil {
 			continue
 		}
-		s := &source{watcher: w, from: w.nameOf(r), row: r, done: make(chan struct{}), phase: Unknown, why: errUnlisted}
+		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: errUnlisted}
 		w.index.Expect(s.from, r.to()...)
 		w.sources[key] = s
 		opened = append(opened, s)
@@ -126,18 +127,13 @@ func (r *Refused) to() []references.Kind {
 	return []references.Kind{references.ConfigMap, references.Secret}
 }
 
-// close ends the sources that are not wanted any more, and waits: none of them may speak up once another has its name.
+// close ends the sources that are not wanted any more.
 func (w *Watcher) close(wanted map[string]*row) {
 	for key, s := range w.sources {
-		if wanted[key] != nil {
-			continue
+		if wanted[key] == nil {
+			s.close()
+			delete(w.sources, key)
 		}
-		if s.stop != nil {
-			s.stop()
-			<-s.done
-		}
-		w.index.Forget(s.from)
-		delete(w.sources, key)
 	}
 }
 
@@ -147,7 +143,7 @@ func (w *Watcher) start(s *source) {
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(w.running)
-	go s.run(ctx)
+	w.group.Go(func() { s.run(ctx) })
 }
 
 // checkEvery is how often sources are asked whether they are still in touch with the API server.
@@ -166,7 +162,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			w.wait()
+			w.end()
 			return nil
 		case <-ticker.C():
 			for _, s := range w.all() {
@@ -174,6 +170,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// end starts no more sources and waits for those that run.
+func (w *Watcher) end() {
+	w.mu.Lock()
+	w.running = nil
+	w.mu.Unlock()
+	w.group.Wait()
 }
 
 // NeedLeaderElection says that only the leader deletes, and so needs to know.
@@ -187,13 +191,6 @@ func (w *Watcher) all() []*source {
 		all = append(all, s)
 	}
 	return all
-}
-
-// wait returns when no source runs any more. None is started after ctx has ended that does not end at once.
-func (w *Watcher) wait() {
-	for _, s := range w.all() {
-		<-s.done
-	}
 }
 
 // Phase is how much is known of a referring kind.

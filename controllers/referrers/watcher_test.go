@@ -41,7 +41,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				w.event(podKind, "MODIFIED", mounting("d", "other"))
 				w.expectUses("one changed", site, 2)
 				w.expectUses("one changed", configMap("shop", "other"), 2)
-				w.event(podKind, "BOOKMARK", bookmark)
+				w.pass(time.Minute) // a bookmark
 				w.event(podKind, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
 				w.expectUses("one gone", site, 1)
 				expect(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))

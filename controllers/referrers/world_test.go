@@ -35,6 +35,8 @@ type server struct {
 	watches  map[string]int      // status of watches of a path, that are no listings
 	broken   map[string]bool     // connections for a path are refused
 	garbage  map[string]bool     // what is at a path is no JSON
+	frozen   map[string]bool     // what is at a path never comes
+	quiet    map[string]bool     // watches of a path send no bookmarks
 	open     map[string]*opened
 	requests []*http.Request
 }
@@ -49,7 +51,7 @@ func newServer(streams bool) *server {
 	s := &server{
 		streams: streams,
 		kinds:   map[schema.GroupVersionKind]bool{}, objects: map[string][]string{}, fails: map[string]int{}, watches: map[string]int{},
-		broken: map[string]bool{}, garbage: map[string]bool{}, open: map[string]*opened{},
+		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, open: map[string]*opened{},
 	}
 	for _, d := range references.BuiltIn() {
 		if d.From != gatewayKind {
@@ -166,6 +168,10 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	path, query := r.URL.Path, r.URL.Query()
 	initial := query.Get("sendInitialEvents") == "true"
 	switch {
+	case s.frozen[path]:
+		reader, _ := io.Pipe()
+		context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
 	case query.Get("watch") != "true":
 		return answer(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"100"},"items":[%s]}`, strings.Join(s.objects[path], ",")))
 	case initial && !s.streams:
@@ -176,16 +182,37 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	reader, writer := io.Pipe()
 	s.open[path] = &opened{writer, r.Context()}
 	context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
+	var objects []string
 	if initial {
-		objects := s.objects[path]
-		go func() {
-			for _, o := range objects {
-				send(writer, "ADDED", o)
-			}
-			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
-		}()
+		objects = s.objects[path]
 	}
+	go func() {
+		for _, o := range objects {
+			send(writer, "ADDED", o)
+		}
+		if initial {
+			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+		}
+		s.bookmark(r.Context(), writer, path)
+	}()
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+}
+
+// bookmark sends a bookmark each minute until a watch is over.
+func (s *server) bookmark(ctx context.Context, w io.Writer, path string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		s.mu.Lock()
+		quiet := s.quiet[path]
+		s.mu.Unlock()
+		if !quiet {
+			send(w, "BOOKMARK", `{"metadata":{"resourceVersion":"200"}}`)
+		}
+	}
 }
 
 func send(w io.Writer, event, object string) {
@@ -197,8 +224,6 @@ func send(w io.Writer, event, object string) {
 		return // the watch was closed
 	}
 }
-
-const bookmark = `{"metadata":{"resourceVersion":"200"}}`
 
 // watchOf is the latest watch of a kind; nil for none.
 func (s *server) watchOf(kind schema.GroupVersionKind) *opened {

@@ -29,7 +29,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
 	pending := v.pending(p)
-	if pending != nil && p.Gate.Namespaces == nil {
+	if pending != nil && (p.Gate.Namespaces == nil || p.Gate.Uncounted.Len() > 0) {
 		return before.Previews, pending
 	}
 	preview := v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Uncounted: uncounted}

@@ -95,7 +95,9 @@ func TestWhatACountShows(t *testing.T) {
 		"what was uncounted, counted":     {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
 		"what was uncounted, still is":    {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
-		"no rules at all":                 {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
+		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: "g", Namespaces: sets.New("team-a"), Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending("g", "team-a")},
+		"no rules at all": {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

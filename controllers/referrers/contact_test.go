@@ -68,8 +68,12 @@ func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
 	listed(t, func(w *world) {
 		w.change(func() { w.objects[pathOf(podKind)] = []string{`{"metadata":{"name":"b"}}`} })
 		w.event(podKind, "ADDED", `{"metadata":{"name":"b"}}`)
+		w.expectDoubt("at once", references.ConfigMap, "Pod /b has no name and UID")
 		w.pass(5 * time.Second)
 		w.expectDoubt("listed anew", references.ConfigMap, "has no name and UID")
+		w.change(func() { w.objects[pathOf(podKind)] = []string{mounting("b", "site")} })
+		w.pass(20 * time.Second)
+		w.expectUses("mended", site, 1)
 	})
 }
 

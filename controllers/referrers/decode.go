@@ -34,6 +34,7 @@ type decoder struct {
 	row   *row
 	kind  schema.GroupVersionKind // as it is served
 	heard func()                  // is called for each object
+	lose  func(error)             // is called for each that cannot be read
 
 	mu        sync.Mutex // an ending watch, the next listing and the end of it all may overlap
 	closed    bool
@@ -42,9 +43,9 @@ type decoder struct {
 	identity  *engine.Decoder
 }
 
-func newDecoder(ctx context.Context, c *engine.Compiler, r *row, kind schema.GroupVersionKind, heard func()) *decoder {
+func newDecoder(ctx context.Context, c *engine.Compiler, r *row, kind schema.GroupVersionKind) *decoder {
 	return &decoder{
-		row: r, kind: kind, heard: heard,
+		row: r, kind: kind, heard: func() {}, lose: func(error) {},
 		evaluator: c.NewEvaluator(ctx), json: r.decoder(), identity: engine.NewReferrerDecoder(),
 	}
 }
@@ -60,34 +61,36 @@ func (d *decoder) close() {
 }
 
 // Object implements stream.Decoder.
-func (d *decoder) Object(data []byte) (stream.Object, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	object, err := d.decode(d.json, data)
-	if err != nil {
-		return nil, err
-	}
-	return d.item(d.read(object), object)
-}
+func (d *decoder) Object(data []byte) (stream.Object, error) { return d.told(d.json, data, d.read) }
 
 // Deleted implements stream.Decoder: it gives who it was.
 func (d *decoder) Deleted(data []byte) (stream.Object, error) {
+	return d.told(d.identity, data, func(object map[string]any) references.Referrer { return whoIs(d.row.kind, object) })
+}
+
+// told reads an object. Of one that cannot be read nobody knows what it refers to, from now on and not only once the watch
+// that told of it is over.
+func (d *decoder) told(with *engine.Decoder, data []byte, read func(map[string]any) references.Referrer) (stream.Object, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	object, err := d.decode(d.identity, data)
-	if err != nil {
-		return nil, err
+	if d.closed {
+		return nil, errClosed
 	}
-	return d.item(whoIs(d.row.kind, object), object)
+	d.heard()
+	object, err := d.decode(with, data)
+	if err == nil {
+		var i *item
+		if i, err = d.item(read(object), object); err == nil {
+			return i, nil
+		}
+	}
+	d.lose(err)
+	return nil, err
 }
 
 var errClosed = errors.New("nobody reads any more")
 
 func (d *decoder) decode(with *engine.Decoder, data []byte) (map[string]any, error) {
-	if d.closed {
-		return nil, errClosed
-	}
-	d.heard()
 	object, err := with.Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
@@ -110,7 +113,7 @@ func (d *decoder) read(object map[string]any) (r references.Referrer) {
 }
 
 // item refuses an object that does not say who it is.
-func (d *decoder) item(r references.Referrer, object map[string]any) (stream.Object, error) {
+func (d *decoder) item(r references.Referrer, object map[string]any) (*item, error) {
 	if r.UID == "" || r.Name.Name == "" {
 		return nil, fmt.Errorf("%s %s/%s has no name and UID", d.kind.Kind, r.Name.Namespace, r.Name.Name)
 	}

@@ -5,5 +5,8 @@
 // it may refer to doubtful until it is mended. A kind counts as empty only where the API server says that it does not have
 // it.
 //
+// What it cannot see is how old an answer is: an API server may be behind the others, or late to tell, and what refers to
+// an object since then is not known. Within milliseconds is usual; nobody promises it.
+//
 // It refuses to hold objects: each is dropped once its references are read.
 package referrers

@@ -2,6 +2,7 @@ package referrers
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,7 +18,7 @@ func Reader(ctx context.Context, c *engine.Compiler, t *Table, kind schema.Group
 			asked = r
 		}
 	}
-	d := newDecoder(ctx, c, asked, kind, func() {})
+	d := newDecoder(ctx, c, asked, kind)
 	return func(data []byte) (references.Referrer, error) {
 		o, err := d.Object(data)
 		if err != nil {
@@ -34,4 +35,9 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 			s.put(&references.Referrer{UID: "late", Err: engine.ErrDeadline})
 		}
 	}
+}
+
+// Troubles lists the states of kinds that are not known completely.
+func (w *Watcher) Troubles() []State {
+	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }

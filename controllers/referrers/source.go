@@ -65,7 +65,8 @@ func (s *source) run(ctx context.Context) {
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
 func (s *source) follow(ctx context.Context, at *served) {
 	c := s.touch()
-	d := newDecoder(ctx, s.watcher.compiler, s.row, at.kind, c.hear)
+	d := newDecoder(ctx, s.watcher.compiler, s.row, at.kind)
+	d.heard, d.lose = c.hear, s.lose
 	defer d.close()
 	defer s.untouch()
 	lw := &line{source: s, contact: c, Collection: &stream.Collection{

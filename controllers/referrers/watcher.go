@@ -227,8 +227,3 @@ func (w *Watcher) States() []State {
 	})
 	return all
 }
-
-// Troubles lists the states of kinds that are not known completely.
-func (w *Watcher) Troubles() []State {
-	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
-}

@@ -50,6 +50,16 @@ func TestPageIsTrue(t *testing.T) {
 	if len(written.Rules) != 7 {
 		t.Errorf("%d rules", len(written.Rules))
 	}
+	_, rest, _ = strings.Cut(page, "## References")
+	table, _, _ = strings.Cut(rest, "## Images")
+	for _, match := range regexp.MustCompile("\\| `(references.*|!references.*)` \\|").FindAllStringSubmatch(table, -1) {
+		r := written.Rules[1]
+		r.Eligible = "type(" + match[1] + ") != null_type"
+		written.Rules = append(written.Rules, r)
+	}
+	if len(written.Rules) != 13 {
+		t.Errorf("%d rules", len(written.Rules))
+	}
 	for _, r := range written.Rules {
 		if _, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) > 0 {
 			t.Errorf("%s: %v", r.Eligible, problems)

@@ -68,8 +68,12 @@ func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav
 	if place.MetadataOnly {
 		accept = acceptMetadataList
 	}
-	data, err := c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
-		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).DoRaw(ctx)
+	result := c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx)
+	if err := result.Error(); err != nil { // that of Raw does not say what the API server says
+		return nil, "", err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return nil, "", err
 	}

@@ -19,6 +19,8 @@ a tag, such as image/app:v1, or at least twelve letters of the ID.
 
 - A policy that waits for approval, by its status, keeps what its rules find eligible; a preview ignores that.
 - What a RetentionPolicy that is a dry run would change is shown beside what is.
+- What refers to a ConfigMap or Secret is shown where a rule about its kind reads references: the first ten, and how many
+  more. In a cluster every kind that may refer is listed for that.
 - A rule without startTime counts from the mark on the object. Without one its time to live starts at --at.
 - The rights of a RetentionPolicy's ServiceAccount are not checked; what the policy's status says of them is shown.
 
@@ -26,6 +28,7 @@ JSON and YAML have the same:
 
   {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
    "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"},
+   "references": {"count", "by": [{"kind", "namespace", "name"}], "unknown", "since"},
    "verdict": {"action": "Delete|Wait|Keep", "reason", "policy", "rule", "startTime", "ttl", "dueTime", "message"},
    "rules": [{"policy", "rule", "mode", "says": "due|keep|nothing", "reason", "startTime", "dueTime", "problems": [],
      "settings": [{"name", "value", "from", "note"}],
@@ -36,8 +39,8 @@ JSON and YAML have the same:
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
    "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at"}]}
 
-Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, or an expression failed on
-the object; 2 wrong usage, no such object, or a file or cluster that cannot be read.`
+Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, an expression failed on
+the object, or what refers to it is unknown; 2 wrong usage, no such object, or a file or cluster that cannot be read.`
 
 const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain job/report -n team-a
@@ -47,6 +50,9 @@ const explainExamples = `  # Why is this Job still there?
 
   # Without a cluster: one object of those in the files
   kubectl sunset explain job/report -f policy.yaml -f jobs.yaml
+
+  # What uses this ConfigMap?
+  kubectl sunset explain configmap/site -n team-a
 
   # Why is this image still on the node?
   kubectl sunset explain image/nginx:1.25 --node worker-1

@@ -27,6 +27,10 @@ from now on, or since --unused-since. An image that a container uses is never re
 the files, or in the file that --node names, is the node they are on; without one it is a node without labels. Images for
 want of space go only on the node, where it is known how full it is.
 
+Where a rule reads references, what refers to ConfigMaps and Secrets is gathered first: from all objects in the files, or
+from the cluster, where every kind that may refer is listed. What cannot be listed or read leaves that unknown, and such
+rules keep (reason ReferencesUnknown). The 30 seconds for which nothing must have referred to an object count as over.
+
 RetentionPolicies replace those of the same namespace and name; files with nothing but those of one namespace ask about
 that namespace and the rules that they change. What -n and -l leave out still counts where rules rank. A rule without
 startTime counts from the mark on the object, and from --at where there is none.
@@ -44,7 +48,7 @@ a week after it, later, and how many are kept. In JSON:
 There is a diff only where the rules in force were compared with.
 
 Exit codes: 0 all objects were judged, whatever the verdicts; 1 a policy is invalid, an expression failed on an object,
-or a kind could not be listed; 2 wrong usage, or a file or cluster that cannot be read.`
+a kind could not be listed, or what an object refers to could not be read; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
   kubectl sunset preview -f policy.yaml

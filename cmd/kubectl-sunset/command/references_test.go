@@ -29,15 +29,22 @@ func mounting(name, configMap, secret string) string {
 	return object(name, "dev", fmt.Sprintf(`,"apiVersion":"v1","kind":"Pod","spec":{"volumes":[{"name":"v","configMap":{"name":%q}}],"imagePullSecrets":[{"name":%q}]}`, configMap, secret))
 }
 
+// apiGroup is what an API server says of a group with one version.
+func apiGroup(name, version string) string {
+	return fmt.Sprintf(`{"kind":"APIGroup","apiVersion":"v1","name":%q,"versions":[{"groupVersion":"%s/%s","version":%q}]}`, name, name, version, version)
+}
+
 // newReferring is a cluster where two Pods, on two pages, refer to ConfigMap and Secret used, and one to ConfigMap other.
 func newReferring(t *testing.T, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
-	s.store("/api/v1", strings.Replace(s.pages["/api/v1"][0], `"resources":[`, `"resources":[
-		{"name":"configmaps","singularName":"configmap","shortNames":["cm"],"kind":"ConfigMap","namespaced":true,"verbs":["list"]},
-		{"name":"serviceaccounts","singularName":"serviceaccount","kind":"ServiceAccount","namespaced":true,"verbs":["list"]},`, 1))
+	s.store("/api/v1", strings.NewReplacer(`"verbs":["list",`, `"verbs":["list","watch",`, `"resources":[`, `"resources":[
+		{"name":"configmaps","singularName":"configmap","shortNames":["cm"],"kind":"ConfigMap","namespaced":true,"verbs":["list","watch"]},
+		{"name":"serviceaccounts","singularName":"serviceaccount","kind":"ServiceAccount","namespaced":true,"verbs":["list","watch"]},`).Replace(s.pages["/api/v1"][0]))
+	s.store("/apis/batch", apiGroup("batch", "v1"))
+	s.store("/apis/batch/v1", strings.Replace(s.pages["/apis/batch/v1"][0], `"verbs":["list",`, `"verbs":["list","watch",`, 1))
 	s.list(podsPath, "v1", "Pod", []string{mounting("web-0", "used", "used")}, []string{mounting("web-1", "used", "used"), mounting("db", "other", "used")})
-	s.list(accountsPath, "v1", "ServiceAccount")
+	s.list(accountsPath, "v1", "ServiceAccount", []string{})
 	s.list(jobsPath, "batch/v1", "Job", []string{object("a", "dev", `,"spec":{"template":{"spec":{"containers":[]}}}`)})
 	kinds := map[string]string{configMapsPath: "ConfigMap", secretsPath: "Secret"}
 	for path, kind := range kinds {
@@ -55,7 +62,22 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 func TestReferencesInFiles(t *testing.T) {
 	wants(t, run(t, "", "test", "../golden/testdata"), command.ExitFine, "2 passed, 0 failed")
 	wants(t, run(t, "", "preview", "-f", "../golden/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
-		"ConfigMap   unused   Keep     ReferencesUnknown", "2 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
+		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
+}
+
+func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
+	careless := strings.Replace(unused("maps", "DryRun", "ConfigMap", ""), "references.count == 0", "true", 1)
+	wants(t, run(t, careless, "validate", "-f", "-"), command.ExitFine, "warning: the rule is about any ConfigMap, and does not ask whether something uses it", "1 warning")
+	wants(t, run(t, unused("maps", "DryRun", "ConfigMap", ""), "validate", "-f", "-"), command.ExitFine, "no problems\n")
+}
+
+// TestWhatIsNeededIsToldApart: a hold that nobody has written says what it is.
+func TestWhatIsNeededIsToldApart(t *testing.T) {
+	const files, at = "../golden/testdata/references", "2026-03-01T12:00:00Z"
+	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitFine,
+		`"message":"Pods know the API server by it"`, `"message":"it is the token of a ServiceAccount"`)
+	wants(t, run(t, "", "explain", "configmap/kube-root-ca.crt", "-n", "shop", "-f", files, "--at", at), command.ExitFine,
+		"Held: Pods know the API server by it")
 }
 
 func TestExplainNamesReferrers(t *testing.T) {
@@ -93,7 +115,6 @@ func TestWhatRefersIsNotAskedWhereNoRuleWantsToKnow(t *testing.T) {
 }
 
 func TestReferencesThatAreUnknownKeep(t *testing.T) {
-	const apps = `{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}},`
 	for name, test := range map[string]struct {
 		change func(*apiServer)
 		policy string
@@ -103,7 +124,7 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 			"cannot list Pod of v1: not for you; what it refers to is not known"},
 		"nobody knows whether there is such a kind": {
 			func(s *apiServer) {
-				s.store("/apis", strings.Replace(s.pages["/apis"][0], `"groups":[`, `"groups":[`+apps, 1))
+				s.store("/apis/apps", apiGroup("apps", "v1"))
 				s.store("/apis/apps/v1", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"away"}`)
 			},
 			unused("maps", "Enforce", "ConfigMap", ""), "cannot list Deployment of apps/v1"},
@@ -137,6 +158,18 @@ func TestExplainSaysSinceWhenNothingRefers(t *testing.T) {
 		fmt.Sprintf(`"name":"free","annotations":{"sunset.x-k8s.io/eligible-since":%q}`, `{"`+markOf(t, text)+`":"2026-03-01T06:00:00Z"}`), 1))
 	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, "What refers to it:\n  nothing; marked eligible by maps/r since 2026-03-01T06:00:00Z, 6h ago\n")
 	wants(t, s.explain(t, "", "cm/used"), command.ExitFine, "What refers to it:\n  Pod dev/web-0\n  Pod dev/web-1\n")
+}
+
+// TestWhatIsNeededIsHeld: nothing that refers to these by name need say so.
+func TestWhatIsNeededIsHeld(t *testing.T) {
+	root := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"dev","uid":"u-root"}}`
+	policies := unused("maps", "Enforce", "ConfigMap", "")
+	wants(t, run(t, policies+root, "explain", "configmap/kube-root-ca.crt", "-f", "-"), command.ExitFine,
+		"stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)", "What keeps it:\n  Held: Pods know the API server by it\n")
+	wants(t, run(t, policies+root, "preview", "-f", "-", "-o", "json"), command.ExitFine, `"reason":"Held"`, `"message":"Pods know the API server by it"`)
+	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
+	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
+	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
 }
 
 func TestReferrersForPrograms(t *testing.T) {

@@ -94,7 +94,8 @@ func (t *test) one(ctx context.Context, c golden.Case, loader *inventory.Loader)
 
 const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The policies in policy.yaml and the objects in
 objects.yaml beside it are judged at the fixed time that want.yaml gives, and the verdicts compared with those wanted.
-No cluster is asked. A failing test shows what differs: "-" is wanted, "+" is what there is.
+No cluster is asked: what refers to a ConfigMap or Secret is among the objects, or nothing does. A failing test shows
+what differs: "-" is wanted, "+" is what there is.
 
 want.yaml:
   at: 2026-03-01T12:00:00Z       # the time of the test; needed

@@ -1,7 +1,13 @@
 package objects
 
 import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 )
@@ -44,5 +50,59 @@ func (d Decoder) Close() { d.close() }
 
 // MetadataOnly reports whether a source that asks this watches no more than metadata.
 func MetadataOnly(q retention.Questions) bool { return (&source{asks: q}).metadataOnly() }
+
+// Kept is what a source keeps of objects to ask about them again, by namespace/name.
+func Kept(s retention.Source) map[string]string {
+	m := s.(*source).memory
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := make(map[string]string, len(m.objects))
+	for name, r := range m.objects {
+		kept[name.String()] = r.text
+	}
+	return kept
+}
+
+// Memory is a memory for the benchmarks. It asks only when it is told to.
+type Memory struct {
+	*memory
+	decoder *decoder
+}
+
+// NewMemory makes one that tells a sink.
+func NewMemory(ctx context.Context, q retention.Questions, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
+	m := &memory{
+		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
+		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]remembered{},
+	}
+	d := newDecoder(q, c.NewEvaluator(ctx))
+	d.keeps = true
+	return &Memory{m, d}
+}
+
+// Replace lists objects.
+func (m *Memory) Replace(objects []string) error {
+	list := make([]any, len(objects))
+	for i, text := range objects {
+		o, err := m.decoder.object([]byte(text))
+		if err != nil {
+			return err
+		}
+		list[i] = o
+	}
+	return m.memory.Replace(list, "")
+}
+
+// AskAll asks about everything again.
+func (m *Memory) AskAll(ctx context.Context) { m.askAll(ctx) }
+
+// Ask asks about one object again.
+func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedName{name}) }
+
+// WaitsAtMost bounds how many objects wait by name to be asked about again.
+const WaitsAtMost = waitsAtMost
 
 var _ retention.Source = (*source)(nil)

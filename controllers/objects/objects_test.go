@@ -22,6 +22,7 @@ var (
 	jobs     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	pods     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	secrets  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	configs  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	clusters = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"}
 )
 
@@ -31,11 +32,12 @@ func mapper() meta.RESTMapper {
 	m.Add(jobs, meta.RESTScopeNamespace)
 	m.Add(pods, meta.RESTScopeNamespace)
 	m.Add(secrets, meta.RESTScopeNamespace)
+	m.Add(configs, meta.RESTScopeNamespace)
 	m.Add(clusters, meta.RESTScopeRoot)
 	return m
 }
 
-func newCompiler(t *testing.T) *engine.Compiler {
+func newCompiler(t testing.TB) *engine.Compiler {
 	t.Helper()
 	c, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -45,7 +47,7 @@ func newCompiler(t *testing.T) *engine.Compiler {
 }
 
 // compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.
-func compile(t *testing.T, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Rule {
+func compile(t testing.TB, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Rule {
 	t.Helper()
 	r := v1alpha1.Rule{
 		Name:     "all",
@@ -65,6 +67,12 @@ func compile(t *testing.T, c *engine.Compiler, kind schema.GroupVersionKind, opt
 
 func eligible(expression string) func(*v1alpha1.Rule) {
 	return func(r *v1alpha1.Rule) { r.Eligible = expression }
+}
+
+func selected(label, value string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
+	}
 }
 
 // warrant permits the deletion of a subject, on the word of the only rule there is.

@@ -32,7 +32,7 @@ func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options .
 	}
 	book := policy.NewBook([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now, Owner: owner}
-	_, w := policy.Decide(s, []policy.Ruling{{Rule: book.Rules(pods.GroupKind())[0], Facts: facts, Known: true}}, now)
+	_, w := policy.Decide(s, []policy.Ruling{{Rule: book.Rules(r.Kind.GroupKind())[0], Facts: facts, Known: true}}, now)
 	if w.Owner() == nil {
 		t.Fatal("no warrant for an owner")
 	}

@@ -51,7 +51,7 @@ func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target)
 	case !isAimed(w, t):
 		return retention.Outcome{Result: retention.Refused, Err: errNotAimed}
 	case w.Rule().Owner:
-		if blocked := c.unchanged(ctx, w); blocked != nil {
+		if blocked := c.unchangedWithin(ctx, w, t); blocked != nil {
 			blocked.Unsent = true
 			return *blocked
 		}

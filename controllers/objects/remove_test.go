@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -47,7 +48,14 @@ func serve(t *testing.T, answer http.HandlerFunc) (*objects.Cluster, *[]asked) {
 
 func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *objects.Cluster {
 	t.Helper()
-	c, err := objects.New(objects.Options{Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection()})
+	return clusterWith(t, config, client, nil)
+}
+
+func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *references.Index) *objects.Cluster {
+	t.Helper()
+	c, err := objects.New(objects.Options{
+		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection(), References: x,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

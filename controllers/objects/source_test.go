@@ -92,9 +92,13 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(422, statusOf(422, "Invalid")), nil
 	case query.Get("watch") == "true":
 		return s.stream(query.Get("sendInitialEvents") == "true"), nil
-	default:
-		return s.list(query.Get("limit"), query.Get("continue")), nil
 	}
+	for _, o := range s.objects {
+		if name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; strings.Contains(o, fmt.Sprintf(`"name":%q`, name)) {
+			return answer(200, o), nil
+		}
+	}
+	return s.list(query.Get("limit"), query.Get("continue")), nil
 }
 
 func (s *server) stream(initial bool) *http.Response {
@@ -254,6 +258,11 @@ func jobAt(name, version string) string {
 // following runs a test with a source that has begun to follow a server.
 func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
 	t.Helper()
+	followingKind(t, jobs, s, options, test)
+}
+
+func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		compiler := newCompiler(t)
 		cluster, err := objects.New(objects.Options{
@@ -267,9 +276,9 @@ func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compi
 			rules = append(rules, o(t, compiler))
 		}
 		if rules == nil {
-			rules = append(rules, compile(t, compiler, jobs, eligible("has(object.status)")))
+			rules = append(rules, compile(t, compiler, kind, eligible("has(object.status)")))
 		}
-		source := cluster.Open(retention.NewQuestions(jobs, rules, nil))
+		source := cluster.Open(retention.NewQuestions(kind, rules, nil))
 		k := &sink{}
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 		done := make(chan struct{})

@@ -29,6 +29,9 @@ import (
 var (
 	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+	// configs are what other objects may refer to; rules about them ask that.
+	configs = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
 // rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. What it asks has its name.
@@ -391,9 +394,13 @@ var compiler, _ = engine.NewCompiler(engine.Options{})
 
 // program is what a rule with that key asks.
 func program(r *policy.Rule) *engine.Rule {
+	eligible := fmt.Sprintf("object.kind != %q", r.Key)
+	if r.Kind == configs {
+		eligible += " && references.count == 0"
+	}
 	compiled, problems := compiler.Rule(v1alpha1.Rule{
 		Target:    v1alpha1.Target{APIVersion: r.Kind.GroupVersion().String(), Kind: r.Kind.Kind},
-		Eligible:  fmt.Sprintf("object.kind != %q", r.Key),
+		Eligible:  eligible,
 		StartTime: "timestamp(object.metadata.creationTimestamp)",
 	}, nil, "")
 	if compiled == nil {

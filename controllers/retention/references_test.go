@@ -1,0 +1,151 @@
+package retention_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// used makes a row one that something refers to, doubted one of which nobody knows.
+func used(r *draft) { r.Facts.Eligible = false }
+
+func doubted(r *draft) {
+	r.Facts.Eligible, r.Facts.Err = false, policy.ErrReferencesUnknown
+}
+
+// quiet gives a row a time before which it does not go.
+func quiet(until time.Time) func(*draft) {
+	return func(r *draft) { r.Facts.NotBefore = until }
+}
+
+// TestWhatIsReferredToInTheLastMomentStays: a source that knows better by then says so before the verdict.
+func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
+	for name, change := range map[string]func(*draft){"referred to": used, "in doubt": doubted} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a", about(configs)))
+				s := w.source(0)
+				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
+				s.list(row("x", w.began))
+				w.after(2 * time.Hour)
+				expect(t, "attempts", nil, w.attempted())
+				expect(t, "confirmed", []string{"x"}, s.confirmed)
+				s.set(func() { s.confirm = nil })
+				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
+				w.after(policy.QuietPeriod - 1)
+				expect(t, "removed in the quiet period", none, w.removed())
+				w.after(1)
+				expect(t, "removed", []string{"x"}, w.removed())
+			})
+		})
+	}
+}
+
+// TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
+func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+		expect(t, "confirmed", nil, w.source(0).confirmed)
+	})
+}
+
+// TestOtherFactsDuringADeletion: the version that is being deleted may be referred to by now. If it went it is gone, and
+// otherwise it stays.
+func TestOtherFactsDuringADeletion(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcome  retention.Outcome
+		attempts int // within a day; the first is the only one for what stays
+	}{
+		"it went":         {retention.Outcome{Result: retention.Removed}, 1},
+		"it was gone":     {retention.Outcome{Result: retention.Gone}, 1},
+		"it had changed":  {retention.Outcome{Result: retention.Changed}, 1},
+		"it was refused":  {retention.Outcome{Result: retention.Refused, Err: errors.New("no")}, 1},
+		"nobody answered": {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a", about(configs)))
+				s := w.source(0)
+				s.list(row("x", w.began))
+				w.set(func() {
+					w.outcome = func(policy.Warrant) retention.Outcome {
+						s.apply(row("x", w.began, used))
+						return test.outcome
+					}
+				})
+				w.after(24 * time.Hour)
+				expect(t, "attempts", test.attempts, len(w.attempted()))
+				s.apply(row("x", w.began)) // of the same version, and not referred to any more
+				w.after(time.Second)
+				gone := test.outcome.Result == retention.Removed || test.outcome.Result == retention.Gone
+				expect(t, "tried again", !gone, len(w.attempted()) > test.attempts)
+			})
+		})
+	}
+}
+
+// TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: the answers are as before.
+func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
+			}
+		})
+		w.use(rule("a", about(configs)))
+		s := w.source(0)
+		s.list(row("x", w.began.Add(-time.Hour)))
+		for range 3600 {
+			s.apply(row("x", w.began.Add(-time.Hour)))
+			w.after(time.Second)
+		}
+		if n := len(w.attempted()); n > 20 {
+			t.Errorf("%d attempts in an hour", n)
+		}
+	})
+}
+
+// TestWhatIsWrittenDownAndReferredToStays, and goes once it is not referred to any more.
+func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
+	b := newBook()
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+		w.guard()
+		w.use(rule("counted", about(configs), counted))
+		s := w.source(0)
+		b.wrote = func() { s.apply(row("x", w.began, used)) }
+		s.list(row("x", w.began))
+		w.after(24 * time.Hour)
+		expect(t, "attempts", nil, w.attempted())
+		expect(t, "written", 1, b.writes)
+		s.apply(row("x", w.began, quiet(w.began.Add(24*time.Hour+policy.QuietPeriod))))
+		w.after(policy.QuietPeriod - 1)
+		expect(t, "removed in the quiet period", none, w.removed())
+		w.after(1)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+// TestTheRulesAboutAnOwnersKindAreConfirmed: what refers to it may keep it by now.
+func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
+		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
+		s := w.sourceOf(configs)
+		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
+		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
+		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
+		w.after(time.Minute)
+		expect(t, "attempts", nil, w.attempted())
+		s.set(func() { s.confirm = nil })
+		s.apply(row("config", w.began, used))
+		w.after(time.Hour)
+		expect(t, "removed", []string{"config"}, w.removed())
+	})
+}

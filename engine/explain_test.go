@@ -496,3 +496,29 @@ func TestExplainIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainWhatRefers(t *testing.T) {
+	c, configMap := newCompiler(t), object(t, "configmap")
+	rule := mustCompile(t, c, aboutConfigMaps("references.count == 1"))
+	for name, test := range map[string]struct {
+		references *engine.References
+		want       []string
+	}{
+		"it is known": {referredBy(web), []string{
+			"eligible = true\n  references.count = 1 (1:1)\n", "startTime = 2026-03-01T12:00:00Z\n",
+		}},
+		"it is not known": {&engine.References{Doubt: errors.New("no right to list Pods")}, []string{
+			"eligible = error: references are unknown: no right to list Pods\n", "startTime = not needed\n",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range rule.ExplainIn(t.Context(), engine.Surroundings{References: test.references}, configMap) {
+				got = append(got, told(e))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,6 +37,12 @@ func TestMarksFollowReferences(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the mark of what is used again was there for %s", took)
 	}
+	cluster.Eventually(w, patience, func() error { // marks are whole seconds
+		if now := time.Now(); !now.After(first) {
+			return fmt.Errorf("it is %s", now)
+		}
+		return nil
+	})
 	w.delete(pod)
 	second := w.mark(again)
 	if !second.After(first) {

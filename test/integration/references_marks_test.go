@@ -2,12 +2,12 @@ package integration_test
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -21,12 +21,13 @@ rules:
   ttl: 3s
 `
 
-// TestMarksFollowReferences: a mark comes with the first look that finds a ConfigMap unused, goes within seconds when it is used
+// marksFollowReferences: a mark comes with the first look that finds a ConfigMap unused, goes within seconds when it is used
 // again, begins anew when it is not, and outlives Sunset, which must know all references for a while before anything goes.
-func TestMarksFollowReferences(t *testing.T) {
-	w := newWorld(t)
-	stop := w.sunset()
-	w.policy("unreferenced", markedUnreferenced)
+func (w *world) marksFollowReferences() {
+	w.Helper()
+	g := w.view(w.policy("unreferenced", markedUnreferenced))
+	throughGate := func(c *controllers.Config) { c.Rest = g.config() }
+	stop := w.sunset(throughGate)
 	unused, again, used := w.configMap("unused", nil), w.configMap("again", nil), w.configMap("used", nil)
 	w.using(used)
 	since, first := w.mark(unused), w.mark(again)
@@ -35,7 +36,7 @@ func TestMarksFollowReferences(t *testing.T) {
 	began := time.Now()
 	w.unmarked(again)
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the mark of what is used again was there for %s", took)
+		w.Errorf("the mark of what is used again was there for %s", took)
 	}
 	cluster.Eventually(w, patience, func() error { // marks are whole seconds
 		if now := time.Now(); !now.After(first) {
@@ -46,19 +47,19 @@ func TestMarksFollowReferences(t *testing.T) {
 	w.delete(pod)
 	second := w.mark(again)
 	if !second.After(first) {
-		t.Errorf("marked %s and then %s", first, second)
+		w.Errorf("marked %s and then %s", first, second)
 	}
 
 	stop()
 	started := time.Now()
-	w.sunset()
+	w.sunset(throughGate)
 	w.stays(time.Second, unused, again) // their time is over by now
 	if at := w.mark(unused); !at.Equal(since) {
-		t.Errorf("marked %s, after the restart %s", since, at)
+		w.Errorf("marked %s, after the restart %s", since, at)
 	}
 	w.gone(unused)
 	if early := quiet - time.Since(started); early > 0 {
-		t.Errorf("gone %s early after a restart", early)
+		w.Errorf("gone %s early after a restart", early)
 	}
 	w.gone(again)
 	w.stays(0, used)

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -20,23 +19,24 @@ var referring = []rbacv1.PolicyRule{
 
 var ofCronJobs = rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}}
 
-// TestReferencesThatCannotBeFollowedKeep: without the right to see one kind that may refer to ConfigMaps all of them stay, and
+// whatCannotBeFollowedKeeps: without the right to see one kind that may refer to ConfigMaps all of them stay, and
 // the policy says which kind it is. Once the right is there again, so does the quiet period begin.
-func TestReferencesThatCannotBeFollowedKeep(t *testing.T) {
-	w := newWorld(t)
+func (w *world) whatCannotBeFollowedKeeps() {
+	w.Helper()
 	user := "sunset-" + w.namespace
 	config, err := w.plane.UserConfig(user)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	g := newGateFor(t, config)
+	p := w.policy("unreferenced", unreferenced)
+	g := newGateFor(w.T, config)
+	g.see = w.view(p).see
 	w.grant(user, "core", core...)
 	w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	w.grant(user, "referring", referring...)
 	revoke := w.grant(user, "cronjobs", ofCronJobs)
 	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
 	unused := w.configMap("unused", nil)
-	p := w.policy("unreferenced", unreferenced)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 1 {
 			return fmt.Errorf("%d eligible", s.Eligible)
@@ -58,6 +58,6 @@ func TestReferencesThatCannotBeFollowedKeep(t *testing.T) {
 	granted := time.Now()
 	w.gone(unused)
 	if early := quiet - time.Since(granted); early > 0 {
-		t.Errorf("gone %s early after what refers to it was known again", early)
+		w.Errorf("gone %s early after what refers to it was known again", early)
 	}
 }

@@ -17,10 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// unreferenced deletes what nothing refers to in the namespaces of all tests, as soon as it may: after the quiet period.
+// unreferenced deletes what nothing refers to, as soon as it may: after the quiet period.
 const unreferenced = `
 mode: Enforce
-namespaceSelector: {matchLabels: {test: "true"}}
 rules:
 - name: configmaps
   target: {apiVersion: v1, kind: ConfigMap}
@@ -29,7 +28,7 @@ rules:
   ttl: 0s
 `
 
-// andSecrets deletes Secrets too, and declares a kind that the cluster does not have yet.
+// andSecrets deletes Secrets too, in the namespaces of all tests, and declares a kind that the cluster does not have yet.
 const andSecrets = unreferenced + `
 - name: secrets
   target: {apiVersion: v1, kind: Secret}
@@ -40,7 +39,22 @@ references:
 - from: {apiVersion: late.example.com/v1, kind: Lock}
   to: Secret
   names: object.?spec.secrets.orValue([])
+namespaceSelector: {matchLabels: {test: "true"}}
 `
+
+// TestReferencesOfASunsetOfItsOwn: each case has a namespace and a Sunset of its own, which sees but one policy.
+func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
+	newWorld(t)
+	for name, test := range map[string]func(*world){
+		"marks follow references":       (*world).marksFollowReferences,
+		"what cannot be followed keeps": (*world).whatCannotBeFollowedKeeps,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newWorld(t))
+		})
+	}
+}
 
 // TestWhatNothingRefersToGoes and nothing else, whatever refers to it. Each case has a namespace of its own.
 func TestWhatNothingRefersToGoes(t *testing.T) {

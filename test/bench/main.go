@@ -34,22 +34,29 @@ type sizes struct {
 
 	images      int // on a node
 	imageRounds int // how often they are removed, bare and by Sunset
+
+	referred  int // ConfigMaps that Pods use
+	referring int // these Pods
+	spares    int // ConfigMaps that nothing uses
+	races     int // ConfigMaps that fall due as a Pod comes
 }
 
 var (
 	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
 		policies: 1_000, idle: 30 * time.Second,
 		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
-		images: 2_000, imageRounds: 3}
+		images: 2_000, imageRounds: 3,
+		referred: 10_000, referring: 50_000, spares: 400, races: 400}
 	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
 		policies: 20, idle: 2 * time.Second,
 		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
-		images: 40, imageRounds: 1}
+		images: 40, imageRounds: 1,
+		referred: 20, referring: 100, spares: 10, races: 5}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, images, drain, ttl, fences, ledger, kueue, standing or pods")
+	only := flag.String("only", "", "measure only this scenario: cel, ranks, images, drain, ttl, fences, ledger, kueue, standing, pods or references")
 	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flags := flag.String("flags", "", "more flags for Sunset, such as --max-in-flight=4, separated by spaces")
@@ -118,6 +125,7 @@ func measure(ctx context.Context, o options) (*table, error) {
 		{"kueue", lab.kueue},
 		{"standing", lab.standing},
 		{"pods", lab.pods},
+		{"references", lab.references},
 	} {
 		if o.only != "" && o.only != s.name {
 			continue

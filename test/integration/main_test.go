@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
 	flag.Parse()
 	_ = flag.Set("test.parallel", "1000") // there are as many control planes as tests may run; whoever waits for one holds up nobody
-	os.Exit(cluster.Main(installed{m}, cluster.Options{Nodes: 2, Progress: os.Stderr}, &planes.all[0], &planes.all[1]))
+	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.DefaultControllers(), "deployment-controller", "replicaset-controller")}
+	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1]))
 }
 
 // installed runs the tests after Sunset's CRDs are installed.

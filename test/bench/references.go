@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// unreferencedPolicy asks what refers to ConfigMaps; noReferencesPolicy looks at the same ConfigMaps and does not.
+const (
+	unreferencedPolicy = `
+  mode: Enforce
+  excludeNamespaces: [` + raceNamespace + `]
+  rules:
+  - name: unused
+    target: {apiVersion: v1, kind: ConfigMap}
+    eligible: references.count == 0
+    ttl: 30d
+`
+	noReferencesPolicy = `
+  mode: Enforce
+  rules:
+  - name: none
+    target: {apiVersion: v1, kind: ConfigMap}
+    eligible: object.metadata.name == ''
+    ttl: 30d
+`
+)
+
+// references measures rules that ask what refers to ConfigMaps, beside many Pods: what knowing it takes, how soon a new
+// Pod counts, and what is left of the race between a deletion and a Pod that comes in the same instant. All is on a control
+// plane of its own, where nothing but Sunset does anything to Pods.
+func (l *lab) references(ctx context.Context) error {
+	own, err := openLab(ctx, l.options, cluster.Options{
+		Controllers: []string{},
+		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
+	}, l.sunset)
+	if err != nil {
+		return err
+	}
+	defer own.close()
+	config := own.plane.Config()
+	config.ContentType = "application/vnd.kubernetes.protobuf" // what creates the load takes less of the machine so
+	if own.client, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{own.readsOfPods, own.populate, own.withoutReferences, own.withReferences} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	l.table.rows = append(l.table.rows, own.table.rows...)
+	return nil
+}
+
+// withoutReferences is what the ConfigMaps alone take.
+func (l *lab) withoutReferences(ctx context.Context) error {
+	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "nobody asks for references", func(s v1alpha1.RetentionPolicyStatus) bool {
+		return s.Matched == int64(l.size.referred+l.size.spares)
+	})
+	if err != nil {
+		return err
+	}
+	sunset.stop()
+	return l.remove(ctx, "without")
+}
+
+// withReferences measures the same with references, and what happens while Sunset knows them.
+func (l *lab) withReferences(ctx context.Context) error {
+	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "references followed", func(s v1alpha1.RetentionPolicyStatus) bool {
+		return s.Matched == int64(l.size.referred+l.size.spares) && s.Eligible == int64(l.size.spares)
+	})
+	if err != nil {
+		return err
+	}
+	defer sunset.stop()
+	if err := l.marksWritten(ctx); err != nil {
+		return err
+	}
+	if err := l.lags(ctx, sunset); err != nil {
+		return err
+	}
+	return l.races(ctx)
+}
+
+// resident starts Sunset with one policy, and tells what it takes once the policy's status is as it should be.
+func (l *lab) resident(ctx context.Context, name, spec, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) (*process, error) {
+	if _, err := l.apply(ctx, name, spec); err != nil {
+		return nil, err
+	}
+	sunset, err := l.startSunset()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.tellResident(ctx, sunset, name, how, counted); err != nil {
+		sunset.stop()
+		return nil, err
+	}
+	return sunset, nil
+}
+
+func (l *lab) tellResident(ctx context.Context, sunset *process, name, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) error {
+	began := time.Now()
+	if err := l.counted(ctx, name, counted); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if err := pause(ctx, l.size.idle/3); err != nil {
+		return err
+	}
+	now, peak, err := memory(sunset.pid())
+	if err != nil {
+		return err
+	}
+	l.table.add(fmt.Sprintf("Sunset, resident with %d ConfigMaps beside %d Pods, %s", l.size.referred+l.size.spares, l.size.referring, how),
+		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", took.Round(100*time.Millisecond)))
+	return nil
+}
+
+// counted waits until a policy's status is as it should be.
+func (l *lab) counted(ctx context.Context, name string, as func(v1alpha1.RetentionPolicyStatus) bool) error {
+	for {
+		p, err := l.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if as(p.Status) {
+			return nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("policy %s matches %d, eligible %d: %w", name, p.Status.Matched, p.Status.Eligible, err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package integration_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// markedUnreferenced starts the time to live when nothing was first seen to refer to a ConfigMap.
+const markedUnreferenced = `
+mode: Enforce
+rules:
+- name: configmaps
+  target: {apiVersion: v1, kind: ConfigMap}
+  eligible: references.count == 0
+  ttl: 3s
+`
+
+// marksFollowReferences: a mark comes with the first look that finds a ConfigMap unused, goes within seconds when it is used
+// again, begins anew when it is not, and outlives Sunset, which must know all references for a while before anything goes.
+func (w *world) marksFollowReferences() {
+	w.Helper()
+	g := w.view(w.policy("unreferenced", markedUnreferenced))
+	throughGate := func(c *controllers.Config) { c.Rest = g.config() }
+	stop := w.sunset(throughGate)
+	unused, again, used := w.configMap("unused", nil), w.configMap("again", nil), w.configMap("used", nil)
+	w.using(used)
+	since, first := w.mark(unused), w.mark(again)
+
+	pod := w.using(again)
+	began := time.Now()
+	w.unmarked(again)
+	if took := time.Since(began); took > 5*time.Second {
+		w.Errorf("the mark of what is used again was there for %s", took)
+	}
+	cluster.Eventually(w, patience, func() error { // marks are whole seconds
+		if now := time.Now(); !now.After(first) {
+			return fmt.Errorf("it is %s", now)
+		}
+		return nil
+	})
+	w.delete(pod)
+	second := w.mark(again)
+	if !second.After(first) {
+		w.Errorf("marked %s and then %s", first, second)
+	}
+
+	stop()
+	started := time.Now()
+	w.sunset(throughGate)
+	w.stays(time.Second, unused, again) // their time is over by now
+	if at := w.mark(unused); !at.Equal(since) {
+		w.Errorf("marked %s, after the restart %s", since, at)
+	}
+	w.gone(unused)
+	if early := quiet - time.Since(started); early > 0 {
+		w.Errorf("gone %s early after a restart", early)
+	}
+	w.gone(again)
+	w.stays(0, used)
+	w.unmarked(used)
+}
+
+// using creates a Pod that has all of a ConfigMap in its environment.
+func (w *world) using(cm *corev1.ConfigMap) *corev1.Pod {
+	w.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "uses-"},
+		Spec:       corev1.PodSpec{NodeName: cluster.NodeName(0), Containers: readingAll(cm.Name)},
+	}
+	cluster.SetFate(pod, cluster.Endless, 0)
+	w.create(pod)
+	return pod
+}

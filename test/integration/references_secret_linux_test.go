@@ -1,0 +1,122 @@
+package integration_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestSecretDataEntersNoMemory looks through the memory of a controller of its own, whose rules are about Secrets: it has
+// their names, and of what they hold nothing. What kubectl leaves of a Secret in an annotation comes with the metadata, and
+// has passed through memory; it is told to nobody.
+func TestSecretDataEntersNoMemory(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy("secrets", strings.Replace(andSecrets, "Enforce", "DryRun", 1))
+	text, applied := "text-"+rand.String(40), "text-"+rand.String(40)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "name-" + rand.String(40)},
+		StringData: map[string]string{"password": text},
+	}
+	w.create(secret)
+	w.secret("applied", "", map[string]string{corev1.LastAppliedConfigAnnotation: fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"applied"},"stringData":{"password":%q}}`, applied)})
+	controller := controller(t, newGate(t, w.plane), "--leader-elect=false", "--zap-log-level=10")
+	held := func(want int64) {
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			if s.Matched != 2 || s.Eligible != 2 || s.Held != want {
+				return errors.New("not counted")
+			}
+			return nil
+		})
+	}
+	held(0)
+	w.annotate(secret, `"true"`) // it comes through a watch as well
+	held(1)
+
+	memory := readMemory(t, controller.Process.Pid)
+	if !bytes.Contains(memory, []byte(secret.Name)) {
+		t.Fatal("not even the name was found in memory")
+	}
+	for _, form := range forms(text) {
+		if bytes.Contains(memory, []byte(form)) {
+			t.Errorf("%s is in memory", form)
+		}
+	}
+	controller.stop(t)
+	w.tellsNothingOf(p, controller.log.String(), text, applied)
+}
+
+// forms are those that the API server has of a text in a Secret.
+func forms(text string) []string {
+	return []string{text, base64.StdEncoding.EncodeToString([]byte(text))}
+}
+
+// tellsNothingOf looks for what a Secret holds in a log, in status and in Events.
+func (w *world) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, texts ...string) {
+	w.Helper()
+	current := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(current), current); err != nil {
+		w.Fatal(err)
+	}
+	events := &eventsv1.EventList{}
+	if err := w.List(w.Context(), events); err != nil {
+		w.Fatal(err)
+	}
+	for where, object := range map[string]any{"the log": log, "status": current.Status, "Events": events.Items} {
+		told, err := yaml.Marshal(object)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, text := range texts {
+			for _, form := range forms(text) {
+				if bytes.Contains(told, []byte(form)) {
+					w.Errorf("%s is in %s", form, where)
+				}
+			}
+		}
+	}
+}
+
+// readMemory gives all memory that a process may write to.
+func readMemory(t *testing.T, pid int) []byte {
+	t.Helper()
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = maps.Close() }()
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = memory.Close() }()
+	var all []byte
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		var from, to uint64
+		var rights string
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(rights, "rw") {
+			continue
+		}
+		part := make([]byte, to-from)
+		n, _ := memory.ReadAt(part, int64(from)) // what cannot be read holds nothing
+		all = append(all, part[:n]...)
+	}
+	return all
+}

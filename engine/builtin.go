@@ -7,7 +7,16 @@ import (
 const (
 	accountAnnotation = "kubernetes.io/service-account.name" // on a token, the ServiceAccount that it is of
 	helmRelease       = "sh.helm.release.v1."                // what the names of Helm's releases begin with
+
+	// The types of Secrets that are held.
+	accountToken   = "kubernetes.io/service-account-token"
+	bootstrapToken = "bootstrap.kubernetes.io/token"
+	helmType       = "helm.sh/release.v1"
 )
+
+// UnheldSecrets selects, as a field selector, the Secrets that are not held for their type. It never changes, so that who lists
+// and watches those alone misses nothing.
+const UnheldSecrets = "type!=" + accountToken + ",type!=" + bootstrapToken + ",type!=" + helmType
 
 // BuiltInHold says why a ConfigMap or Secret is held without anybody having written so, for people; empty when it is not. It
 // is what policy.IsBuiltIn says in a flag. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
@@ -41,11 +50,11 @@ func neededSecret(object, metadata map[string]any) string {
 	_, ofAccount := mapOf(metadata, "annotations")[accountAnnotation]
 	bootstrap := textOf(metadata, "namespace") == "kube-system" && strings.HasPrefix(textOf(metadata, "name"), "bootstrap-token-")
 	switch written := textOf(object, "type"); {
-	case ofAccount, written == "kubernetes.io/service-account-token":
+	case ofAccount, written == accountToken:
 		return "it is the token of a ServiceAccount"
-	case bootstrap, written == "bootstrap.kubernetes.io/token":
+	case bootstrap, written == bootstrapToken:
 		return "nodes join the cluster by it"
-	case written == "helm.sh/release.v1":
+	case written == helmType:
 		return helmNeeds
 	}
 	return ""

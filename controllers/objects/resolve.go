@@ -44,7 +44,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 		return nil, nil
 	}
 	name := kind.Version + "." + kind.Group
-	data, err := c.rest.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx).Raw()
+	data, err := stream.Body(c.rest.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -83,8 +83,8 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 	if err != nil {
 		return nil, err
 	}
-	data, err := c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
-		SetHeader("Content-Type", stream.AcceptJSON).Body(body).Do(ctx).Raw()
+	data, err := stream.Body(c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", stream.AcceptJSON).Body(body).Do(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
 	}

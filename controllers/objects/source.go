@@ -252,8 +252,8 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	if s.metadataOnly() {
 		accept = stream.AcceptMetadata
 	}
-	data, err := s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
-		SetHeader("Accept", accept).Do(ctx).Raw()
+	data, err := stream.Body(s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
+		SetHeader("Accept", accept).Do(ctx))
 	if apierrors.IsNotFound(err) {
 		take(nil)
 		return nil

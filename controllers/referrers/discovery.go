@@ -123,7 +123,7 @@ func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*serve
 
 // get reads a document; false when there is none.
 func (d discovery) get(ctx context.Context, into any, path ...string) (bool, error) {
-	data, err := d.client.Get().AbsPath(path...).SetHeader("Accept", stream.AcceptJSON).Do(ctx).Raw()
+	data, err := stream.Body(d.client.Get().AbsPath(path...).SetHeader("Accept", stream.AcceptJSON).Do(ctx))
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 // Query says which objects to read.
@@ -19,9 +21,6 @@ type Query struct {
 	Selector     string // labels; empty means all
 	MetadataOnly bool   // nothing but metadata is needed
 }
-
-// secretsToJudge are those that no rule is about, left out: what Kubernetes and Helm keep in Secrets.
-const secretsToJudge = "type!=kubernetes.io/service-account-token,type!=bootstrap.kubernetes.io/token,type!=helm.sh/release.v1"
 
 // pageSize is how many objects are held at a time.
 const pageSize = 500
@@ -62,7 +61,7 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 	var refused error
 	options := metav1.ListOptions{LabelSelector: q.Selector}
 	if isSecret(q.Kind.GroupKind()) {
-		options.FieldSelector = secretsToJudge
+		options.FieldSelector = engine.UnheldSecrets
 	}
 	err = pages(ctx, options, func(options metav1.ListOptions) (string, error) {
 		page, next, err := list(ctx, mapping.Resource, q, options)

@@ -68,12 +68,8 @@ func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav
 	if place.MetadataOnly {
 		accept = acceptMetadataList
 	}
-	result := c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
-		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx)
-	if err := result.Error(); err != nil { // that of Raw does not say what the API server says
-		return nil, "", err
-	}
-	data, err := result.Raw()
+	data, err := stream.Body(c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx))
 	if err != nil {
 		return nil, "", err
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"strings"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -19,29 +21,47 @@ const (
 const UnheldSecrets = "type!=" + accountToken + ",type!=" + bootstrapToken + ",type!=" + helmType
 
 // BuiltInHold says why a ConfigMap or Secret is held without anybody having written so, for people; empty when it is not. It
-// is what policy.IsBuiltIn says in a flag. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
+// is what policy.IsBuiltIn and IsControlled say in flags. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
 // it by name need say so.
 func BuiltInHold(object map[string]any) string {
-	return builtInHold(object, mapOf(object, "metadata"))
+	metadata := mapOf(object, "metadata")
+	switch flags := heldFlags(object, metadata); {
+	case !isReferable(object), flags == 0:
+		return ""
+	case flags.Has(policy.IsControlled):
+		return "a controller owns it, by its ownerReferences"
+	default:
+		return needed(object, metadata)
+	}
 }
 
-func builtInHold(object, metadata map[string]any) string {
-	if textOf(object, "apiVersion") != "v1" {
-		return ""
+// isReferable reports whether an object is a ConfigMap or Secret.
+func isReferable(object map[string]any) bool {
+	kind := textOf(object, "kind")
+	return textOf(object, "apiVersion") == "v1" && (kind == "ConfigMap" || kind == "Secret")
+}
+
+// heldFlags says of a ConfigMap or Secret why it is held though nobody has written so.
+func heldFlags(object, metadata map[string]any) (flags policy.Flags) {
+	switch {
+	case needed(object, metadata) != "":
+		return policy.IsBuiltIn
+	case hasController(metadata):
+		return policy.IsControlled
 	}
-	switch textOf(object, "kind") {
-	case "ConfigMap":
-		if textOf(metadata, "name") == "kube-root-ca.crt" {
-			return "Pods know the API server by it"
-		}
-	case "Secret":
+	return 0
+}
+
+// needed says what needs a ConfigMap or Secret.
+func needed(object, metadata map[string]any) string {
+	if textOf(object, "kind") == "Secret" {
 		if why := neededSecret(object, metadata); why != "" {
 			return why
 		}
-	default:
-		return ""
+	} else if textOf(metadata, "name") == "kube-root-ca.crt" {
+		return "Pods know the API server by it"
 	}
-	return needed(metadata)
+	return neededAnyway(metadata)
 }
 
 // neededSecret says what needs a Secret of its sort. Its type is there only in files: of the cluster's Secrets nothing but
@@ -62,13 +82,10 @@ func neededSecret(object, metadata map[string]any) string {
 
 const helmNeeds = "Helm keeps a release in it"
 
-// needed says what needs an object, whatever its sort.
-func needed(metadata map[string]any) string {
-	switch {
-	case strings.HasPrefix(textOf(metadata, "name"), helmRelease), textOf(mapOf(metadata, "labels"), "owner") == "helm":
+// neededAnyway says what needs an object, whatever its sort.
+func neededAnyway(metadata map[string]any) string {
+	if strings.HasPrefix(textOf(metadata, "name"), helmRelease) || textOf(mapOf(metadata, "labels"), "owner") == "helm" {
 		return helmNeeds
-	case hasController(metadata):
-		return "a controller owns it, by its ownerReferences"
 	}
 	switch textOf(metadata, "namespace") {
 	case "kube-system", "kube-public", "kube-node-lease":

@@ -76,7 +76,7 @@ func TestBuiltInHolds(t *testing.T) {
 			}
 			for from, object := range map[string]map[string]any{"whole": o, "decoded": decoded} {
 				s, err := engine.SubjectOf(object)
-				if err != nil || s.Flags.Has(policy.IsBuiltIn) != (test.want != "") || s.Flags.IsHeld() != (test.want != "") {
+				if err != nil || s.Flags.IsHeld() != (test.want != "") || s.Flags.Has(policy.IsHeld) {
 					t.Errorf("%s: %+v, %v", from, s, err)
 				}
 			}

@@ -84,8 +84,8 @@ func flagsOf(object, metadata map[string]any) policy.Flags {
 	if value, held := mapOf(metadata, "annotations")[v1alpha1.HoldAnnotation]; held && v1alpha1.IsHold(value) {
 		flags |= policy.IsHeld
 	}
-	if builtInHold(object, metadata) != "" {
-		flags |= policy.IsBuiltIn
+	if isReferable(object) {
+		flags |= heldFlags(object, metadata)
 	}
 	if isPod(object) && hasFinalizer(metadata, jobTrackingFinalizer) {
 		flags |= policy.IsUncounted

@@ -219,26 +219,27 @@ func (r *Ruling) soonest() time.Time {
 }
 
 func (all *voices) verdict(s Subject, now time.Time) Verdict {
-	v := all.unflagged(now)
-	if v.Reason == NotSelected {
+	v, by := all.unflagged(now)
+	if by == nil {
 		return v
 	}
-	if reason := flagged(s.Flags); reason != "" {
+	if reason := flagged(s.Flags.under(by)); reason != "" {
 		v.Action, v.Reason = Keep, reason
 	}
 	return v
 }
 
-func (all *voices) unflagged(now time.Time) Verdict {
+// unflagged is the verdict and the rule that decides, nil when none selects the subject.
+func (all *voices) unflagged(now time.Time) (Verdict, *Rule) {
 	switch {
 	case all.keep.rule != nil:
-		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}
+		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}, all.keep.rule
 	case all.due.rule != nil:
-		return all.due.verdict(now)
+		return all.due.verdict(now), all.due.rule
 	case all.nothing.rule != nil:
-		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}
+		return Verdict{Reason: all.nothing.reason, Rule: all.nothing.rule.ID}, all.nothing.rule
 	default:
-		return Verdict{Reason: NotSelected}
+		return Verdict{Reason: NotSelected}, nil
 	}
 }
 

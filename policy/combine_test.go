@@ -230,6 +230,11 @@ func TestReasonsInOrder(t *testing.T) {
 	}
 }
 
+// owned makes a rule one that lets the subject's owner go.
+func owned(r *policy.Ruling) {
+	r.Rule.Owner, r.Facts.Owner = true, &policy.Owner{Name: "owner", UID: "o"}
+}
+
 func TestFlagsKeep(t *testing.T) {
 	const every = policy.IsTerminating | policy.IsHeld | policy.IsUncounted
 	tests := map[string]struct {
@@ -244,6 +249,9 @@ func TestFlagsKeep(t *testing.T) {
 		"held while not due":                   {policy.IsHeld, says("a", ttl(policy.Day)), outcome{policy.Keep, policy.Held, "a"}},
 		"held, and no rule selects it":         {policy.IsHeld, says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
 		"held, and the rule is without a name": {policy.IsHeld, says("", func(r *policy.Ruling) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
+		"a controller owns it":                 {policy.IsControlled, says("a"), outcome{policy.Keep, policy.Held, "a"}},
+		"a controller owns it, and is to go":   {policy.IsControlled, says("a", owned), outcome{policy.Delete, policy.Expired, "a"}},
+		"held, and its controller is to go":    {policy.IsHeld | policy.IsControlled, says("a", owned), outcome{policy.Keep, policy.Held, "a"}},
 		"no flag: what the rule says":          {0, says("a"), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {

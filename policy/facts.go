@@ -34,15 +34,25 @@ const (
 	IsPinned
 	// IsInUse: an image of a container or a Pod of its node.
 	IsInUse
-	// IsBuiltIn: a ConfigMap or Secret that Kubernetes, Helm or a controller needs. It is held.
+	// IsBuiltIn: a ConfigMap or Secret that Kubernetes or Helm needs. It is held.
 	IsBuiltIn
+	// IsControlled: a ConfigMap or Secret that a controller owns. It is held, but from rules that let its owner go.
+	IsControlled
 )
 
 // Has reports whether all of the given flags are set.
 func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
 // IsHeld reports whether the subject is held, by somebody or because it is needed.
-func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn) != 0 }
+func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn|IsControlled) != 0 }
+
+// under are the flags that matter to a rule.
+func (f Flags) under(r *Rule) Flags {
+	if r.Owner {
+		return f &^ IsControlled
+	}
+	return f
+}
 
 // Facts is what the CEL of one rule says about one version of one subject. It changes only when the subject does.
 // The zero value says that the rule does not select the subject.

@@ -18,7 +18,7 @@ func (t *Tallies) addLingering(s Subject, all voices) {
 	if !s.Flags.Has(IsUncounted) {
 		return
 	}
-	verdict := all.unflagged(t.now)
+	verdict, _ := all.unflagged(t.now)
 	switch due := verdict.Due; {
 	case verdict.Reason == NotSelected:
 	case s.Flags.Has(IsTerminating):

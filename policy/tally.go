@@ -251,7 +251,7 @@ func (c *Count) note(s Subject, r *Ruling) {
 		if r.Standing.Excess {
 			c.Excess++
 		}
-		if s.Flags.IsHeld() {
+		if s.Flags.under(r.Rule).IsHeld() {
 			c.Held++
 		}
 	}

@@ -119,8 +119,21 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 func (s *source) touch() *contact {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now()}
+	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now(), tell: s.tell}
+	if s.closed {
+		s.contact.mute()
+	}
+	s.contact.tell(false)
 	return s.contact
+}
+
+// tell says whether what happens is told as it happens.
+func (s *source) tell(live bool) {
+	if live {
+		s.watcher.index.Resume(s.from)
+	} else {
+		s.watcher.index.Pause(s.from)
+	}
 }
 
 func (s *source) untouch() {
@@ -136,6 +149,7 @@ func (s *source) check() {
 	if s.contact == nil {
 		return
 	}
+	s.contact.settle()
 	if why := s.contact.doubt(); why != nil && s.phase == Watched {
 		s.loseLocked(why)
 	}
@@ -169,7 +183,15 @@ func (s *source) absent() {
 	if !s.closed && s.phase != Absent {
 		s.phase, s.why = Absent, nil
 		s.watcher.index.Replace(s.from, nil)
+		s.tell(true)
 	}
+}
+
+// begin is called before a listing: one that no watch has gone on from counts no more.
+func (s *source) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed, s.waiting = nil, false
 }
 
 // replace takes a listing. It counts once a watch is open that tells what happens from there on.
@@ -180,7 +202,7 @@ func (s *source) replace(all []references.Referrer) {
 	for i := range all {
 		s.noteLate(&all[i])
 	}
-	if s.listed, s.waiting = all, true; s.contact.isOpen() {
+	if s.listed, s.waiting = all, true; s.contact.listed() {
 		s.know()
 	}
 }
@@ -245,6 +267,9 @@ func (s *source) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	if s.contact != nil {
+		s.contact.mute()
+	}
 	s.watcher.index.Forget(s.from)
 }
 

@@ -37,6 +37,7 @@ type server struct {
 	garbage  map[string]bool     // what is at a path is no JSON
 	frozen   map[string]bool     // what is at a path never comes
 	quiet    map[string]bool     // watches of a path send no bookmarks
+	expires  map[string]bool     // watches of a path end with an error at once
 	open     map[string]*opened
 	requests []*http.Request
 }
@@ -51,7 +52,7 @@ func newServer(streams bool) *server {
 	s := &server{
 		streams: streams,
 		kinds:   map[schema.GroupVersionKind]bool{}, objects: map[string][]string{}, fails: map[string]int{}, watches: map[string]int{},
-		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, open: map[string]*opened{},
+		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, expires: map[string]bool{}, open: map[string]*opened{},
 	}
 	for _, d := range references.BuiltIn() {
 		if d.From != gatewayKind {
@@ -186,12 +187,16 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	if initial {
 		objects = s.objects[path]
 	}
+	expired := !initial && s.expires[path]
 	go func() {
 		for _, o := range objects {
 			send(writer, "ADDED", o)
 		}
 		if initial {
 			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+		}
+		if expired {
+			send(writer, "ERROR", statusOf(410))
 		}
 		s.bookmark(r.Context(), writer, path)
 	}()

@@ -21,6 +21,14 @@ const (
 	settling = time.Second
 )
 
+// elapsed is how much time may have passed since then, by the monotonic or by the wall clock, or by how far they have come
+// apart, whichever says most: the one stands still while a machine is suspended, the other can be set, either way. A clock
+// that is set by little makes little of it, unlike lease.Elapsed: doubt is dear here.
+func elapsed(now, then time.Time) time.Duration {
+	monotonic, wall := now.Sub(then), now.Round(0).Sub(then.Round(0))
+	return max(monotonic, wall.Abs(), (wall - monotonic).Abs())
+}
+
 // contact is whether what happens to the objects of a kind reaches us. A watch that is open and says nothing may be frozen,
 // which nobody would notice otherwise. One that has just been opened tells what happened before, or that it cannot: until it
 // has settled it counts for nothing.
@@ -111,15 +119,15 @@ func (c *contact) doubt() error {
 	if c.open && !c.marked {
 		limit = longSilence
 	}
-	quiet := c.attempt != nil && now.Sub(c.heard) > limit
+	quiet := c.attempt != nil && elapsed(now, c.heard) > limit
 	if quiet {
 		c.attempt()
 	}
 	switch {
 	case c.open && quiet:
 		return fmt.Errorf("its watch has said nothing for %s", limit)
-	case !c.open && now.Sub(c.closed) > outOfTouch:
-		return fmt.Errorf("it has not been watched for %s", now.Sub(c.closed).Truncate(time.Second))
+	case !c.open && elapsed(now, c.closed) > outOfTouch:
+		return fmt.Errorf("it has not been watched for %s", elapsed(now, c.closed).Truncate(time.Second))
 	}
 	return nil
 }

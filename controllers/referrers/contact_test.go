@@ -235,6 +235,34 @@ func TestWhoHasEndedTellsNothing(t *testing.T) {
 	})
 }
 
+// TestASleepIsALoss, of the machine or by a clock that is set: nobody can tell since when something is as it is.
+func TestASleepIsALoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		by   time.Duration
+		want bool
+	}{
+		"it sleeps":                    {20 * time.Second, true},
+		"a clock is set back":          {-20 * time.Second, true},
+		"a clock is set back a little": {-time.Second, false},
+		"the machine is busy":          {2 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed(t, func(w *world) {
+				w.pass(2 * time.Second)
+				before, watch := w.index.Of(site).Since, w.watchOf(podKind)
+				w.set(test.by)
+				w.pass(1100 * time.Millisecond)
+				expect(t, "wavered", test.want, w.wavered(references.ConfigMap))
+				expect(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
+				w.pass(10 * time.Second)
+				w.expectUses("listed", site, 1)
+				expect(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
+				expect(t, "paused", false, w.paused())
+			})
+		})
+	}
+}
+
 // TestAnObjectThatTookTooLongIsReadAgain: perhaps nobody ever changes it, and it makes everything doubtful.
 func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 	listed(t, func(w *world) {

@@ -6,7 +6,7 @@
 // it.
 //
 // While a kind is known and has no open watch, or one that is new, the index is told of a pause: what is known stands, and
-// nothing should go by it. A watch that takes longer to come back than a few seconds is a loss.
+// nothing should go by it. A watch that takes longer to come back than a few seconds is a loss, and so is a sleep of the machine.
 //
 // What it cannot see is how old an answer is: an API server may be behind the others, or late to tell, and what refers to
 // an object since then is not known. Within milliseconds is usual; nobody promises it. A watch that is frozen looks like one

@@ -160,6 +160,20 @@ func (s *source) check() {
 	}
 }
 
+var errSlept = errors.New("Sunset has slept, or a clock was set: it has to be listed anew")
+
+// restart reads everything again.
+func (s *source) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != Unknown {
+		s.loseLocked(errSlept)
+	}
+	if s.contact != nil {
+		s.contact.cut()
+	}
+}
+
 // lose says that the kind is not known completely, and why.
 func (s *source) lose(why error) {
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -266,7 +267,21 @@ type world struct {
 	*referrers.Watcher
 	t     *testing.T
 	index *references.Index
+	*wallClock
 }
+
+// wallClock is a clock that can be set, and has no monotonic reading.
+type wallClock struct {
+	clock.RealClock
+	by atomic.Int64
+}
+
+func (c *wallClock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c.by.Load())) }
+
+func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// set moves the clock.
+func (c *wallClock) set(by time.Duration) { c.by.Add(int64(by)) }
 
 // watching runs a test with a Watcher that runs.
 func watching(t *testing.T, s *server, test func(w *world)) {
@@ -292,15 +307,16 @@ func watching(t *testing.T, s *server, test func(w *world)) {
 
 func newWorld(t *testing.T, s *server) *world {
 	t.Helper()
-	index := references.New(clock.RealClock{})
+	clock := &wallClock{}
+	index := references.New(clock)
 	watcher, err := referrers.New(referrers.Options{
-		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock.RealClock{},
+		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock,
 		Compiler: newCompiler(t), Index: index,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{server: s, Watcher: watcher, t: t, index: index}
+	return &world{server: s, Watcher: watcher, t: t, index: index, wallClock: clock}
 }
 
 // pass lets time go by.

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	resolveEvery = 5 * time.Second // while a kind is absent, or nobody knows whether it is there
+	absentEvery  = time.Second     // how often to ask for a kind that is absent
+	resolveEvery = 5 * time.Second // and while nobody knows whether it is there
 	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
 	lateAgain    = 5 * time.Minute // after which all is read again if an object took too long to be read
 )
@@ -46,6 +47,7 @@ var errUnlisted = errors.New("it has not been listed yet")
 // run follows the kind until ctx ends.
 func (s *source) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		again := resolveEvery
 		found, err := s.watcher.discovery.find(ctx, s.row.kind, !s.row.declared)
 		switch {
 		case ctx.Err() != nil:
@@ -54,11 +56,12 @@ func (s *source) run(ctx context.Context) {
 			s.lose(err)
 		case found == nil:
 			s.absent()
+			again = absentEvery
 		default:
 			s.lose(errUnlisted)
 			s.follow(ctx, found)
 		}
-		s.pause(ctx, wait.Jitter(resolveEvery, 0.2))
+		s.pause(ctx, wait.Jitter(again, 0.2))
 	}
 }
 

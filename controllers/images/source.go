@@ -195,4 +195,4 @@ func (s *source) List(_ context.Context, _ string, take func([]*index.Row) bool)
 }
 
 // Confirm implements retention.Source. The Remover takes another look.
-func (s *source) Confirm(policy.Subject) {}
+func (s *source) Confirm(policy.Subject) error { return nil }

@@ -290,7 +290,7 @@ func TestSeveralFollow(t *testing.T) {
 		expect(t, "who has ended is told", nil, k.take())
 		_, err := listed(u.ctx, next, "team-a")
 		expect(t, "fails when it has ended", true, err != nil)
-		next.Confirm(policy.Subject{Namespace: "team-a", Name: "a"})
+		_ = next.Confirm(policy.Subject{Namespace: "team-a", Name: "a"})
 		expect(t, "who has ended is told when asked", nil, k.take())
 	})
 }
@@ -306,14 +306,33 @@ func TestConfirmLeavesNothingUntold(t *testing.T) {
 			} else {
 				u.refer("web")
 			}
-			u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
+			_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
 			if got := u.says("a"); got != want[used] {
 				t.Fatalf("says %q, want %q", got, want[used])
 			}
 		}
 		u.told()
-		u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "nobody"})
+		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "nobody"})
 		expect(t, "told of nobody", nil, u.told())
+	})
+}
+
+// TestWhatMayBeOutOfDateIsNotConfirmed, and nobody is told of doubt.
+func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	inUse(t, []string{unused}, func(u *referred) {
+		expect(t, "confirmed", nil, u.source.Confirm(a))
+		u.references.Pause("Pod")
+		u.told()
+		expect(t, "confirmed while nothing is watched", true, u.source.Confirm(a) != nil)
+		expect(t, "told", []string{"apply a@1"}, u.told())
+		expect(t, "says", "yes", u.says("a"))
+		u.references.Resume("Pod")
+		expect(t, "confirmed then", nil, u.source.Confirm(a))
+	})
+	inUse(t, []string{"true"}, func(u *referred) {
+		u.references.Pause("Pod")
+		expect(t, "confirmed where no rule asks", nil, u.source.Confirm(a))
 	})
 }
 
@@ -455,6 +474,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 		"something refers to another":    {func(x *references.Index) { x.Put("Pod", other) }, retention.Removed},
 		"nobody knows any more":          {func(x *references.Index) { x.Lose("Pod", errLost) }, retention.Changed},
 		"nobody knew for a moment":       {func(x *references.Index) { x.Lose("Pod", errLost); x.Replace("Pod", nil) }, retention.Changed},
+		"it is not watched any more":     {func(x *references.Index) { x.Pause("Pod") }, retention.Changed},
 		"another kind is in doubt alone": {func(x *references.Index) { x.Expect("Ingress", references.Secret) }, retention.Removed},
 	}
 	for name, test := range tests {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/engine"
@@ -100,10 +101,12 @@ func (s *source) List(ctx context.Context, namespace string, take func([]*index.
 }
 
 // Confirm implements retention.Source.
-func (s *source) Confirm(subject policy.Subject) {
-	if s.memory != nil {
-		s.memory.askAgain([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
+func (s *source) Confirm(subject policy.Subject) error {
+	if s.memory == nil {
+		return nil
 	}
+	s.memory.askAgain([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
+	return s.memory.changes.index.Paused(references.Kind(s.kind.Kind))
 }
 
 // collection is what is to be read of a resource: everything, or one namespace.

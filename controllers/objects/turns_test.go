@@ -222,7 +222,7 @@ func (u *referred) playReads(r *rand.Rand, source retention.Source, k *turns) {
 	case 1:
 		_ = source.List(u.ctx, "team-a", k.takeAll)
 	default:
-		source.Confirm(s)
+		_ = source.Confirm(s)
 	}
 }
 

@@ -26,8 +26,9 @@ func (c *Cluster) uses(t policy.Target) used {
 	if c.changes == nil || !isReferredTo(t.Kind) {
 		return used{}
 	}
-	u := c.changes.index.Of(references.Target{Kind: references.Kind(t.Kind.Kind), Namespace: t.Namespace, Name: t.Name})
-	if u.Doubt != nil {
+	kind := references.Kind(t.Kind.Kind)
+	u := c.changes.index.Of(references.Target{Kind: kind, Namespace: t.Namespace, Name: t.Name})
+	if u.Doubt != nil || c.changes.index.Paused(kind) != nil {
 		return used{}
 	}
 	return used{u.Count, u.Since, true}

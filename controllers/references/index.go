@@ -53,6 +53,7 @@ type Index struct {
 type from struct {
 	to        []Kind
 	lost      error // why it is not known completely; nil when it is
+	paused    bool  // what happens is not told for now
 	referrers map[types.UID]*referrer
 	unread    int // referrers with an error
 }

@@ -14,24 +14,39 @@ const (
 	// end is taken up again within milliseconds.
 	outOfTouch = 5 * time.Second
 	// silence is for how long a listing may say nothing, and a watch that has sent bookmarks: they come each minute.
-	silence = 3 * time.Minute
+	silence = 90 * time.Second
 	// longSilence is for how long any other watch may: none is asked to last for more than ten minutes.
 	longSilence = 11 * time.Minute
+	// settling is for how long a new watch may still be telling what happened before it was there.
+	settling = time.Second
 )
 
+// elapsed is how much time may have passed since then, by the monotonic or by the wall clock, or by how far they have come
+// apart, whichever says most: the one stands still while a machine is suspended, the other can be set, either way. A clock
+// that is set by little makes little of it, unlike lease.Elapsed: doubt is dear here.
+func elapsed(now, then time.Time) time.Duration {
+	monotonic, wall := now.Sub(then), now.Round(0).Sub(then.Round(0))
+	return max(monotonic, wall.Abs(), (wall - monotonic).Abs())
+}
+
 // contact is whether what happens to the objects of a kind reaches us. A watch that is open and says nothing may be frozen,
-// which nobody would notice otherwise.
+// which nobody would notice otherwise. One that has just been opened tells what happened before, or that it cannot: until it
+// has settled it counts for nothing.
 //
 // What it cannot see is an API server that answers and is behind the others.
 type contact struct {
 	clock clock.PassiveClock
+	tell  func(live bool) // whether what happens is told as it happens, when that changes
 
 	mu      sync.Mutex
 	attempt context.CancelFunc // ends the listing or watch under way; nil for none
-	open    bool               // a watch is
+	streams bool               // a watch is open that still gives a listing
+	open    bool               // one is that tells what happens
+	live    bool               // it has settled
 	marked  bool               // it sends bookmarks
 	heard   time.Time          // when something came
-	closed  time.Time          // since when no watch is open
+	since   time.Time          // when it was opened
+	closed  time.Time          // since when no watch has been live
 }
 
 // begin is called before something is asked for. The context ends when nothing has come for too long, or with end.
@@ -44,9 +59,10 @@ func (c *contact) begin(ctx context.Context) (limited context.Context, end func(
 		cancel()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.attempt = nil
-		if c.open {
-			c.open, c.closed = false, c.clock.Now()
+		c.attempt, c.streams, c.open = nil, false, false
+		if c.live {
+			c.live, c.closed = false, c.clock.Now()
+			c.tell(false)
 		}
 	})
 }
@@ -56,7 +72,28 @@ func (c *contact) begin(ctx context.Context) (limited context.Context, end func(
 func (c *contact) opened(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.marked, c.heard = true, lists, c.clock.Now()
+	c.heard = c.clock.Now()
+	c.streams, c.open, c.marked, c.since = lists, !lists, lists, c.heard
+}
+
+// listed says that a listing is complete, and reports whether a watch is open that goes on from there.
+func (c *contact) listed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams {
+		c.streams, c.open, c.since = false, true, c.clock.Now()
+	}
+	return c.open
+}
+
+// settle is called now and then.
+func (c *contact) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open && !c.live && c.clock.Since(c.since) >= settling {
+		c.live = true
+		c.tell(true)
+	}
 }
 
 // hear says that something has come.
@@ -73,12 +110,6 @@ func (c *contact) mark() {
 	c.marked, c.heard = true, c.clock.Now()
 }
 
-func (c *contact) isOpen() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open
-}
-
 // doubt is why changes may have been missed; nil when there is no reason. It ends what has said nothing for too long.
 func (c *contact) doubt() error {
 	c.mu.Lock()
@@ -88,17 +119,24 @@ func (c *contact) doubt() error {
 	if c.open && !c.marked {
 		limit = longSilence
 	}
-	quiet := c.attempt != nil && now.Sub(c.heard) > limit
+	quiet := c.attempt != nil && elapsed(now, c.heard) > limit
 	if quiet {
 		c.attempt()
 	}
 	switch {
 	case c.open && quiet:
 		return fmt.Errorf("its watch has said nothing for %s", limit)
-	case !c.open && now.Sub(c.closed) > outOfTouch:
-		return fmt.Errorf("it has not been watched for %s", now.Sub(c.closed).Truncate(time.Second))
+	case !c.open && elapsed(now, c.closed) > outOfTouch:
+		return fmt.Errorf("it has not been watched for %s", elapsed(now, c.closed).Truncate(time.Second))
 	}
 	return nil
+}
+
+// mute makes it tell nothing any more.
+func (c *contact) mute() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell = func(bool) {}
 }
 
 // cut ends what is under way.

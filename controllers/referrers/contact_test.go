@@ -2,6 +2,7 @@ package referrers_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
@@ -106,9 +107,9 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 			w.objects[pathOf(podKind)] = nil
 			w.quiet[pathOf(podKind)] = true
 		})
-		w.pass(2 * time.Minute)
+		w.pass(time.Minute)
 		expect(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
-		w.pass(2 * time.Minute)
+		w.pass(time.Minute)
 		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
 		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
 		w.expectUses("listed anew", site, 0)
@@ -146,6 +147,117 @@ func TestAListingThatIsFrozen(t *testing.T) {
 				w.change(func() { w.frozen[pathOf(podKind)] = false })
 				w.pass(4 * time.Minute)
 				w.expectUses("given up", site, 0)
+			})
+		})
+	}
+}
+
+// paused reports whether what refers to ConfigMaps may be out of date.
+func (w *world) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
+
+// TestWithoutAWatchNothingIsTold: that is no doubt, and nothing goes by what was known, nor while a new watch may still tell
+// what happened before.
+func TestWithoutAWatchNothingIsTold(t *testing.T) {
+	listed(t, func(w *world) {
+		w.pass(time.Second)
+		expect(w.t, "paused while watched", false, w.paused())
+		w.change(func() { w.broken[pathOf(podKind)] = true })
+		_ = w.watchOf(podKind).Close()
+		synctest.Wait()
+		expect(w.t, "paused at once", true, w.paused())
+		w.pass(500 * time.Millisecond) // sooner than it is tried again
+		w.change(func() { w.broken[pathOf(podKind)] = false })
+		for w.watchOf(podKind) == nil {
+			w.pass(100 * time.Millisecond)
+		}
+		expect(w.t, "paused when it is watched again", true, w.paused())
+		w.pass(2 * time.Second)
+		expect(w.t, "paused then", false, w.paused())
+		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+	})
+}
+
+// TestANewWatchSettles: it begins with what happened before.
+func TestANewWatchSettles(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		w.Use(nil, configMaps)
+		w.pass(500 * time.Millisecond)
+		w.expectUses("listed", site, 0)
+		expect(t, "paused", true, w.paused())
+		w.pass(2 * time.Second)
+		expect(t, "paused when it has settled", false, w.paused())
+	})
+}
+
+// TestAWatchThatEndsAtOnceIsNone, however often it is opened.
+func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
+	s := newServer(false)
+	watching(t, s, func(w *world) {
+		w.Use(nil, configMaps)
+		w.pass(4 * time.Second)
+		w.expectUses("watched", site, 0)
+		w.change(func() { w.expires[pathOf(podKind)] = true })
+		_ = w.watchOf(podKind).Close()
+		for range 40 {
+			w.pass(100 * time.Millisecond)
+			expect(t, "paused", true, w.paused())
+		}
+		w.pass(4 * time.Second)
+		w.expectDoubt("never watched", references.ConfigMap, "has not been watched for")
+		w.change(func() { w.expires[pathOf(podKind)] = false })
+		w.pass(time.Minute)
+		w.expectUses("watched again", site, 0)
+		expect(t, "paused in the end", false, w.paused())
+	})
+}
+
+// TestAListingThatIsStreamedIsNoWatch until it is complete.
+func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
+	listed(t, func(w *world) {
+		w.change(func() { w.frozen[pathOf(podKind)] = true })
+		w.event(podKind, "ERROR", statusOf(410))
+		expect(w.t, "paused", true, w.paused())
+		w.pass(8 * time.Second)
+		w.expectDoubt("listed for long", references.ConfigMap, "has not been watched for")
+	})
+}
+
+// TestWhoHasEndedTellsNothing of the source that has its name by then.
+func TestWhoHasEndedTellsNothing(t *testing.T) {
+	listed(t, func(w *world) {
+		for range 3 {
+			w.Use(nil, nil)
+			w.Use(nil, configMaps)
+			w.pass(3 * time.Second)
+			w.expectUses("anew", site, 1)
+			expect(w.t, "paused", false, w.paused())
+		}
+	})
+}
+
+// TestASleepIsALoss, of the machine or by a clock that is set: nobody can tell since when something is as it is.
+func TestASleepIsALoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		by   time.Duration
+		want bool
+	}{
+		"it sleeps":                    {20 * time.Second, true},
+		"a clock is set back":          {-20 * time.Second, true},
+		"a clock is set back a little": {-time.Second, false},
+		"the machine is busy":          {2 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed(t, func(w *world) {
+				w.pass(2 * time.Second)
+				before, watch := w.index.Of(site).Since, w.watchOf(podKind)
+				w.set(test.by)
+				w.pass(1100 * time.Millisecond)
+				expect(t, "wavered", test.want, w.wavered(references.ConfigMap))
+				expect(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
+				w.pass(10 * time.Second)
+				w.expectUses("listed", site, 1)
+				expect(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
+				expect(t, "paused", false, w.paused())
 			})
 		})
 	}

@@ -23,6 +23,7 @@ type line struct {
 
 // ListWithContext lists all there is.
 func (l *line) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.source.begin()
 	ctx, end := l.contact.begin(ctx)
 	defer end()
 	return l.Collection.ListWithContext(ctx, options)
@@ -34,6 +35,9 @@ func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	if !lists && !l.source.resumes() {
 		return nil, apierrors.NewResourceExpired("something may have been missed")
 	}
+	if lists {
+		l.source.begin()
+	}
 	ctx, end := l.contact.begin(ctx)
 	w, err := l.Collection.WatchWithContext(ctx, options)
 	if err != nil {
@@ -41,7 +45,9 @@ func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	l.contact.opened(lists)
-	l.source.opened()
+	if !lists {
+		l.source.opened()
+	}
 	return &ending{w, end}, nil
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	resolveEvery = 5 * time.Second // while a kind is absent, or nobody knows whether it is there
+	absentEvery  = time.Second     // how often to ask for a kind that is absent
+	resolveEvery = 5 * time.Second // and while nobody knows whether it is there
 	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
 	lateAgain    = 5 * time.Minute // after which all is read again if an object took too long to be read
 )
@@ -46,6 +47,7 @@ var errUnlisted = errors.New("it has not been listed yet")
 // run follows the kind until ctx ends.
 func (s *source) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		again := resolveEvery
 		found, err := s.watcher.discovery.find(ctx, s.row.kind, !s.row.declared)
 		switch {
 		case ctx.Err() != nil:
@@ -54,11 +56,12 @@ func (s *source) run(ctx context.Context) {
 			s.lose(err)
 		case found == nil:
 			s.absent()
+			again = absentEvery
 		default:
 			s.lose(errUnlisted)
 			s.follow(ctx, found)
 		}
-		s.pause(ctx, wait.Jitter(resolveEvery, 0.2))
+		s.pause(ctx, wait.Jitter(again, 0.2))
 	}
 }
 
@@ -119,8 +122,21 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 func (s *source) touch() *contact {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now()}
+	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now(), tell: s.tell}
+	if s.closed {
+		s.contact.mute()
+	}
+	s.contact.tell(false)
 	return s.contact
+}
+
+// tell says whether what happens is told as it happens.
+func (s *source) tell(live bool) {
+	if live {
+		s.watcher.index.Resume(s.from)
+	} else {
+		s.watcher.index.Pause(s.from)
+	}
 }
 
 func (s *source) untouch() {
@@ -136,12 +152,27 @@ func (s *source) check() {
 	if s.contact == nil {
 		return
 	}
+	s.contact.settle()
 	if why := s.contact.doubt(); why != nil && s.phase == Watched {
 		s.loseLocked(why)
 	}
 	if !s.again.IsZero() && s.watcher.clock.Now().After(s.again) {
 		s.again = time.Time{}
 		s.loseLocked(errUnlisted)
+		s.contact.cut()
+	}
+}
+
+var errSlept = errors.New("Sunset has slept, or a clock was set: it has to be listed anew")
+
+// restart reads everything again.
+func (s *source) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != Unknown {
+		s.loseLocked(errSlept)
+	}
+	if s.contact != nil {
 		s.contact.cut()
 	}
 }
@@ -169,7 +200,15 @@ func (s *source) absent() {
 	if !s.closed && s.phase != Absent {
 		s.phase, s.why = Absent, nil
 		s.watcher.index.Replace(s.from, nil)
+		s.tell(true)
 	}
+}
+
+// begin is called before a listing: one that no watch has gone on from counts no more.
+func (s *source) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed, s.waiting = nil, false
 }
 
 // replace takes a listing. It counts once a watch is open that tells what happens from there on.
@@ -180,7 +219,7 @@ func (s *source) replace(all []references.Referrer) {
 	for i := range all {
 		s.noteLate(&all[i])
 	}
-	if s.listed, s.waiting = all, true; s.contact.isOpen() {
+	if s.listed, s.waiting = all, true; s.contact.listed() {
 		s.know()
 	}
 }
@@ -245,6 +284,9 @@ func (s *source) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	if s.contact != nil {
+		s.contact.mute()
+	}
 	s.watcher.index.Forget(s.from)
 }
 

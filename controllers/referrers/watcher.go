@@ -159,16 +159,28 @@ func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Unlock()
 	ticker := w.clock.NewTicker(checkEvery)
 	defer ticker.Stop()
+	last := w.clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			w.end()
 			return nil
 		case <-ticker.C():
-			for _, s := range w.all() {
-				s.check()
-			}
+			now := w.clock.Now()
+			w.check(elapsed(now, last) > outOfTouch)
+			last = now
 		}
+	}
+}
+
+// check looks at all sources. If this process has slept, or a clock was set, nobody can tell since when something is as it
+// is: then all is read anew.
+func (w *Watcher) check(slept bool) {
+	for _, s := range w.all() {
+		if slept {
+			s.restart()
+		}
+		s.check()
 	}
 }
 

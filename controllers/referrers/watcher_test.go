@@ -176,7 +176,7 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
 			w.fails[pathOf(appKind)] = 500
 		})
-		w.pass(7 * time.Second)
+		w.pass(1500 * time.Millisecond)
 		w.expectDoubt("installed, and not listed yet", references.Secret, "App.v1.example.org")
 		w.change(func() { w.fails[pathOf(appKind)] = 0 })
 		w.pass(10 * time.Second)
@@ -189,7 +189,7 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 		w.pass(8 * time.Second)
 		w.expectUses("removed", tls, 0)
 		expect(t, "phase", referrers.Absent, phase())
-		if n := len(w.asked("/apis/example.org")); n > 3 {
+		if n := len(w.asked("/apis/example.org")); n > 9 {
 			t.Errorf("the group was asked about %d times", n)
 		}
 	})

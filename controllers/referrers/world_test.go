@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -37,6 +38,7 @@ type server struct {
 	garbage  map[string]bool     // what is at a path is no JSON
 	frozen   map[string]bool     // what is at a path never comes
 	quiet    map[string]bool     // watches of a path send no bookmarks
+	expires  map[string]bool     // watches of a path end with an error at once
 	open     map[string]*opened
 	requests []*http.Request
 }
@@ -51,7 +53,7 @@ func newServer(streams bool) *server {
 	s := &server{
 		streams: streams,
 		kinds:   map[schema.GroupVersionKind]bool{}, objects: map[string][]string{}, fails: map[string]int{}, watches: map[string]int{},
-		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, open: map[string]*opened{},
+		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, expires: map[string]bool{}, open: map[string]*opened{},
 	}
 	for _, d := range references.BuiltIn() {
 		if d.From != gatewayKind {
@@ -186,12 +188,16 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	if initial {
 		objects = s.objects[path]
 	}
+	expired := !initial && s.expires[path]
 	go func() {
 		for _, o := range objects {
 			send(writer, "ADDED", o)
 		}
 		if initial {
 			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+		}
+		if expired {
+			send(writer, "ERROR", statusOf(410))
 		}
 		s.bookmark(r.Context(), writer, path)
 	}()
@@ -261,7 +267,21 @@ type world struct {
 	*referrers.Watcher
 	t     *testing.T
 	index *references.Index
+	*wallClock
 }
+
+// wallClock is a clock that can be set, and has no monotonic reading.
+type wallClock struct {
+	clock.RealClock
+	by atomic.Int64
+}
+
+func (c *wallClock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c.by.Load())) }
+
+func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// set moves the clock.
+func (c *wallClock) set(by time.Duration) { c.by.Add(int64(by)) }
 
 // watching runs a test with a Watcher that runs.
 func watching(t *testing.T, s *server, test func(w *world)) {
@@ -287,15 +307,16 @@ func watching(t *testing.T, s *server, test func(w *world)) {
 
 func newWorld(t *testing.T, s *server) *world {
 	t.Helper()
-	index := references.New(clock.RealClock{})
+	clock := &wallClock{}
+	index := references.New(clock)
 	watcher, err := referrers.New(referrers.Options{
-		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock.RealClock{},
+		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock,
 		Compiler: newCompiler(t), Index: index,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{server: s, Watcher: watcher, t: t, index: index}
+	return &world{server: s, Watcher: watcher, t: t, index: index, wallClock: clock}
 }
 
 // pass lets time go by.

@@ -223,7 +223,7 @@ func (*shelf) List(_ context.Context, _ string, take func([]*index.Row) bool) er
 }
 
 // Confirm implements retention.Source: what the rules say of a backup depends on nothing else.
-func (*shelf) Confirm(policy.Subject) {}
+func (*shelf) Confirm(policy.Subject) error { return nil }
 
 // row is what stays of a backup: who it is, and what each rule says about it.
 func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.Row {

@@ -2,6 +2,8 @@ package retention
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,15 +136,22 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 	})
 }
 
-// confirm brings what the rules say of a subject up to date with what they depend on beside it.
-func (r *Reconciler) confirm(w *watched, s policy.Subject) {
+// confirm brings what the rules say of a subject up to date with what they depend on beside it. The error wraps errBehind.
+func (r *Reconciler) confirm(w *watched, s policy.Subject) error {
 	if !w.beyond.Load() {
-		return
+		return nil
 	}
 	r.mu.Lock()
 	f := w.current
 	r.mu.Unlock()
-	if f != nil {
-		f.source.Confirm(s)
+	if f == nil {
+		return nil
 	}
+	if err := f.source.Confirm(s); err != nil {
+		return fmt.Errorf("%w: %w", errBehind, err)
+	}
+	return nil
 }
+
+// errBehind says that what rules depend on beside the subject may be out of date for a moment.
+var errBehind = errors.New("not now")

@@ -38,6 +38,9 @@ func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t polic
 		return true
 	}
 	switch v, err := p.owner.said(t); {
+	case errors.Is(err, errBehind):
+		p.putOff(ctx, it, err)
+		return false
 	case errors.Is(err, errUnseen):
 		p.settle(ctx, it, i, Outcome{Result: Changed, Err: err})
 		return false
@@ -96,7 +99,9 @@ func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
 	case w == nil:
 		return policy.Verdict{}, errNotListed
 	}
-	r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID})
+	if err := r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID}); err != nil {
+		return policy.Verdict{}, err
+	}
 	if v, ok := w.index.LookAt(t, r.Clock.Now()); ok {
 		return v, nil
 	}

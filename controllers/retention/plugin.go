@@ -27,8 +27,9 @@ type Source interface {
 	// count: not if something else is asked by now.
 	List(ctx context.Context, namespace string, take func([]*index.Row) bool) error
 	// Confirm tells the sink of a subject once more where the answers depend on more than the subject: a subject is never
-	// judged for the last time by what they were a moment ago. It asks nobody else.
-	Confirm(s policy.Subject)
+	// judged for the last time by what they were a moment ago. It asks nobody else. The error says why the answers may be
+	// out of date all the same: nothing goes by them then, and soon they are not.
+	Confirm(s policy.Subject) error
 }
 
 // Sources opens Sources. Opening does no I/O and cannot fail; trouble is told while a Source runs.

@@ -45,6 +45,34 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	}
 }
 
+// TestWhatMayBeOutOfDateIsPutOff for as long as it may.
+func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
+	for name, of := range map[string]string{"itself": "x", "of an owner": "config"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
+				w.use(rule("a", about(configs)), rule("pods", owners))
+				s := w.sourceOf(configs)
+				s.set(func() { s.behind = errors.New("not watched") })
+				if of == "x" {
+					s.list(row("x", w.began))
+				} else {
+					s.list(row("config", w.began.Add(-time.Hour), used))
+					w.sourceOf(pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
+				}
+				w.after(2 * time.Hour)
+				expect(t, "attempts", nil, w.attempted())
+				if n := len(s.confirmed); n < 2 || n > 5*3600 {
+					t.Errorf("confirmed %d times", n)
+				}
+				s.set(func() { s.behind = nil })
+				w.after(time.Second)
+				expect(t, "removed", 1, len(w.removed()))
+			})
+		})
+	}
+}
+
 // TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -19,6 +19,7 @@ const (
 	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
 	permitTimeout  = time.Second            // of asking for the rights of a rule
 	readTimeout    = 10 * time.Second       // of a read past the watch
+	behindPause    = 500 * time.Millisecond // before a subject is tried again of which not all may be known at the moment
 	ledgerPause    = 200 * time.Millisecond // before a subject is tried again whose entry in the ledger has ended
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
@@ -73,7 +74,10 @@ func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Ta
 // The Outcome is nil when nothing was attempted.
 func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement, target policy.Target) *Outcome {
 	if likely.Warrant.Valid() {
-		p.owner.confirm(p.kind, likely.Warrant.Subject())
+		if err := p.owner.confirm(p.kind, likely.Warrant.Subject()); err != nil {
+			p.putOff(ctx, it, err)
+			return nil
+		}
 	}
 	now := p.owner.Clock.Now()
 	j, known := p.kind.index.Judge(it.uid, now)
@@ -179,6 +183,12 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
+}
+
+// putOff has a subject tried again soon, the later the more wait.
+func (p *pipeline) putOff(ctx context.Context, it item, err error) {
+	log.FromContext(ctx).V(1).Info("put off", "namespace", it.namespace, "why", err.Error())
+	p.retry(it, behindPause+time.Duration(p.queue.Len())*deniedPerItem)
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.

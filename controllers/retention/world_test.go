@@ -96,6 +96,7 @@ type source struct {
 	listed  []string                                 // namespaces in order
 
 	confirm   func(policy.Subject)
+	behind    error    // given by Confirm
 	confirmed []string // names in order
 }
 
@@ -122,14 +123,15 @@ func (s *source) Read(_ context.Context, subject policy.Subject, take func(*inde
 }
 
 // Confirm implements retention.Source.
-func (s *source) Confirm(subject policy.Subject) {
+func (s *source) Confirm(subject policy.Subject) error {
 	s.mu.Lock()
 	s.confirmed = append(s.confirmed, subject.Name)
-	confirm := s.confirm
+	confirm, behind := s.confirm, s.behind
 	s.mu.Unlock()
 	if confirm != nil {
 		confirm(subject)
 	}
+	return behind
 }
 
 // Ask implements retention.Source.

@@ -54,7 +54,8 @@ type from struct {
 	to        []Kind
 	lost      error // why it is not known completely; nil when it is
 	referrers map[types.UID]*referrer
-	unread    int // referrers with an error
+	unread    map[*referrer]struct{} // those with an error; nil while there was none
+	first     *referrer              // of these, by name; nil when it has to be looked for
 }
 
 type referrer struct {

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -15,6 +17,7 @@ import (
 type Extractor struct {
 	key     string
 	program *program
+	lenient bool // of what is in no policy
 }
 
 // Reference is what an object refers to by name.
@@ -23,7 +26,7 @@ type Reference struct {
 	Name      string
 }
 
-// MaxReferences is how many references one object may have by one Extractor.
+// MaxReferences is how many references one object may have by one Extractor, unless that is lenient.
 const MaxReferences = 1000
 
 // Extractor compiles an expression that gives a list of names, or of maps with name and namespace. The path is where its
@@ -42,6 +45,13 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 		}
 	}
 	return &Extractor{key: digest("references", names), program: compiled.program}, nil
+}
+
+// Lenient gives an Extractor for fields that Kubernetes knows. There the size of an object is bound enough, and a name that
+// nothing can have is one that somebody may write and nobody can use: it refers to nothing. Of any other Extractor that is
+// an error: whoever declared it may have meant another part of the text.
+func (x *Extractor) Lenient() *Extractor {
+	return &Extractor{key: x.key, program: x.program, lenient: true}
 }
 
 // Key names what the Extractor gives: two with equal keys give the same of every object.
@@ -66,7 +76,8 @@ func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference
 	if x.program.loops {
 		defer e.end()
 	}
-	found, err := ask(e, x.program, naming, e.toReferences)
+	read := func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) }
+	found, err := ask(e, x.program, naming, read)
 	if err != nil {
 		return nil, e.shared(err)
 	}
@@ -74,26 +85,41 @@ func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference
 }
 
 // toReferences reads what names gave.
-func (e *Evaluator) toReferences(v ref.Val) ([]Reference, error) {
+func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	list, ok := v.(traits.Lister)
 	if !ok {
 		return nil, unexpected(naming, v)
 	}
 	size, _ := list.Size().(types.Int)
-	if size > MaxReferences {
+	if size > MaxReferences && !x.lenient {
 		return nil, fmt.Errorf("gave %d references; an object has at most %d", size, MaxReferences)
 	}
 	found := make([]Reference, 0, size)
 	for i := range size {
 		r, err := e.toReference(list.Get(i))
-		if err != nil {
-			return nil, fmt.Errorf("element %d: %w", i, err)
+		if err == nil && r.Name != "" && !x.lenient {
+			err = r.check()
 		}
-		if r.Name != "" {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		case r.Name == "", x.lenient && r.check() != nil:
+		default:
 			found = append(found, r)
 		}
 	}
 	return found, nil
+}
+
+// check says why nothing can be called so.
+func (r Reference) check() error {
+	switch {
+	case len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+		return fmt.Errorf("nothing can be called %q", shorten(r.Name))
+	case r.Namespace != "" && len(validation.IsDNS1123Label(r.Namespace)) > 0:
+		return fmt.Errorf("no namespace can be called %q", shorten(r.Namespace))
+	}
+	return nil
 }
 
 // toReference reads one element: a name, or a map with name and perhaps namespace. An empty name refers to nothing.
@@ -102,6 +128,9 @@ func (e *Evaluator) toReference(v ref.Val) (r Reference, err error) {
 	case types.String:
 		return Reference{Name: e.intern(string(x))}, nil
 	case traits.Mapper:
+		if x.Contains(types.String("name")) != types.True {
+			return Reference{}, errNameless
+		}
 		if r.Name, err = e.textIn(x, "name"); err != nil {
 			return Reference{}, err
 		}
@@ -110,6 +139,9 @@ func (e *Evaluator) toReference(v ref.Val) (r Reference, err error) {
 	}
 	return Reference{}, unexpected(naming, v)
 }
+
+// errNameless is not what an empty name is: another key may have been meant.
+var errNameless = errors.New("a map without name; what refers to nothing has an empty one")
 
 // textIn reads a text of a map; what is absent or null is empty.
 func (e *Evaluator) textIn(m traits.Mapper, key string) (string, error) {

@@ -37,6 +37,9 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 			g.impl = &functions.Overload{Binary: unequal}
 		case matchesFunction, findFunction, findAllFunction:
 			return guardRegex(g)
+		case "configMapsIn", "secretsIn":
+			g.after = priceOfFound
+			fallthrough
 		default:
 			if g.impl = implementation(env, call); g.impl == nil {
 				return nil, fmt.Errorf("no such overload: %s", g.function)

@@ -73,7 +73,8 @@ func (f *found) at(value any, path []string) error {
 		}
 	case string:
 		if len(path) == 0 {
-			return f.add(v)
+			f.add(v)
+			return nil
 		}
 	}
 	return fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
@@ -88,16 +89,11 @@ func (f *found) each(list []any, path []string) error {
 	return nil
 }
 
-func (f *found) add(name string) error {
-	switch {
-	case name == "", f.known[name]:
-		return nil
-	case len(f.names) == MaxReferences:
-		return fmt.Errorf("there are more than %d names", MaxReferences)
+func (f *found) add(name string) {
+	if name != "" && !f.known[name] {
+		f.names = append(f.names, name)
+		f.known[name] = true
 	}
-	f.names = append(f.names, name)
-	f.known[name] = true
-	return nil
 }
 
 func placeOf(rest []string) string {

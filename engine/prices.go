@@ -92,8 +92,11 @@ func times(a, b int) int {
 
 func priceOfList(args operands, _ int) int { return 3 * elementPrice * lengthOf(args[0]) }
 
-// priceOfReferences is the most there may be.
-func priceOfReferences(operands, int) int { return 2 * elementPrice * MaxReferences }
+// priceOfReferences is what it takes to find none.
+func priceOfReferences(operands, int) int { return elementPrice }
+
+// priceOfFound is that of the list and of the set that makes each name come once. How many there are is bounded by the object.
+func priceOfFound(result ref.Val) int { return 4 * elementPrice * lengthOf(result) }
 
 // priceOfRunes also serves reverse(), of text and of a list.
 func priceOfRunes(args operands, most int) int {

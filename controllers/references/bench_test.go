@@ -73,3 +73,38 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// BenchmarkOfInDoubt asks about a ConfigMap while one of 50,000 Pods cannot be read.
+func BenchmarkOfInDoubt(b *testing.B) {
+	all := manyReferrers()
+	all[manyPods/2].Err = errUnread
+	x := references.New(clock.RealClock{})
+	x.Expect("Pod", configMap)
+	x.Replace("Pod", all)
+	b.ReportAllocs()
+	for b.Loop() {
+		if x.Of(all[0].Targets[0]).Doubt == nil {
+			b.Fatal("everything is known")
+		}
+	}
+}
+
+// BenchmarkPutMany gives one referrer 10,001 targets, and others, again and again.
+func BenchmarkPutMany(b *testing.B) {
+	few, many := manyTargets(0, 1), manyTargets(0, 10_001)
+	x := references.New(clock.RealClock{})
+	x.Expect("Pod", configMap)
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Put("Pod", references.Referrer{UID: "1", Targets: many})
+		x.Put("Pod", references.Referrer{UID: "1", Targets: few})
+		x.Take()
+	}
+}
+
+func manyTargets(from, to int) (all []references.Target) {
+	for i := from; i < to; i++ {
+		all = append(all, references.Target{Kind: configMap, Namespace: "n", Name: fmt.Sprintf("config-%d", i)})
+	}
+	return all
+}

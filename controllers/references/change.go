@@ -69,24 +69,28 @@ func (x *Index) put(f *from, r *Referrer) {
 		return
 	}
 	x.unlink(known, wanted)
-	for _, t := range wanted {
-		if !slices.ContainsFunc(known.edges, func(e edge) bool { return e.to.Target == t }) {
-			x.link(known, t)
-		}
-	}
+	x.linkAll(known, wanted)
 }
 
-// blame notes whether a referrer could be read.
-func (x *Index) blame(f *from, r *referrer, err error) {
-	before := f.unread
-	if r.err != nil {
-		f.unread--
+// linkAll adds edges to those of some targets that a referrer has none to.
+func (x *Index) linkAll(r *referrer, wanted []Target) {
+	if len(wanted) <= fewTargets {
+		for _, t := range wanted {
+			if !slices.ContainsFunc(r.edges, func(e edge) bool { return e.to.Target == t }) {
+				x.link(r, t)
+			}
+		}
+		return
 	}
-	if r.err = err; err != nil {
-		f.unread++
+	has := make(map[Target]struct{}, len(wanted))
+	for _, e := range r.edges {
+		has[e.to.Target] = struct{}{}
 	}
-	if (before == 0) != (f.unread == 0) {
-		x.touch(f.to)
+	for _, t := range wanted {
+		if _, linked := has[t]; !linked {
+			has[t] = struct{}{}
+			x.link(r, t)
+		}
 	}
 }
 
@@ -125,9 +129,10 @@ func (x *Index) link(r *referrer, t Target) {
 
 // unlink removes the edges of a referrer, but for those to some targets.
 func (x *Index) unlink(r *referrer, but []Target) {
+	stay := setOf(but)
 	kept := r.edges[:0]
 	for _, e := range r.edges {
-		if slices.Contains(but, e.to.Target) {
+		if stay.has(e.to.Target) {
 			e.to.by[e.at].at = len(kept)
 			kept = append(kept, e)
 			continue

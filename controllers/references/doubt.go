@@ -82,7 +82,7 @@ func (x *Index) isDoubted(kind Kind) bool {
 	return sources == 0
 }
 
-func (f *from) isDoubted() bool { return f.lost != nil || f.unread > 0 }
+func (f *from) isDoubted() bool { return f.lost != nil || len(f.unread) > 0 }
 
 // doubtOf is why a source makes a kind doubtful; nil when it does not.
 func (f *from) doubtOf(kind Kind) error {
@@ -92,13 +92,52 @@ func (f *from) doubtOf(kind Kind) error {
 	if f.lost != nil {
 		return f.lost
 	}
-	var of *referrer
-	for _, r := range f.referrers {
-		if r.err != nil && (of == nil || less(r.name, of.name)) {
-			of = r
+	of := f.firstUnread()
+	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
+}
+
+// blame notes whether a referrer could be read.
+func (x *Index) blame(f *from, r *referrer, err error) {
+	before := len(f.unread)
+	if r.err = err; err != nil {
+		f.doubt(r)
+	} else {
+		f.trust(r)
+	}
+	if (before == 0) != (len(f.unread) == 0) {
+		x.touch(f.to)
+	}
+}
+
+func (f *from) doubt(r *referrer) {
+	if f.unread == nil {
+		f.unread = map[*referrer]struct{}{}
+	}
+	f.unread[r] = struct{}{}
+	if f.first != nil && less(r.name, f.first.name) {
+		f.first = r
+	}
+}
+
+func (f *from) trust(r *referrer) {
+	delete(f.unread, r)
+	if f.first == r {
+		f.first = nil
+	}
+}
+
+// firstUnread is the one to tell people of, by name. There may be many, and everybody who asks about a target is told, so it
+// is looked for only after it has gone.
+func (f *from) firstUnread() *referrer {
+	if f.first != nil {
+		return f.first
+	}
+	for r := range f.unread {
+		if f.first == nil || less(r.name, f.first.name) {
+			f.first = r
 		}
 	}
-	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
+	return f.first
 }
 
 func less(a, b Name) bool {

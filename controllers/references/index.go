@@ -55,7 +55,8 @@ type from struct {
 	lost      error // why it is not known completely; nil when it is
 	paused    bool  // what happens is not told for now
 	referrers map[types.UID]*referrer
-	unread    int // referrers with an error
+	unread    map[*referrer]struct{} // those with an error; nil while there was none
+	first     *referrer              // of these, by name; nil when it has to be looked for
 }
 
 type referrer struct {

@@ -78,6 +78,9 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) er
 	if isSecret(d.From) && !extractor.MetadataOnly() {
 		return fmt.Errorf("names reads more of a Secret than its metadata: %s", strings.Join(extractor.Reads(), ", "))
 	}
+	if !declared {
+		extractor = extractor.Lenient()
+	}
 	r := t.rows[d.From]
 	if r == nil {
 		r = &row{kind: d.From}

@@ -100,6 +100,9 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 			[]references.Target{configMap("shop", "c"), secret("shop", "x")}, ""},
 		"a Secret, by its metadata": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
 			[]references.Target{secret("shop", "b")}, ""},
+		"a name that nothing can have": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `nothing can be called "shop/x"`},
+		"one in a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
+			[]references.Target{configMap("shop", "c")}, ""},
 		"a kind that is not in the table": {schema.GroupVersionKind{Version: "v1", Kind: "Node"}, `{"metadata":{"name":"a"}}`, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -342,6 +342,41 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	})
 }
 
+// TestWhatIsMissedPastTheWatchIsNotToldOfAgain, unless it is another object of that name that the watch has brought.
+func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	another := strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)
+	tests := map[string]struct {
+		objects []string // of the API server
+		brought bool     // another one, by the watch
+		want    []string
+	}{
+		"it is gone":                            {nil, false, nil},
+		"another has its name":                  {[]string{another}, false, nil},
+		"another has its name, and was seen":    {[]string{another}, true, []string{"apply a@105"}},
+		"another had its name, and is gone too": {nil, true, []string{"apply a@105"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inUse(t, []string{unused}, func(u *referred) {
+				if test.brought {
+					u.event("MODIFIED", another)
+					u.told()
+				}
+				u.server.mu.Lock()
+				u.server.objects, u.server.failList = test.objects, []int{404} // what is none of these
+				u.server.mu.Unlock()
+				row, err := readBy(u.ctx, u.source, a)
+				if row != nil || err != nil {
+					t.Fatalf("read %v: %v", row, err)
+				}
+				u.refer("web", "a")
+				expect(t, "told", test.want, u.told())
+			})
+		})
+	}
+}
+
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {

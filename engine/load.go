@@ -33,6 +33,9 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 		if program == nil || r.Invalid() {
 			program = c.selection(r.Spec.Target)
 		}
+		if program != nil && p.Namespace != "" {
+			program = program.ofNamespace()
+		}
 		if program != nil && r.Spec.StartTime == "" && !r.Invalid() && !r.OnNodes() {
 			r.Mark = digest(string(p.UID), r.ID.Rule, program.Key())[:markLength]
 			program = program.marked(r.Mark)

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -49,7 +51,11 @@ func (e *Evaluator) provide(r *Rule) error {
 	if e.referred.Doubt != nil {
 		return unknown(e.referred.Doubt)
 	}
-	e.input.extras[referencesExtra] = e.referred.object(r.extras[referencesExtra])
+	seen := e.referred
+	if r.confined {
+		seen = seen.within(textOf(mapOf(e.input.object, "metadata"), "namespace"))
+	}
+	e.input.extras[referencesExtra] = seen.object(r.extras[referencesExtra])
 	return nil
 }
 
@@ -77,10 +83,44 @@ func (e *Evaluator) notBefore(r *Rule, object map[string]any) (time.Time, error)
 	return since.Add(policy.QuietPeriod).UTC(), nil
 }
 
+// listsReferrers reports whether the list may be read, and not only how long it is.
+func listsReferrers(read *fields) bool {
+	if read.whole {
+		return true
+	}
+	for field := range read.below { // one that is chosen while the rule runs may be any
+		if field != "count" {
+			return true
+		}
+	}
+	return false
+}
+
+// within is what a namespace sees of it: of those who are not in it, or in none, only that there are some of their kind.
+func (r *References) within(namespace string) *References {
+	if r.By == nil {
+		return r
+	}
+	seen := *r
+	seen.By = func() []Referrer {
+		all := slices.Clone(r.By())
+		for i, one := range all {
+			if one.Namespace != namespace {
+				all[i] = Referrer{Kind: one.Kind}
+			}
+		}
+		slices.SortFunc(all, func(a, b Referrer) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		return all
+	}
+	return &seen
+}
+
 // object is the variable references, with the list only if it is read.
 func (r *References) object(read *fields) map[string]any {
 	o := map[string]any{"count": int64(r.Count)}
-	if _, asked := read.below["by"]; !asked && !read.whole || r.By == nil {
+	if !listsReferrers(read) || r.By == nil {
 		o["by"] = []any{}
 		return o
 	}

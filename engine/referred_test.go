@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -73,6 +74,7 @@ func TestReferencesInExpressions(t *testing.T) {
 		"none but of a kind":             {"references.by.all(r, r.kind == 'CronJob')", both, false},
 		"all of it":                      {"references == {'count': dyn(0), 'by': dyn([])}", referredBy(), true},
 		"a field chosen while it runs":   {"references[object.metadata.name == 'settings' ? 'count' : 'by'] == 2", both, true},
+		"the list, chosen likewise":      {"references['b' + 'y'].size() == 2", both, true},
 		"in an optional":                 {"references.?by[?0].?kind.orValue('') == 'Pod'", both, true},
 		"with the object":                {"references.count == 0 && object.metadata.labels.temporary == 'true'", referredBy(), true},
 		"a variable of another loop":     {"['a'].all(r, references.count == 0)", referredBy(), true},
@@ -86,6 +88,63 @@ func TestReferencesInExpressions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestANamespaceLearnsNothingOfOthers: what a rule of a RetentionPolicy sees of referrers that are not in its namespace is
+// that there are some.
+func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
+	gateway := engine.Referrer{Kind: "Gateway", Namespace: "team-b", Name: "private"}
+	volume := engine.Referrer{Kind: "PersistentVolume", Name: "private"}
+	all := referredBy(gateway, volume, web, engine.Referrer{Kind: "Pod", Namespace: "team-z", Name: "private"})
+	const kinds = "references.by.map(r, r.kind) == ['Gateway', 'PersistentVolume', 'Pod', 'Pod']"
+	tests := map[string]struct{ everywhere, own bool }{
+		"references.count == 4 && references.by.size() == 4": {true, true},
+		kinds: {true, true},
+		"references.by.exists(r, r.name == 'private')":                                                       {true, false},
+		"references.by.exists(r, r.namespace == 'team-b')":                                                   {true, false},
+		"references['b' + 'y'].exists(r, r.name == 'private')":                                               {true, false},
+		"references.by.filter(r, r.name != '') == [{'kind': 'Pod', 'namespace': 'team-a', 'name': 'web-0'}]": {false, true},
+		"references.by.filter(r, r.name == '').all(r, r.namespace == '')":                                    {true, true},
+	}
+	for eligible, want := range tests {
+		for _, marks := range []bool{false, true} {
+			rule := aboutConfigMaps(eligible)
+			if marks {
+				rule.StartTime = ""
+			}
+			for namespace, want := range map[string]bool{"": want.everywhere, "team-a": want.own} {
+				c := newCompiler(t)
+				e := c.NewEvaluator(t.Context())
+				e.SetReferences(all)
+				got := e.Facts(loadedRule(t, c, namespace, rule), object(t, "configmap"))
+				if e.Close(); got.Err != nil || got.Eligible != want {
+					t.Errorf("%s, of namespace %q: %v, %v", eligible, namespace, got.Eligible, got.Err)
+				}
+			}
+		}
+	}
+	c := newCompiler(t)
+	for eligible, same := range map[string]bool{"references.count == 0": true, "references.by == []": false} {
+		everywhere, own := loadedRule(t, c, "", aboutConfigMaps(eligible)), loadedRule(t, c, "team-a", aboutConfigMaps(eligible))
+		if (everywhere.Key() == own.Key()) != same {
+			t.Errorf("%s: one key is %v, want %v", eligible, !same, same)
+		}
+	}
+}
+
+// loadedRule is a rule of a RetentionPolicy, without a namespace of a ClusterRetentionPolicy.
+func loadedRule(t *testing.T, c *engine.Compiler, namespace string, rule v1alpha1.Rule) *engine.Rule {
+	t.Helper()
+	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{rule}}}
+	if namespace != "" {
+		d.Kind, d.Metadata.Namespace, d.Spec.ServiceAccountName = v1alpha1.RetentionPolicyKind.Kind, namespace, "cleaner"
+	}
+	p := d.Load(policy.DefaultProtection())
+	programs := c.Load(p)
+	if len(p.Problems) > 0 {
+		t.Fatal(p.Problems)
+	}
+	return programs[p.Rules[0].Key]
 }
 
 // TestReferencesElsewhere reads them in every expression of a rule, and in a variable.

@@ -27,6 +27,7 @@ type Rule struct {
 	images        bool           // it is about images of nodes
 	may           ofExtras[bool] // read them
 	mark          string         // names the rule's entry among an object's marks
+	confined      bool           // it does not see who refers to an object from outside of its namespace
 
 	loops    bool // some expression runs under the deadline
 	fields   *fields
@@ -114,6 +115,16 @@ func (r *Rule) marked(mark string) *Rule {
 	own.fields = &fields{}
 	own.fields.add(r.fields)
 	own.fields.path("metadata.annotations").at(v1alpha1.EligibleSinceAnnotation).whole = true
+	return &own
+}
+
+// ofNamespace is the rule as one of a RetentionPolicy, which learns nothing of other namespaces.
+func (r *Rule) ofNamespace() *Rule {
+	if !listsReferrers(r.extras[referencesExtra]) {
+		return r
+	}
+	own := *r
+	own.confined, own.key = true, digest(r.key, "namespace")
 	return &own
 }
 

@@ -186,7 +186,7 @@ func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
 	if blocked != nil {
 		m.Fatal(blocked.Err)
 	}
-	return m.Remove(m.Context(), w, target)
+	return m.Remove(m.Context(), w, target, nil)
 }
 
 func TestAnImageIsLookedAtAgain(t *testing.T) {
@@ -424,7 +424,7 @@ func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
 	m.remove = func(string) error { return nil }
 	var group sync.WaitGroup
 	for range 50 {
-		group.Go(func() { m.Remove(t.Context(), w, target) })
+		group.Go(func() { m.Remove(t.Context(), w, target, nil) })
 	}
 	group.Wait()
 	if m.lists > 25 {

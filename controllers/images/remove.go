@@ -31,7 +31,7 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 
 // Remove implements retention.Remover. Where an earlier attempt was not answered this one answers for both, if it sends
 // anything.
-func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target, _ func() bool) retention.Outcome {
 	earlier, doubtful := n.unsure.take(t.Name)
 	outcome := n.attempt(ctx, w, t)
 	switch {

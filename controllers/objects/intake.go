@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // answer asks the rules about an object that was just read, and gives what to keep of it.
@@ -130,6 +131,20 @@ func (m *memory) reread(o *observation, take func(*index.Row)) error {
 	}
 	take(row)
 	return nil
+}
+
+// miss forgets an object that is there no more, read past the watch: else it would be told of again, which nobody would take
+// back. Another one of its name stays.
+func (m *memory) miss(s policy.Subject, take func(*index.Row)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	if known := m.objects[name]; known.asks != nil {
+		if is, _, err := known.asks.read(known.text); err == nil && is.UID == s.UID {
+			delete(m.objects, name)
+		}
+	}
+	take(nil)
 }
 
 // relist takes in the objects of a namespace that was listed past the watch, if take does, but for those of which the watch

@@ -169,20 +169,6 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	return nil
 }
 
-// unchangedWithin is unchanged, and makes sure that while it is asked nothing else comes to refer to the subject or its
-// owner.
-func (c *Cluster) unchangedWithin(ctx context.Context, w policy.Warrant, owner policy.Target) *retention.Outcome {
-	subject := policy.TargetOf(w.Rule().Kind, w.Subject())
-	before := [...]used{c.uses(subject), c.uses(owner)}
-	if blocked := c.unchanged(ctx, w); blocked != nil {
-		return blocked
-	}
-	if before != [...]used{c.uses(subject), c.uses(owner)} {
-		return &retention.Outcome{Result: retention.Changed, Err: errors.New("what refers to it has changed")}
-	}
-	return nil
-}
-
 // unchanged makes sure that the subject is still the version that was judged. The Outcome says that it is not, or that
 // nobody knows.
 func (c *Cluster) unchanged(ctx context.Context, w policy.Warrant) *retention.Outcome {

@@ -361,6 +361,41 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	})
 }
 
+// TestWhatIsMissedPastTheWatchIsNotToldOfAgain, unless it is another object of that name that the watch has brought.
+func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	another := strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)
+	tests := map[string]struct {
+		objects []string // of the API server
+		brought bool     // another one, by the watch
+		want    []string
+	}{
+		"it is gone":                            {nil, false, nil},
+		"another has its name":                  {[]string{another}, false, nil},
+		"another has its name, and was seen":    {[]string{another}, true, []string{"apply a@105"}},
+		"another had its name, and is gone too": {nil, true, []string{"apply a@105"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inUse(t, []string{unused}, func(u *referred) {
+				if test.brought {
+					u.event("MODIFIED", another)
+					u.told()
+				}
+				u.server.mu.Lock()
+				u.server.objects, u.server.failList = test.objects, []int{404} // what is none of these
+				u.server.mu.Unlock()
+				row, err := readBy(u.ctx, u.source, a)
+				if row != nil || err != nil {
+					t.Fatalf("read %v: %v", row, err)
+				}
+				u.refer("web", "a")
+				expect(t, "told", test.want, u.told())
+			})
+		})
+	}
+}
+
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
@@ -456,51 +491,5 @@ func TestSecretsAreMetadata(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the last thing that is asked before it goes is the subject.
-func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
-	const configPath, deployPath = "/api/v1/namespaces/team-a/configmaps/a", "/api/v1/namespaces/team-a/pods/p"
-	pod := references.Referrer{UID: "1", Targets: []references.Target{{Kind: references.ConfigMap, Namespace: "team-a", Name: "a"}}}
-	other := references.Referrer{UID: "2", Targets: []references.Target{{Kind: references.ConfigMap, Namespace: "team-a", Name: "b"}}}
-	tests := map[string]struct {
-		meanwhile func(x *references.Index)
-		want      retention.Result
-	}{
-		"nothing happens":                {func(*references.Index) {}, retention.Removed},
-		"something refers to it":         {func(x *references.Index) { x.Put("Pod", pod) }, retention.Changed},
-		"something did for a moment":     {func(x *references.Index) { x.Put("Pod", pod); x.Remove("Pod", "1") }, retention.Changed},
-		"something refers to another":    {func(x *references.Index) { x.Put("Pod", other) }, retention.Removed},
-		"nobody knows any more":          {func(x *references.Index) { x.Lose("Pod", errLost) }, retention.Changed},
-		"nobody knew for a moment":       {func(x *references.Index) { x.Lose("Pod", errLost); x.Replace("Pod", nil) }, retention.Changed},
-		"it is not watched any more":     {func(x *references.Index) { x.Pause("Pod") }, retention.Changed},
-		"another kind is in doubt alone": {func(x *references.Index) { x.Expect("Ingress", references.Secret) }, retention.Removed},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			x := references.New(clock.RealClock{})
-			x.Expect("Pod", references.ConfigMap)
-			x.Replace("Pod", nil)
-			var requests []string
-			client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				requests = append(requests, r.Method+" "+r.URL.Path)
-				switch r.Method + " " + r.URL.Path {
-				case "GET " + deployPath:
-					return answer(200, `{"metadata":{"name":"p","namespace":"team-a","uid":"uid-p","resourceVersion":"9"},"status":{"phase":"Succeeded"}}`), nil
-				case "GET " + configPath:
-					test.meanwhile(x)
-					return answer(200, configAt("a", "5")), nil
-				}
-				return answer(200, `{"kind":"Status","apiVersion":"v1","status":"Success"}`), nil
-			})}
-			c := clusterWith(t, &rest.Config{Host: "http://server"}, client, x)
-			subject := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a", ResourceVersion: "5", Created: now}
-			w := ownerWarrant(t, subject, &policy.Owner{Kind: pods, Name: "p", UID: "uid-p"}, func(r *policy.Rule) { r.Kind = configs })
-			o := remove(t.Context(), c, w)
-			expect(t, "result", test.want, o.Result)
-			expect(t, "unsent", test.want != retention.Removed, o.Unsent)
-			expect(t, "deleted", test.want == retention.Removed, slices.Contains(requests, "DELETE "+deployPath))
-		})
 	}
 }

@@ -31,7 +31,10 @@ func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *ret
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var errNotAimed = errors.New("not what the warrant lets go")
+var (
+	errNotAimed = errors.New("not what the warrant lets go")
+	errElse     = errors.New("the rules say something else by now")
+)
 
 // isAimed reports whether a target is what a warrant lets go.
 func isAimed(w policy.Warrant, t policy.Target) bool {
@@ -42,18 +45,22 @@ func isAimed(w policy.Warrant, t policy.Target) bool {
 }
 
 // Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version
-// of the target. Before an owner goes the subject is read once more, as no condition on a DELETE is about another object.
+// of the target. Before an owner goes the subject is read once more, as no condition on a DELETE is about another object, and
+// then the rules are asked again, as something may have come to refer to either.
 // It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
-func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target, stands func() bool) retention.Outcome {
 	switch {
 	case !w.Valid():
 		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
 	case !isAimed(w, t):
 		return retention.Outcome{Result: retention.Refused, Err: errNotAimed}
 	case w.Rule().Owner:
-		if blocked := c.unchangedWithin(ctx, w, t); blocked != nil {
+		if blocked := c.unchanged(ctx, w); blocked != nil {
 			blocked.Unsent = true
 			return *blocked
+		}
+		if !stands() {
+			return retention.Outcome{Result: retention.Changed, Err: errElse, Unsent: true}
 		}
 	}
 	propagation := w.Rule().Propagation

@@ -62,16 +62,19 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *refe
 	return c
 }
 
+// unasked is whether a verdict stands that nothing rests on.
+func unasked() bool { panic("asked whether the verdict stands") }
+
 // remove aims and removes.
 func remove(ctx context.Context, c *objects.Cluster, w policy.Warrant) retention.Outcome {
 	if !w.Valid() {
-		return c.Remove(ctx, w, policy.Target{})
+		return c.Remove(ctx, w, policy.Target{}, unasked)
 	}
 	target, blocked := c.Aim(ctx, w.Intent())
 	if blocked != nil {
 		return *blocked
 	}
-	return c.Remove(ctx, w, target)
+	return c.Remove(ctx, w, target, func() bool { return true })
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) {

@@ -258,7 +258,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	data, err := stream.Body(s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
 		SetHeader("Accept", accept).Do(ctx))
 	if apierrors.IsNotFound(err) {
-		take(nil)
+		s.missing(subject, take)
 		return nil
 	}
 	if err != nil {
@@ -271,13 +271,22 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	case err != nil:
 		return err
 	case o.row == nil, o.row.Subject().UID != subject.UID:
-		take(nil)
+		s.missing(subject, take)
 	case s.memory != nil:
 		return s.memory.reread(o, take)
 	default:
 		take(o.row)
 	}
 	return nil
+}
+
+// missing says that a subject is there no more.
+func (s *source) missing(subject policy.Subject, take func(*index.Row)) {
+	if s.memory != nil {
+		s.memory.miss(subject, take)
+		return
+	}
+	take(nil)
 }
 
 func (s *source) pause(ctx context.Context, d time.Duration) {

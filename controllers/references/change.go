@@ -123,8 +123,7 @@ func (x *Index) link(r *referrer, t Target) {
 	to.by = append(to.by, back{r, len(r.edges)})
 	r.edges = append(r.edges, edge{to, len(to.by) - 1})
 	x.edges[t.Kind]++
-	x.changed[t] = struct{}{}
-	x.ring()
+	x.note(t)
 }
 
 // unlink removes the edges of a referrer, but for those to some targets.
@@ -155,6 +154,20 @@ func (x *Index) cut(e edge) {
 	to.by = to.by[:last]
 	x.edges[to.Kind]--
 	x.leave(to)
-	x.changed[to.Target] = struct{}{}
+	x.note(to.Target)
+}
+
+// changedAtMost bounds how many targets wait to be taken, as nobody need be there to take them.
+const changedAtMost = 10_000
+
+// note notes that others refer to a target than before. Beyond a bound it may be others to anything.
+func (x *Index) note(t Target) {
+	x.changed[t] = struct{}{}
+	if len(x.changed) > changedAtMost {
+		for t := range x.changed {
+			x.whole[t.Kind] = struct{}{}
+		}
+		clear(x.changed)
+	}
 	x.ring()
 }

@@ -400,3 +400,30 @@ func TestWhatIsLeftIsForgotten(t *testing.T) {
 		t.Errorf("%d are known, %d are left", known, left)
 	}
 }
+
+// TestWhatNobodyTakesIsBounded: beyond that everything of the kind may have changed.
+func TestWhatNobodyTakesIsBounded(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	x.Replace("Pod", nil)
+	x.Take()
+	refer := func(to references.Kind, from, n int) {
+		for i := from; i < from+n; i++ {
+			target := references.Target{Kind: to, Namespace: "n", Name: fmt.Sprint(i)}
+			x.Put("Pod", references.Referrer{UID: types.UID(fmt.Sprint(to, i)), Targets: []references.Target{target}})
+		}
+	}
+	refer(configMap, 0, references.ChangedAtMost)
+	if taken := x.Take(); len(taken.Targets) != references.ChangedAtMost || len(taken.Whole) > 0 {
+		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+	}
+	refer(configMap, references.ChangedAtMost, references.ChangedAtMost+1)
+	refer(configMap, 0, 1) // which changes nothing
+	refer(secret, 0, 1)
+	if n := x.Waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	if taken := x.Take(); len(taken.Targets) != 1 || !slices.Equal(taken.Whole, []references.Kind{configMap}) {
+		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+	}
+}

@@ -254,7 +254,7 @@ func (*vault) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention
 }
 
 // Remove implements retention.Remover: the version is compared and the backup removed in one step.
-func (v *vault) Remove(_ context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
+func (v *vault) Remove(_ context.Context, w policy.Warrant, t policy.Target, _ func() bool) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
 	}

@@ -52,10 +52,26 @@ func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t polic
 	}
 }
 
+// stands reports whether the rules about a subject, and those about the kind of an owner that goes, still say what a warrant
+// rests on.
+func (p *pipeline) stands(w policy.Warrant, t policy.Target) bool {
+	if p.owner.confirm(p.kind, w.Subject()) != nil || !p.kind.index.Upheld(w, p.owner.Clock.Now()) {
+		return false
+	}
+	if w.Owner() == nil {
+		return true
+	}
+	v, err := p.owner.said(t)
+	return err == nil && lets(v)
+}
+
+// lets reports whether what the rules about an owner's own kind say of it lets it go.
+func lets(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
+
 // heed draws the consequences of what the rules about an owner's own kind say of it, and reports whether it may go.
 func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
 	switch {
-	case v.Action == policy.Delete, v.Reason.SaysNothing():
+	case lets(v):
 		return true
 	case v.Action == policy.Wait:
 		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)

@@ -68,7 +68,8 @@ type Remover interface {
 	// found, and otherwise says what stands in the way.
 	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
 	// Remove deletes exactly the version of the target that Aim gave for the warrant, and says how it went. It tries once.
-	Remove(ctx context.Context, w policy.Warrant, t policy.Target) Outcome
+	// Whoever reads the subject once more asks afterwards whether the verdict stands: it may rest on others too.
+	Remove(ctx context.Context, w policy.Warrant, t policy.Target, stands func() bool) Outcome
 	// Mark writes on exactly the version the marking names, and says how it went. It tries once.
 	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) Outcome
 }

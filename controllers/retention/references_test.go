@@ -177,3 +177,55 @@ func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 		expect(t, "removed", []string{"config"}, w.removed())
 	})
 }
+
+// TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the rules are asked once more after the last look at the subject.
+func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
+	ofJob := ownedBy("job")
+	for name, test := range map[string]struct {
+		change func(*draft)
+		want   []string
+	}{
+		"nothing happens":            {func(*draft) {}, []string{"job"}},
+		"something refers to it":     {used, none},
+		"something did for a moment": {func(r *draft) { r.Facts.NotBefore = r.Created.Add(100 * time.Hour) }, none},
+		"nobody knows any more":      {doubted, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a", about(configs), owning))
+				s := w.source(0)
+				s.set(func() { s.confirm = theSecondTime(func() { s.apply(row("x", w.began, ofJob, test.change)) }) })
+				s.list(row("x", w.began, ofJob))
+				w.after(2 * time.Hour)
+				expect(t, "removed", test.want, w.removed())
+			})
+		})
+	}
+}
+
+// TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt in the last moment.
+func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
+		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
+		s := w.sourceOf(configs)
+		s.set(func() { s.confirm = theSecondTime(func() { s.apply(row("config", w.began)) }) })
+		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
+		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
+		w.after(time.Minute)
+		expect(t, "removed", none, w.removed())
+	})
+}
+
+// owning lets the owners of what a rule is about go.
+func owning(r *policy.Rule) { r.Owner = true }
+
+// theSecondTime is before the request: the first is before the verdict.
+func theSecondTime(change func()) func(policy.Subject) {
+	times := 0
+	return func(policy.Subject) {
+		if times++; times == 2 {
+			change()
+		}
+	}
+}

@@ -108,7 +108,7 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 		return nil
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target)
+	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target, func() bool { return p.stands(w, target) })
 	if !outcome.Unsent {
 		p.owner.Witness.Attempted(outcome.Result)
 	}

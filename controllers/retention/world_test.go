@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -317,7 +318,7 @@ func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retenti
 }
 
 // Remove implements retention.Remover.
-func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target policy.Target) retention.Outcome {
+func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target policy.Target, stands func() bool) retention.Outcome {
 	isSubject := target == policy.TargetOf(warrant.Rule().Kind, warrant.Subject())
 	if !warrant.Valid() || ctx.Err() != nil || isSubject == (warrant.Owner() != nil) {
 		w.t.Errorf("remove %v with warrant %v: %v", target, warrant.Valid(), ctx.Err())
@@ -331,8 +332,11 @@ func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target polic
 		w.cancel()
 	}
 	o := retention.Outcome{Result: retention.Removed}
-	if outcome != nil {
+	switch {
+	case outcome != nil:
 		o = outcome(warrant)
+	case warrant.Owner() != nil && !stands():
+		o = retention.Outcome{Result: retention.Changed, Err: errors.New("it stands no more"), Unsent: true}
 	}
 	if ctx.Err() != nil {
 		w.t.Errorf("cut off: %v", ctx.Err())

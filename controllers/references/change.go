@@ -1,6 +1,7 @@
 package references
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -59,12 +60,15 @@ func (x *Index) put(f *from, r *Referrer) {
 		known = &referrer{}
 		f.referrers[r.UID] = known
 	}
-	wanted := r.Targets
-	if r.Err != nil {
+	wanted, blind := r.Targets, r.blind(f)
+	switch {
+	case r.Err != nil && len(r.Unread) == 0:
 		wanted = nil
+	case r.Err != nil:
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(t Target) bool { return slices.Contains(blind, t.Kind) })
 	}
 	known.name = r.Name
-	x.blame(f, known, r.Err)
+	x.blame(f, known, r.Err, blind)
 	if len(wanted) == len(known.edges) && known.refersTo(wanted) {
 		return
 	}
@@ -76,17 +80,33 @@ func (x *Index) put(f *from, r *Referrer) {
 	}
 }
 
-// blame notes whether a referrer could be read.
-func (x *Index) blame(f *from, r *referrer, err error) {
-	before := f.unread
-	if r.err != nil {
-		f.unread--
+// blind are the kinds of which a referrer of a source may refer to more than is known.
+func (r *Referrer) blind(f *from) []Kind {
+	switch {
+	case r.Err == nil:
+		return nil
+	case len(r.Unread) == 0:
+		return f.to
 	}
-	if r.err = err; err != nil {
-		f.unread++
+	return r.Unread
+}
+
+// blame notes whether a referrer could be read, and of which kinds not.
+func (x *Index) blame(f *from, r *referrer, err error, blind []Kind) {
+	if r.err == nil && err == nil {
+		return
 	}
-	if (before == 0) != (f.unread == 0) {
-		x.touch(f.to)
+	before := maps.Clone(f.unread)
+	for _, kind := range r.blind {
+		f.unread[kind]--
+	}
+	for _, kind := range blind {
+		f.unread[kind]++
+	}
+	r.err, r.blind = err, blind
+	changed := func(kind Kind) bool { return (before[kind] == 0) != (f.unread[kind] == 0) }
+	if kinds := slices.DeleteFunc(slices.Clone(f.to), func(k Kind) bool { return !changed(k) }); len(kinds) > 0 {
+		x.touch(kinds)
 	}
 }
 
@@ -105,7 +125,7 @@ func (x *Index) remove(f *from, uid types.UID) {
 	if r == nil {
 		return
 	}
-	x.blame(f, r, nil)
+	x.blame(f, r, nil, nil)
 	x.unlink(r, nil)
 	delete(f.referrers, uid)
 }

@@ -74,7 +74,7 @@ func (x *Index) isDoubted(kind Kind) bool {
 		if !slices.Contains(f.to, kind) {
 			continue
 		}
-		if f.isDoubted() {
+		if f.isDoubted(kind) {
 			return true
 		}
 		sources++
@@ -82,11 +82,11 @@ func (x *Index) isDoubted(kind Kind) bool {
 	return sources == 0
 }
 
-func (f *from) isDoubted() bool { return f.lost != nil || f.unread > 0 }
+func (f *from) isDoubted(kind Kind) bool { return f.lost != nil || f.unread[kind] > 0 }
 
 // doubtOf is why a source makes a kind doubtful; nil when it does not.
 func (f *from) doubtOf(kind Kind) error {
-	if !f.isDoubted() || !slices.Contains(f.to, kind) {
+	if !f.isDoubted(kind) || !slices.Contains(f.to, kind) {
 		return nil
 	}
 	if f.lost != nil {
@@ -94,7 +94,7 @@ func (f *from) doubtOf(kind Kind) error {
 	}
 	var of *referrer
 	for _, r := range f.referrers {
-		if r.err != nil && (of == nil || less(r.name, of.name)) {
+		if slices.Contains(r.blind, kind) && (of == nil || less(r.name, of.name)) {
 			of = r
 		}
 	}

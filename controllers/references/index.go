@@ -31,7 +31,8 @@ type Referrer struct {
 	UID     types.UID
 	Name    Name
 	Targets []Target // in any order, perhaps one of them twice
-	Err     error    // its references could not be read; Targets does not count then
+	Err     error    // its references could not be read
+	Unread  []Kind   // those of these kinds, where there is Err; nil for all. Targets of them do not count
 }
 
 // Index is who refers to what. The zero value is not usable; see New. It is safe for concurrent use.
@@ -55,12 +56,13 @@ type from struct {
 	lost      error // why it is not known completely; nil when it is
 	paused    bool  // what happens is not told for now
 	referrers map[types.UID]*referrer
-	unread    int // referrers with an error
+	unread    map[Kind]int // referrers of which the references to a kind could not be read
 }
 
 type referrer struct {
 	name  Name
 	err   error
+	blind []Kind // of what err is about
 	edges []edge
 }
 
@@ -100,7 +102,7 @@ func (x *Index) Expect(name From, to ...Kind) {
 	if x.froms[name] != nil {
 		return
 	}
-	x.froms[name] = &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}}
+	x.froms[name] = &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]int{}}
 	x.touch(to)
 }
 

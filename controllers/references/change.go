@@ -59,12 +59,15 @@ func (x *Index) put(f *from, r *Referrer) {
 		known = &referrer{}
 		f.referrers[r.UID] = known
 	}
-	wanted := r.Targets
-	if r.Err != nil {
+	wanted, blind := r.Targets, r.blind(f)
+	switch {
+	case r.Err != nil && len(r.Unread) == 0:
 		wanted = nil
+	case r.Err != nil:
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(t Target) bool { return slices.Contains(blind, t.Kind) })
 	}
 	known.name = r.Name
-	x.blame(f, known, r.Err)
+	x.blame(f, known, r.Err, blind)
 	if len(wanted) == len(known.edges) && known.refersTo(wanted) {
 		return
 	}
@@ -94,6 +97,17 @@ func (x *Index) linkAll(r *referrer, wanted []Target) {
 	}
 }
 
+// blind are the kinds of which a referrer of a source may refer to more than is known.
+func (r *Referrer) blind(f *from) []Kind {
+	switch {
+	case r.Err == nil:
+		return nil
+	case len(r.Unread) == 0:
+		return f.to
+	}
+	return slices.DeleteFunc(slices.Clone(r.Unread), func(k Kind) bool { return !slices.Contains(f.to, k) })
+}
+
 // refersTo reports whether a referrer has an edge to each of some targets, in this order.
 func (r *referrer) refersTo(all []Target) bool {
 	for i := range all {
@@ -109,7 +123,7 @@ func (x *Index) remove(f *from, uid types.UID) {
 	if r == nil {
 		return
 	}
-	x.blame(f, r, nil)
+	x.blame(f, r, nil, nil)
 	x.unlink(r, nil)
 	delete(f.referrers, uid)
 }

@@ -74,7 +74,7 @@ func (x *Index) isDoubted(kind Kind) bool {
 		if !slices.Contains(f.to, kind) {
 			continue
 		}
-		if f.isDoubted() {
+		if f.isDoubted(kind) {
 			return true
 		}
 		sources++
@@ -82,62 +82,18 @@ func (x *Index) isDoubted(kind Kind) bool {
 	return sources == 0
 }
 
-func (f *from) isDoubted() bool { return f.lost != nil || len(f.unread) > 0 }
+func (f *from) isDoubted(kind Kind) bool { return f.lost != nil || len(f.unread[kind].all) > 0 }
 
 // doubtOf is why a source makes a kind doubtful; nil when it does not.
 func (f *from) doubtOf(kind Kind) error {
-	if !f.isDoubted() || !slices.Contains(f.to, kind) {
+	if !slices.Contains(f.to, kind) || !f.isDoubted(kind) {
 		return nil
 	}
 	if f.lost != nil {
 		return f.lost
 	}
-	of := f.firstUnread()
+	of := f.unread[kind].foremost()
 	return fmt.Errorf("%s/%s: %w", of.name.Namespace, of.name.Name, of.err)
-}
-
-// blame notes whether a referrer could be read.
-func (x *Index) blame(f *from, r *referrer, err error) {
-	before := len(f.unread)
-	if r.err = err; err != nil {
-		f.doubt(r)
-	} else {
-		f.trust(r)
-	}
-	if (before == 0) != (len(f.unread) == 0) {
-		x.touch(f.to)
-	}
-}
-
-func (f *from) doubt(r *referrer) {
-	if f.unread == nil {
-		f.unread = map[*referrer]struct{}{}
-	}
-	f.unread[r] = struct{}{}
-	if f.first != nil && less(r.name, f.first.name) {
-		f.first = r
-	}
-}
-
-func (f *from) trust(r *referrer) {
-	delete(f.unread, r)
-	if f.first == r {
-		f.first = nil
-	}
-}
-
-// firstUnread is the one to tell people of, by name. There may be many, and everybody who asks about a target is told, so it
-// is looked for only after it has gone.
-func (f *from) firstUnread() *referrer {
-	if f.first != nil {
-		return f.first
-	}
-	for r := range f.unread {
-		if f.first == nil || less(r.name, f.first.name) {
-			f.first = r
-		}
-	}
-	return f.first
 }
 
 func less(a, b Name) bool {

@@ -31,7 +31,8 @@ type Referrer struct {
 	UID     types.UID
 	Name    Name
 	Targets []Target // in any order, perhaps one of them twice
-	Err     error    // its references could not be read; Targets does not count then
+	Err     error    // its references could not be read
+	Unread  []Kind   // those of these kinds, where there is Err; nil for all. Targets of them do not count
 }
 
 // Index is who refers to what. The zero value is not usable; see New. It is safe for concurrent use.
@@ -55,13 +56,13 @@ type from struct {
 	lost      error // why it is not known completely; nil when it is
 	paused    bool  // what happens is not told for now
 	referrers map[types.UID]*referrer
-	unread    map[*referrer]struct{} // those with an error; nil while there was none
-	first     *referrer              // of these, by name; nil when it has to be looked for
+	unread    map[Kind]*unread // of each in to, the referrers of which what they refer to of it could not be read
 }
 
 type referrer struct {
 	name  Name
 	err   error
+	blind []Kind // of what err is about
 	edges []edge
 }
 
@@ -101,7 +102,11 @@ func (x *Index) Expect(name From, to ...Kind) {
 	if x.froms[name] != nil {
 		return
 	}
-	x.froms[name] = &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}}
+	f := &from{to: slices.Clone(to), lost: errUnlisted, referrers: map[types.UID]*referrer{}, unread: map[Kind]*unread{}}
+	for _, kind := range to {
+		f.unread[kind] = &unread{}
+	}
+	x.froms[name] = f
 	x.touch(to)
 }
 

@@ -53,14 +53,21 @@ func (m *model) look() {
 
 // leaves notes which targets lose a referrer that is replaced by another, or by none.
 func (m *model) leaves(before, after references.Referrer) {
-	if after.Err != nil {
-		after.Targets = nil
-	}
 	for _, t := range before.Targets {
-		if before.Err == nil && !slices.Contains(after.Targets, t) {
+		if refers(before, t) && !refers(after, t) {
 			m.less[t] = m.now
 		}
 	}
+}
+
+// unread reports whether nobody knows which objects of a kind somebody refers to.
+func unread(r references.Referrer, k references.Kind) bool {
+	return r.Err != nil && (r.Unread == nil || slices.Contains(r.Unread, k))
+}
+
+// refers reports whether somebody is known to refer to a target.
+func refers(r references.Referrer, t references.Target) bool {
+	return slices.Contains(r.Targets, t) && !unread(r, t.Kind)
 }
 
 // replace gives a source other referrers.
@@ -88,7 +95,7 @@ func (m *model) by(t references.Target) []references.Name {
 	var names []references.Name
 	for _, s := range m.froms {
 		for _, r := range s.all {
-			if r.Err == nil && slices.Contains(r.Targets, t) {
+			if refers(r, t) {
 				names = append(names, r.Name)
 			}
 		}
@@ -109,7 +116,7 @@ func (m *model) doubts(k references.Kind) bool {
 			return true
 		}
 		for _, r := range s.all {
-			if r.Err != nil {
+			if unread(r, k) {
 				return true
 			}
 		}
@@ -179,6 +186,7 @@ func referrer(r *rand.Rand, from references.From) references.Referrer {
 	}
 	if r.IntN(8) == 0 {
 		made.Err = errUnread
+		made.Unread = [][]references.Kind{nil, {configMap}, {secret}, {secret, configMap}}[r.IntN(4)]
 	}
 	for range r.IntN(5) {
 		made.Targets = append(made.Targets, targets[r.IntN(len(targets))])
@@ -297,6 +305,25 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 		if got != want.doubt {
 			t.Errorf("%s: %q, want %q", want.when, got, want.doubt)
 		}
+	}
+}
+
+// TestDoubtIsOfTheKindThatCannotBeRead: what is read of the others counts.
+func TestDoubtIsOfTheKindThatCannotBeRead(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	pod := references.Referrer{UID: "1", Targets: targets, Err: errUnread, Unread: []references.Kind{secret}}
+	x.Replace("Pod", []references.Referrer{pod})
+	x.Take()
+	if u := x.Of(targets[0]); u.Doubt != nil || u.Count != 1 {
+		t.Errorf("a ConfigMap: %+v", u)
+	}
+	if x.Doubt(secret) == nil {
+		t.Error("Secrets are known")
+	}
+	x.Remove("Pod", "1")
+	if c := x.Take(); !gocmp.Equal(c.Whole, []references.Kind{secret}) {
+		t.Errorf("%v have changed", c.Whole)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 // Source is what an Index knows of one source.
 type Source struct {
 	From      From
-	Known     bool // completely
-	Referrers int  // objects, those included that refer to nothing
+	To        []Kind // what it may refer to
+	Doubted   []Kind // of which it is not known completely what it refers to
+	Referrers int    // objects, those included that refer to nothing
 }
 
 // Sources are all sources, by name.
@@ -18,7 +19,9 @@ func (x *Index) Sources() []Source {
 	defer x.mu.Unlock()
 	all := make([]Source, 0, len(x.froms))
 	for name, f := range x.froms {
-		all = append(all, Source{From: name, Known: !f.isDoubted(), Referrers: len(f.referrers)})
+		s := Source{From: name, To: slices.Clone(f.to), Referrers: len(f.referrers)}
+		s.Doubted = slices.DeleteFunc(slices.Clone(f.to), func(k Kind) bool { return !f.isDoubted(k) })
+		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(string(a.From), string(b.From)) })
 	return all

@@ -31,18 +31,20 @@ func TestSourcesAndReferencesAreCounted(t *testing.T) {
 	}
 	x.Expect("Pod", configMap, secret)
 	x.Expect("Ingress", secret)
-	expect("before anything is listed", 0, 0, references.Source{From: "Ingress"}, references.Source{From: "Pod"})
+	both, ofSecrets := []references.Kind{configMap, secret}, []references.Kind{secret}
+	expect("before anything is listed", 0, 0,
+		references.Source{From: "Ingress", To: ofSecrets, Doubted: ofSecrets}, references.Source{From: "Pod", To: both, Doubted: both})
 	x.Replace("Ingress", nil)
 	x.Replace("Pod", []references.Referrer{
 		{UID: "1", Targets: append(to(configMap, "a", "b", "b"), to(secret, "a")...)}, {UID: "2"}, {UID: "3", Targets: to(configMap, "a")},
 	})
-	expect("listed", 3, 1, references.Source{From: "Ingress", Known: true}, references.Source{From: "Pod", Known: true, Referrers: 3})
+	expect("listed", 3, 1, references.Source{From: "Ingress", To: ofSecrets}, references.Source{From: "Pod", To: both, Referrers: 3})
 	x.Put("Pod", references.Referrer{UID: "1", Targets: to(configMap, "b")})
-	x.Put("Pod", references.Referrer{UID: "2", Err: errors.New("unreadable")})
-	expect("changed", 2, 0, references.Source{From: "Ingress", Known: true}, references.Source{From: "Pod", Referrers: 3})
+	x.Put("Pod", references.Referrer{UID: "2", Err: errors.New("unreadable"), Unread: ofSecrets})
+	expect("changed", 2, 0, references.Source{From: "Ingress", To: ofSecrets}, references.Source{From: "Pod", To: both, Doubted: ofSecrets, Referrers: 3})
 	x.Remove("Pod", "3")
 	x.Forget("Ingress")
-	expect("fewer", 1, 0, references.Source{From: "Pod", Referrers: 2})
+	expect("fewer", 1, 0, references.Source{From: "Pod", To: both, Doubted: ofSecrets, Referrers: 2})
 	x.Forget("Pod")
 	expect("none", 0, 0)
 }

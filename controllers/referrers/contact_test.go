@@ -165,6 +165,7 @@ func TestWithoutAWatchNothingIsTold(t *testing.T) {
 		_ = w.watchOf(podKind).Close()
 		synctest.Wait()
 		expect(w.t, "paused at once", true, w.paused())
+		expect(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
 		w.pass(500 * time.Millisecond) // sooner than it is tried again
 		w.change(func() { w.broken[pathOf(podKind)] = false })
 		for w.watchOf(podKind) == nil {

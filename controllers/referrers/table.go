@@ -181,26 +181,47 @@ func text(metadata map[string]any, field string) string {
 	return s
 }
 
-// read says what an object refers to. One error is enough for nobody to know.
+// read says what an object refers to. One error is enough for nobody to know which objects of a kind.
 func (r *row) read(e *engine.Evaluator, object map[string]any) references.Referrer {
 	found := whoIs(r.kind, object)
 	for _, c := range r.columns {
-		named, err := e.References(c.extractor, object)
+		targets, err := c.read(e, object, found.Name.Namespace)
 		if err != nil {
-			return unread(found, err)
+			found = unread(found, c.to, err)
 		}
-		for _, n := range named {
-			to := references.Target{Kind: c.to, Namespace: cmp.Or(n.Namespace, found.Name.Namespace), Name: n.Name}
-			if to.Namespace == "" {
-				return unread(found, fmt.Errorf("it names %s %q without a namespace, and has none itself", c.to, n.Name))
-			}
-			found.Targets = append(found.Targets, to)
-		}
+		found.Targets = append(found.Targets, targets...)
+	}
+	if found.Err != nil {
+		found.Targets = slices.DeleteFunc(found.Targets, func(t references.Target) bool { return slices.Contains(found.Unread, t.Kind) })
 	}
 	return found
 }
 
-func unread(r references.Referrer, err error) references.Referrer {
-	r.Targets, r.Err = nil, err
+// read says what an object in a namespace refers to in this way.
+func (c *column) read(e *engine.Evaluator, object map[string]any, namespace string) ([]references.Target, error) {
+	named, err := e.References(c.extractor, object)
+	if err != nil {
+		return nil, err
+	}
+	var targets []references.Target
+	for _, n := range named {
+		to := references.Target{Kind: c.to, Namespace: cmp.Or(n.Namespace, namespace), Name: n.Name}
+		if to.Namespace == "" {
+			return nil, fmt.Errorf("it names %s %q without a namespace, and has none itself", c.to, n.Name)
+		}
+		targets = append(targets, to)
+	}
+	return targets, nil
+}
+
+// unread notes that nobody knows which objects of a kind somebody refers to. Of several errors the first is told, but for a
+// deadline: that may be met another time.
+func unread(r references.Referrer, to references.Kind, err error) references.Referrer {
+	if r.Err == nil || errors.Is(err, engine.ErrDeadline) {
+		r.Err = err
+	}
+	if !slices.Contains(r.Unread, to) {
+		r.Unread = append(r.Unread, to)
+	}
 	return r
 }

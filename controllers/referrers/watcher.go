@@ -55,8 +55,12 @@ func New(o Options) (*Watcher, error) {
 	}, nil
 }
 
-// Use says what policies declare and which kinds their rules ask about; of none nothing is watched. When it returns, nothing
-// counts as unreferenced that what is newly declared may refer to.
+// referable are the kinds that may be referred to.
+var referable = []references.Kind{references.ConfigMap, references.Secret}
+
+// Use says what policies declare and which kinds their rules ask about; of none nothing is watched. Where they ask about
+// any, what refers to each is: else the first rule about another kind would have everything listed anew, and make nothing
+// of what was known before. When it returns, nothing counts as unreferenced that what is newly declared may refer to.
 func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +69,7 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	if len(kinds) > 0 {
 		var table *Table
 		table, refused = NewTable(w.compiler, declared)
-		wanted = table.about(kinds)
+		wanted = table.about(referable)
 	}
 	opened := w.open(wanted)
 	w.refuse(refused)
@@ -124,7 +128,7 @@ func (r *Refused) to() []references.Kind {
 	if r.To == references.ConfigMap || r.To == references.Secret {
 		return []references.Kind{r.To}
 	}
-	return []references.Kind{references.ConfigMap, references.Secret}
+	return slices.Clone(referable)
 }
 
 // close ends the sources that are not wanted any more.
@@ -218,7 +222,7 @@ const (
 type State struct {
 	Kind  schema.GroupVersionKind
 	From  references.From   // what the index calls it
-	To    []references.Kind // what it may refer to, as far as rules ask
+	To    []references.Kind // what it may refer to, whether rules ask about that or not
 	Phase Phase
 	Why   error // of Unknown: what nobody knows, or what to do
 }

@@ -35,7 +35,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				w.pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
-				w.expectDoubt("of another kind", references.Secret, "nothing is watched")
+				w.expectUses("of another kind", tls, 0)
 				w.event(podKind, "ADDED", mounting("d", "site"))
 				w.expectUses("one more", site, 3)
 				w.event(podKind, "MODIFIED", mounting("d", "other"))
@@ -70,21 +70,22 @@ func TestKindsComeAndGo(t *testing.T) {
 		w.Use(nil, configMaps)
 		w.pass(time.Second)
 		expect(t, "Pods are watched", true, watched(podKind))
-		expect(t, "ServiceAccounts, which name no ConfigMap, are", false, watched(accountKind))
+		expect(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
+		w.index.Take()
 		w.change(func() {
 			w.kinds[appKind] = true
 			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
 		})
 		w.Use([]references.Declared{ofApps}, both)
-		w.expectDoubt("asked about", references.Secret, "")
+		w.expectDoubt("asked about", references.Secret, "App.v1.example.org: it has not been listed yet")
+		expect(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
 		w.pass(time.Second)
-		expect(t, "ServiceAccounts are watched for Secrets", true, watched(accountKind))
 		w.expectUses("declared", tls, 1)
 		w.Use(nil, secrets)
 		w.pass(time.Second)
 		w.expectUses("declared no more", tls, 0)
 		expect(t, "Apps are watched", false, watched(appKind))
-		w.expectDoubt("asked about no more", references.ConfigMap, "nothing is watched")
+		w.expectUses("asked about no more", site, 0)
 		w.Use(nil, nil)
 		w.pass(time.Second)
 		w.expectDoubt("nobody asks", references.Secret, "nothing is watched")
@@ -151,6 +152,38 @@ func TestAnotherKindsTroubleIsNot(t *testing.T) {
 		w.pass(time.Second)
 		w.expectUses("ConfigMaps", site, 0)
 		w.expectDoubt("Secrets", references.Secret, "serviceaccounts")
+		w.Use(nil, configMaps)
+		w.pass(3 * time.Second)
+		w.expectUses("ConfigMaps alone", site, 0)
+		expect(t, "paused", false, w.paused())
+	})
+}
+
+// TestAnObjectThatIsReadByHalf: where it names a Secret cannot be read, and ConfigMaps are known all the same.
+func TestAnObjectThatIsReadByHalf(t *testing.T) {
+	s := newServer(true)
+	s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
+	watching(t, s, func(w *world) {
+		w.Use([]references.Declared{{From: podKind, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
+		w.pass(time.Second)
+		w.expectUses("ConfigMaps", site, 1)
+		w.expectDoubt("Secrets", references.Secret, "no such key: secret")
+	})
+}
+
+// TestAnotherKindThatIsAskedAboutChangesNothing of what is known: whoever may write a rule could void all marks with it.
+func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		w.Use([]references.Declared{ofApps}, configMaps)
+		w.pass(3 * time.Second)
+		w.index.Take()
+		w.asked("")
+		for _, kinds := range [][]references.Kind{both, secrets, configMaps, both} {
+			w.Use([]references.Declared{ofApps}, kinds)
+			w.pass(time.Second)
+		}
+		expect(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
+		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
 	})
 }
 

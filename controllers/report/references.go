@@ -155,11 +155,16 @@ func (g *gauges) references(known References, states []referrers.State, asked []
 	for _, s := range known.Sources() {
 		sources[s.From] = s
 	}
+	isAsked := func(kind references.Kind) bool { return slices.Contains(asked, kind) }
 	objects, doubted := map[string]int{}, map[string]bool{}
 	for _, s := range states { // a kind may be there twice, by several versions
+		source := sources[s.From]
+		if !slices.ContainsFunc(source.To, isAsked) {
+			continue // what it refers to nobody asks
+		}
 		name := s.Kind.GroupKind().String()
-		objects[name] += sources[s.From].Referrers
-		doubted[name] = doubted[name] || !sources[s.From].Known
+		objects[name] += source.Referrers
+		doubted[name] = doubted[name] || slices.ContainsFunc(source.Doubted, isAsked)
 	}
 	for name, n := range objects {
 		synced := 1.0

@@ -119,7 +119,9 @@ func TestReferencesAreExported(t *testing.T) {
 		}
 		w.Referrers = states{
 			{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, From: "Pod"}, {Kind: deployments("v1"), From: "D"}, {Kind: deployments("v2"), From: "E"},
+			{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Unasked"}, From: "Unasked"},
 		}
+		x.Expect("Unasked", "Other")
 		to := func(name string) []references.Target {
 			return []references.Target{{Kind: job, Namespace: "n", Name: name}}
 		}

@@ -128,7 +128,8 @@ func (r *reader) read(object map[string]any) {
 		}
 		found := r.table.Read(r.evaluator, kind, object)
 		if is != kind && !r.table.AnyVersion(kind) {
-			found.Err = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion())
+			found.Err, found.Unread = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.To(kind)
+			found.Targets = nil
 		}
 		r.note(kind, found)
 	}
@@ -137,11 +138,10 @@ func (r *reader) read(object map[string]any) {
 // note takes down what one object refers to.
 func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	if found.Err != nil {
-		r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{
+		r.doubts = append(r.doubts, doubt{found.Unread, Failure{
 			Namespace: found.Name.Namespace, Name: found.Name.Name,
 			Message: fmt.Sprintf("what this %s refers to is not known: %v", kind.Kind, found.Err),
 		}})
-		return
 	}
 	from := Referrer{Kind: kind.GroupKind(), Namespace: found.Name.Namespace, Name: found.Name.Name}
 	for _, target := range found.Targets {

@@ -33,6 +33,7 @@ type row struct {
 type column struct {
 	to        references.Kind
 	extractor *engine.Extractor
+	builtIn   bool
 }
 
 // Refused is a declaration that cannot be used, and why. What it would name nobody knows.
@@ -89,7 +90,7 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) er
 	}
 	same := func(have column) bool { return have.to == d.To && have.extractor.Key() == extractor.Key() }
 	if !slices.ContainsFunc(r.columns, same) {
-		r.columns = append(r.columns, column{d.To, extractor})
+		r.columns = append(r.columns, column{d.To, extractor, !declared})
 		r.declared = r.declared || declared
 	}
 	return nil
@@ -181,7 +182,8 @@ func text(metadata map[string]any, field string) string {
 	return s
 }
 
-// read says what an object refers to. One error is enough for nobody to know.
+// read says what an object refers to. One error is enough for nobody to know. A name without a namespace is one, but in fields
+// that Kubernetes knows: there it is nothing that anybody could find by it.
 func (r *row) read(e *engine.Evaluator, object map[string]any) references.Referrer {
 	found := whoIs(r.kind, object)
 	for _, c := range r.columns {
@@ -191,10 +193,12 @@ func (r *row) read(e *engine.Evaluator, object map[string]any) references.Referr
 		}
 		for _, n := range named {
 			to := references.Target{Kind: c.to, Namespace: cmp.Or(n.Namespace, found.Name.Namespace), Name: n.Name}
-			if to.Namespace == "" {
+			switch {
+			case to.Namespace != "":
+				found.Targets = append(found.Targets, to)
+			case !c.builtIn:
 				return unread(found, fmt.Errorf("it names %s %q without a namespace, and has none itself", c.to, n.Name))
 			}
-			found.Targets = append(found.Targets, to)
 		}
 	}
 	return found

@@ -60,7 +60,7 @@ func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 		w.pass(time.Minute)
 		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
 		expect(t, "requests", 0, len(w.requests))
-		expect(t, "troubles", 16-1, len(w.Troubles()))
+		expect(t, "troubles", 26-1, len(w.Troubles()))
 	})
 }
 
@@ -327,6 +327,21 @@ func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 				expect(t, fmt.Sprint(r.URL, " asks for metadata alone"), true, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
 			}
 			expect(t, "asked", true, len(requests) > 0)
+			w.Use(nil, both)
+			w.pass(time.Second)
+			for _, path := range []string{"/api/v1/secrets", "/api/v1/configmaps"} {
+				asked := 0
+				w.change(func() {
+					for _, r := range w.requests {
+						if r.URL.Path == path && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+							asked++
+						} else if r.URL.Path == path {
+							t.Errorf("%s asks for more than metadata", r.URL)
+						}
+					}
+				})
+				expect(t, path+" for owners", true, asked > 0)
+			}
 		})
 	}
 }

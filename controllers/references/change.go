@@ -105,7 +105,7 @@ func (r *Referrer) blind(f *from) []Kind {
 	case len(r.Unread) == 0:
 		return f.to
 	}
-	return slices.DeleteFunc(slices.Clone(r.Unread), func(k Kind) bool { return !slices.Contains(f.to, k) })
+	return r.Unread
 }
 
 // refersTo reports whether a referrer has an edge to each of some targets, in this order.

@@ -1,5 +1,7 @@
 package references
 
+import "slices"
+
 // unread are the referrers of one source of which what they refer to of one kind could not be read. The zero value has none.
 type unread struct {
 	all   map[*referrer]struct{}
@@ -46,8 +48,8 @@ func (x *Index) blame(f *from, r *referrer, err error, blind []Kind) {
 	for _, kind := range r.blind {
 		f.unread[kind].remove(r)
 	}
-	r.err, r.blind = err, blind
-	for _, kind := range blind {
+	r.err, r.blind = err, slices.DeleteFunc(slices.Clone(blind), func(k Kind) bool { return f.unread[k] == nil })
+	for _, kind := range r.blind {
 		f.unread[kind].add(r)
 	}
 	var changed []Kind

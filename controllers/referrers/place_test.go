@@ -17,7 +17,7 @@ func TestATableAboutOneKind(t *testing.T) {
 	expect(t, "to, of a Pod", []references.Kind{references.ConfigMap}, about.To(podKind))
 	expect(t, "to, of what refers to nothing else", nil, about.To(accountKind))
 	for _, kind := range about.Kinds() {
-		if kind == accountKind || kind == gatewayKind {
+		if kind == accountKind {
 			t.Errorf("%s refers to no ConfigMap", kind)
 		}
 	}
@@ -27,7 +27,7 @@ func TestATableAboutOneKind(t *testing.T) {
 		"metadata": map[string]any{"namespace": "shop", "name": "a"}, "spec": map[string]any{"config": "c"},
 	})
 	expect(t, "targets, though it has no secret to be read", []references.Target{configMap("shop", "c")}, r.Targets)
-	for kind, want := range map[schema.GroupVersionKind]bool{podKind: true, accountKind: false, appKind: false, secretKind: false} {
+	for kind, want := range map[schema.GroupVersionKind]bool{podKind: true, accountKind: false, appKind: false, secretKind: true, nodeKind: false} {
 		expect(t, "any version of "+kind.Kind, want, table.AnyVersion(kind))
 	}
 }

@@ -33,6 +33,7 @@ type row struct {
 type column struct {
 	to        references.Kind
 	extractor *engine.Extractor
+	builtIn   bool
 }
 
 // Refused is a declaration that cannot be used, and why. What it would name nobody knows.
@@ -89,7 +90,7 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) er
 	}
 	same := func(have column) bool { return have.to == d.To && have.extractor.Key() == extractor.Key() }
 	if !slices.ContainsFunc(r.columns, same) {
-		r.columns = append(r.columns, column{d.To, extractor})
+		r.columns = append(r.columns, column{d.To, extractor, !declared})
 		r.declared = r.declared || declared
 	}
 	return nil
@@ -197,7 +198,8 @@ func (r *row) read(e *engine.Evaluator, object map[string]any) references.Referr
 	return found
 }
 
-// read says what an object in a namespace refers to in this way.
+// read says what an object in a namespace refers to in this way. A name without a namespace is an error, but in fields that
+// Kubernetes knows: there it is nothing that anybody could find by it.
 func (c *column) read(e *engine.Evaluator, object map[string]any, namespace string) ([]references.Target, error) {
 	named, err := e.References(c.extractor, object)
 	if err != nil {
@@ -206,10 +208,12 @@ func (c *column) read(e *engine.Evaluator, object map[string]any, namespace stri
 	var targets []references.Target
 	for _, n := range named {
 		to := references.Target{Kind: c.to, Namespace: cmp.Or(n.Namespace, namespace), Name: n.Name}
-		if to.Namespace == "" {
+		switch {
+		case to.Namespace != "":
+			targets = append(targets, to)
+		case !c.builtIn:
 			return nil, fmt.Errorf("it names %s %q without a namespace, and has none itself", c.to, n.Name)
 		}
-		targets = append(targets, to)
 	}
 	return targets, nil
 }

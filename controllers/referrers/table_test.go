@@ -21,6 +21,8 @@ var (
 	gatewayKind = schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"}
 	appKind     = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "App"}
 	secretKind  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	classKind   = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
+	nodeKind    = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 )
 
 func newCompiler(t testing.TB) *engine.Compiler {
@@ -65,9 +67,9 @@ func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	expect(t, "to, of what has a PodSpec", both, table.To(podKind))
 	expect(t, "to, of what is built in and declared", both, table.To(accountKind))
 	expect(t, "to, of what is declared", both[1:], table.To(appKind))
-	expect(t, "to, of another", nil, table.To(secretKind))
+	expect(t, "to, of another", nil, table.To(nodeKind))
 	kinds := table.Kinds()
-	expect(t, "kinds", 16, len(kinds))
+	expect(t, "kinds", 26, len(kinds))
 	for _, d := range references.BuiltIn() {
 		if !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
@@ -104,7 +106,11 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 		"a name that nothing can have": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `nothing can be called "shop/x"`},
 		"one in a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
 			[]references.Target{configMap("shop", "c")}, ""},
-		"a kind that is not in the table": {schema.GroupVersionKind{Version: "v1", Kind: "Node"}, `{"metadata":{"name":"a"}}`, nil, ""},
+		"a name without a namespace, in a field that Kubernetes knows": {classKind, `{"metadata":{"name":"a"},"parameters":{"secretName":"x","adminSecretName":"y","adminSecretNamespace":"csi"}}`,
+			[]references.Target{secret("csi", "y")}, ""},
+		"the owners of a Secret": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"}]}}`,
+			[]references.Target{configMap("shop", "c"), secret("shop", "b")}, ""},
+		"a kind that is not in the table": {nodeKind, `{"metadata":{"name":"a"}}`, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newCompiler(t).NewEvaluator(t.Context())

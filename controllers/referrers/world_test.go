@@ -56,7 +56,7 @@ func newServer(streams bool) *server {
 		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, expires: map[string]bool{}, open: map[string]*opened{},
 	}
 	for _, d := range references.BuiltIn() {
-		if d.From != gatewayKind {
+		if !strings.HasPrefix(d.From.Group, "gateway.") {
 			s.kinds[d.From] = true
 		}
 	}

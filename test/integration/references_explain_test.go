@@ -82,7 +82,7 @@ func (w *world) mayListAllButPods(user string) {
 			{APIGroups: []string{""}, Verbs: read, Resources: []string{
 				"configmaps", "secrets", "namespaces", "podtemplates", "replicationcontrollers", "serviceaccounts", "persistentvolumes",
 			}},
-			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "sunset.x-k8s.io"}, Verbs: read, Resources: []string{"*"}},
+			{APIGroups: []string{"apps", "batch", "networking.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "sunset.x-k8s.io"}, Verbs: read, Resources: []string{"*"}},
 		},
 	}
 	w.create(role)

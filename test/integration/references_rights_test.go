@@ -12,9 +12,11 @@ import (
 
 // referring are the rights to see what refers to ConfigMaps, but CronJobs.
 var referring = []rbacv1.PolicyRule{
-	{APIGroups: []string{""}, Resources: []string{"pods", "podtemplates", "replicationcontrollers"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets", "pods", "podtemplates", "replicationcontrollers"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "ingressclasses"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"}, Verbs: []string{"list", "watch"}},
 }
 
 var ofCronJobs = rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}}

@@ -88,14 +88,23 @@ func TestPreviewAsksTheClusterWhatRefers(t *testing.T) {
 	s := newReferring(t)
 	got := s.preview(t, unused("maps", "DryRun", "ConfigMap", "")+unused("secrets", "DryRun", "Secret", ""), "-f", "-")
 	wants(t, got, command.ExitFine, "ConfigMap   free   Wait     Waiting       in 24h", "ConfigMap   used   Keep     NotEligible", "Secret      free   Wait", "Secret      used   Keep     NotEligible")
-	listed := 0
+	listed, owned := 0, 0
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "GET "+podsPath+" ") {
 			listed++
 		}
-		if strings.Contains(asked, "GET "+secretsPath+" ") && !strings.Contains(asked, "type%21%3Dhelm.sh") {
-			t.Errorf("Secrets that no rule is about were asked for: %s", asked)
+		if !strings.Contains(asked, "GET "+secretsPath+" ") {
+			continue
 		}
+		if !strings.Contains(asked, "as=PartialObjectMetadata") {
+			t.Errorf("more was asked for than metadata: %s", asked)
+		}
+		if !strings.Contains(asked, "type%21%3Dhelm.sh") {
+			owned++
+		}
+	}
+	if owned != 1 {
+		t.Errorf("%d requests for all Secrets, which are for their owners; the rules are not about Helm's", owned)
 	}
 	if listed != 2 {
 		t.Errorf("%d requests for the two pages of Pods", listed)

@@ -3,6 +3,7 @@ package referrers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,9 +56,9 @@ func New(o Options) (*Watcher, error) {
 	}, nil
 }
 
-// Use says what policies declare and which kinds their rules ask about; of none nothing is watched. When it returns, nothing
-// counts as unreferenced that what is newly declared may refer to.
-func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
+// Use says what policies declare, and fail to, and which kinds their rules ask about; of none nothing is watched. When it
+// returns, nothing counts as unreferenced that what is newly declared may refer to.
+func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.Misread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := map[string]*row{}
@@ -65,6 +66,9 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	if len(kinds) > 0 {
 		var table *Table
 		table, refused = NewTable(w.compiler, declared)
+		for _, m := range misread {
+			refused = append(refused, Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why), at: m.From})
+		}
 		wanted = table.about(kinds)
 	}
 	opened := w.open(wanted)
@@ -104,20 +108,38 @@ func (w *Watcher) nameOf(r *row) references.From {
 	return references.From(name)
 }
 
-// refuse makes what refused declarations may refer to unknown.
+// refuse makes what refused declarations may refer to unknown. What was so before stays so all the time.
 func (w *Watcher) refuse(refused []Refused) {
-	for _, r := range w.refused {
-		w.index.Forget(r.from())
+	before := w.refused
+	w.refused = refused
+	for _, r := range before {
+		if other := w.refusal(r.from()); other != nil && other.To != r.To {
+			w.index.Forget(r.from())
+		}
 	}
 	for _, r := range refused {
 		w.index.Expect(r.from(), r.to()...)
 		w.index.Lose(r.from(), r.Err)
 	}
-	w.refused = refused
+	for _, r := range before {
+		if w.refusal(r.from()) == nil {
+			w.index.Forget(r.from())
+		}
+	}
+}
+
+// refusal is the refused declaration of a name; nil for none.
+func (w *Watcher) refusal(name references.From) *Refused {
+	for i := range w.refused {
+		if w.refused[i].from() == name {
+			return &w.refused[i]
+		}
+	}
+	return nil
 }
 
 func (r *Refused) from() references.From {
-	return references.From("the declaration about " + r.From.String() + " as " + r.Names)
+	return cmp.Or(r.at, references.From("the declaration about "+r.From.String()+" as "+r.Names))
 }
 
 func (r *Refused) to() []references.Kind {

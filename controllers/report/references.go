@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -157,7 +158,7 @@ func (g *gauges) references(known References, states []referrers.State, asked []
 	}
 	objects, doubted := map[string]int{}, map[string]bool{}
 	for _, s := range states { // a kind may be there twice, by several versions
-		name := s.Kind.GroupKind().String()
+		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // a declaration that is not understood is about no kind
 		objects[name] += sources[s.From].Referrers
 		doubted[name] = doubted[name] || !sources[s.From].Known
 	}

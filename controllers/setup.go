@@ -206,7 +206,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	loop.Publish = func(e policies.Edition) {
 		reporter.Use(e) // before anything is deleted that it would not know
 		office.Use(e.Book)
-		referring.Use(e.References, e.Referred) // before anything is deleted that a new kind of referrers may need
+		referring.Use(e.References, e.Referred, e.Misread...) // before anything is deleted that a new kind of referrers may need
 		reconciler.Use(e.Book, e.Programs)
 		board.Use(e.Book)
 		census.Use(e.Book)

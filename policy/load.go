@@ -43,6 +43,7 @@ func (d *Document) Load(protection Protection) *Policy {
 	p.loadApproval(spec.Approval)
 	p.loadLimits(spec.Limits)
 	p.loadNeeds(d)
+	p.unread = d.unreadable()
 	p.loadReferences(spec.References)
 	seen := sets.New[string]()
 	for i := range spec.Rules {

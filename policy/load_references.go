@@ -24,6 +24,57 @@ const (
 
 func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
 
+// Misread is something about referrers that nobody understands. It may name anything.
+type Misread struct {
+	Path string
+	To   v1alpha1.Referred // what it is about; empty where nobody knows
+	Why  string
+}
+
+// Misread is what of the references of a policy is not understood.
+func (p *Policy) Misread() []Misread {
+	if p.unread != nil {
+		return []Misread{{Path: referencesField, Why: p.unread.String()}}
+	}
+	var all []Misread
+	for i, r := range p.References {
+		if path := referencePath(i); r.Invalid {
+			all = append(all, p.misread(path, r.To))
+		}
+	}
+	return all
+}
+
+// misread tells the first problem of a reference. What it refers to counts if it can be read itself.
+func (p *Policy) misread(path string, to v1alpha1.Referred) Misread {
+	m := Misread{Path: path, To: to}
+	for _, problem := range p.Problems {
+		if !within(problem.Path, path) {
+			continue
+		}
+		if m.Why == "" {
+			m.Why = problem.String()
+		}
+		if problem.Path == path || within(problem.Path, path+".to") {
+			m.To = ""
+		}
+	}
+	return m
+}
+
+// unreadable finds the problem for which nothing is known of the references of a document.
+func (d *Document) unreadable() *Problem {
+	if d.Namespaced() {
+		return nil
+	}
+	for _, problem := range d.Problems {
+		if problem.Path == "spec" || problem.Path == referencesField {
+			return &problem
+		}
+	}
+	return nil
+}
+
 func (p *Policy) loadReferences(written []v1alpha1.Reference) {
 	if len(written) > mostReferences {
 		p.problem(referencesField, fmt.Sprintf("%d entries, and there can be %d", len(written), mostReferences), "another policy may have the others: they count for all")

@@ -64,6 +64,54 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 	}
 }
 
+// TestWhatIsMisread: what is not understood of references may name anything, or anything of one kind if that much is clear.
+func TestWhatIsMisread(t *testing.T) {
+	const fine = `{"from": {"apiVersion": "example.com/v1", "kind": "App"}, "to": "Secret", "names": "[]"}`
+	one := func(to v1alpha1.Referred) []policy.Misread {
+		return []policy.Misread{{Path: "spec.references[0]", To: to}}
+	}
+	whole := []policy.Misread{{Path: "spec.references"}}
+	tests := map[string]struct {
+		spec string
+		want []policy.Misread
+	}{
+		"nothing":               {`{"references": [` + fine + `]}`, nil},
+		"without references":    {`{}`, nil},
+		"names":                 {`{"references": [` + strings.Replace(fine, `"[]"`, `""`, 1) + `, ` + fine + `]}`, one("Secret")},
+		"names of another type": {`{"references": [` + strings.Replace(fine, `"[]"`, `[]`, 1) + `]}`, one("Secret")},
+		"another field":         {`{"references": [` + strings.Replace(fine, `names`, `nmaes`, 1) + `]}`, one("Secret")},
+		"from":                  {`{"references": [` + strings.Replace(fine, `"App"`, `7`, 1) + `]}`, one("Secret")},
+		"to is misspelt":        {`{"references": [` + strings.Replace(fine, `Secret`, `Secrets`, 1) + `]}`, one("")},
+		"to is a list":          {`{"references": [` + strings.Replace(fine, `"Secret"`, `["Secret"]`, 1) + `]}`, one("")},
+		"to is there twice":     {`{"references": [` + strings.Replace(fine, `"names"`, `"to": "ConfigMap", "names"`, 1) + `]}`, one("")},
+		"there is no to":        {`{"references": [` + strings.Replace(fine, `"to": "Secret", `, ``, 1) + `]}`, one("")},
+		"one is no object":      {`{"references": ["x"]}`, one("")},
+		"they are no list":      {`{"references": {}}`, whole},
+		"they are there twice":  {`{"references": [], "references": [` + fine + `]}`, whole},
+		"spec is no object":     {`[]`, whole},
+		"rules are no list":     {`{"rules": {}, "references": [` + fine + `]}`, nil},
+		"too many":              {`{"references": [` + strings.Repeat(fine+", ", 64) + fine + `]}`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, `{"metadata": {"name": "p"}, "spec": `+test.spec+`}`).Load(policy.DefaultProtection())
+			got := p.Misread()
+			for i := range got {
+				if got[i].Why == "" {
+					t.Errorf("nobody says why: %+v", got[i])
+				}
+				got[i].Why = ""
+			}
+			expect(t, "misread", test.want, got)
+			if misread := len(test.want) > 0; !misread && strings.Contains(test.spec, "references") && len(p.References) == 0 {
+				t.Error("nothing is read")
+			}
+		})
+	}
+	own := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": {}}}`)
+	expect(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).Misread())
+}
+
 func TestThereIsAnEndToReferences(t *testing.T) {
 	d := fine()
 	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)

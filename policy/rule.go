@@ -33,7 +33,8 @@ type Policy struct {
 	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
 	ServiceAccount string
 
-	namespaced bool // it is a RetentionPolicy, though perhaps one without a namespace
+	unread     *Problem // for which nothing is known of its references; nil for none
+	namespaced bool     // it is a RetentionPolicy, though perhaps one without a namespace
 
 	Approval Approval
 	Limits   *Limits // nil for none

@@ -43,9 +43,11 @@ type Edition struct {
 
 	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
 	// Referred are the kinds about which rules ask what refers to them.
+	// Misread is what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
 	References      []references.Declared
 	ReferencesSince time.Time
 	Referred        []references.Kind
+	Misread         []references.Misread
 }
 
 // Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
@@ -78,6 +80,7 @@ type Loop struct {
 
 	references      []references.Declared // by policies as last published
 	referencesSince time.Time
+	misreferences   []references.Misread
 
 	live freshness
 }
@@ -257,7 +260,7 @@ func (l *Loop) publish() {
 	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
 	l.Publish(Edition{
 		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && l.quotas.trouble == nil, QuotaTrouble: l.quotas.trouble,
-		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(),
+		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(), Misread: l.misreferences,
 	})
 }
 

@@ -10,20 +10,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// declared are the referrers that policies declare, each once, in order. What is invalid says nothing.
+// declared are the referrers that policies declare, each once, in order.
 func (l *Loop) declared() []references.Declared {
 	var all []references.Declared
 	for _, e := range l.entries() {
-		for _, r := range e.policy.References {
-			if !r.Invalid {
-				all = append(all, references.Declared{From: r.From, To: references.Kind(r.To), Names: r.Names})
-			}
-		}
+		all = append(all, references.Says(e.policy)...)
 	}
 	slices.SortFunc(all, func(a, b references.Declared) int {
 		return cmp.Or(cmp.Compare(a.From.String(), b.From.String()), cmp.Compare(a.To, b.To), cmp.Compare(a.Names, b.Names))
 	})
 	return slices.Compact(all)
+}
+
+// misread is what else policies say about referrers, in order.
+func (l *Loop) misread() []references.Misread {
+	var all []references.Misread
+	for _, e := range l.entries() {
+		all = append(all, references.Missays(e.policy)...)
+	}
+	slices.SortFunc(all, func(a, b references.Misread) int { return cmp.Compare(a.From, b.From) })
+	return all
 }
 
 // referred are the kinds about which some rule asks what refers to them.
@@ -40,7 +46,7 @@ func (l *Loop) referred() []references.Kind {
 }
 
 // declare notes what policies declare by now, and gives the kinds that may have fewer references than before: those to
-// which something was declared to refer that is no more.
+// which something was declared to refer that is no more, or may have been.
 func (l *Loop) declare() (fewer sets.Set[references.Kind]) {
 	declared := l.declared()
 	fewer = sets.New[references.Kind]()
@@ -49,6 +55,13 @@ func (l *Loop) declare() (fewer sets.Set[references.Kind]) {
 			fewer.Insert(d.To)
 		}
 	}
+	misread := l.misread()
+	for _, m := range l.misreferences {
+		if !slices.Contains(misread, m) {
+			fewer.Insert(m.Kinds()...)
+		}
+	}
+	l.misreferences = misread
 	if l.referencesSince.IsZero() || !slices.Equal(declared, l.references) {
 		l.references, l.referencesSince = declared, l.Clock.Now()
 	}

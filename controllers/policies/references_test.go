@@ -60,6 +60,51 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	}
 }
 
+// TestAnEditionHasWhatIsMisread: nobody knows what it may refer to.
+func TestAnEditionHasWhatIsMisread(t *testing.T) {
+	misread := func(from, why string, to references.Kind) references.Misread {
+		return references.Misread{From: references.From(from), To: to, Why: why}
+	}
+	tests := map[string]struct {
+		policies map[string]string
+		want     []references.Misread
+	}{
+		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
+		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.Misread{
+			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
+		"another kind, by two": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.Misread{
+			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, ""),
+			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, "")}},
+		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.Misread{
+			misread("spec.references of policy p", "spec.references: object given, array expected", "")}},
+		"of a namespace": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.policies {
+				s.policy(name, spec)
+			}
+			expect(t, "misread", test.want, newLoop(t, s).last().Misread)
+		})
+	}
+}
+
+// TestWhatWasMisreadMayHaveReferred: when it goes, rules that ask are counted again, also where it was misread from the start.
+func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
+	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
+		s := newServer()
+		s.policy("p", reads("Enforce", "Secret", ""))
+		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
+		l := newLoop(t, s)
+		l.counted("p")
+		expect(t, "waits while it is misread", false, l.named("p").Gate != nil)
+		s.removePolicy("q")
+		l.refresh()
+		expect(t, "waits once what may be about "+kind+" is gone", want, l.named("p").Gate != nil)
+	}
+}
+
 func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 	own := strings.Replace(reads("Enforce", "Secret", ""), "{mode", "{serviceAccountName: cleaner, mode", 1)
 	tests := map[string]struct {

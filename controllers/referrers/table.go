@@ -40,6 +40,8 @@ type column struct {
 type Refused struct {
 	references.Declared
 	Err error
+
+	at references.From // what people call it; empty where what it says is its name
 }
 
 // NewTable compiles the built-in referrers and what is declared beside them. Of what is refused the Table has nothing.
@@ -49,7 +51,7 @@ func NewTable(c *engine.Compiler, declared []references.Declared) (*Table, []Ref
 	builtIn := references.BuiltIn()
 	for i, d := range slices.Concat(builtIn, declared) {
 		if err := t.add(c, d, i >= len(builtIn)); err != nil {
-			refused = append(refused, Refused{d, err})
+			refused = append(refused, Refused{Declared: d, Err: err})
 		}
 	}
 	slices.SortFunc(t.kinds, func(a, b schema.GroupVersionKind) int {

@@ -3,6 +3,7 @@ package referrers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,10 +59,10 @@ func New(o Options) (*Watcher, error) {
 // referable are the kinds that may be referred to.
 var referable = []references.Kind{references.ConfigMap, references.Secret}
 
-// Use says what policies declare and which kinds their rules ask about; of none nothing is watched. Where they ask about
-// any, what refers to each is: else the first rule about another kind would have everything listed anew, and make nothing
+// Use says what policies declare, and fail to, and which kinds their rules ask about; of none nothing is watched. Where they ask
+// about any, what refers to each is: else the first rule about another kind would have everything listed anew, and make nothing
 // of what was known before. When it returns, nothing counts as unreferenced that what is newly declared may refer to.
-func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
+func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.Misread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := map[string]*row{}
@@ -69,6 +70,9 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind) {
 	if len(kinds) > 0 {
 		var table *Table
 		table, refused = NewTable(w.compiler, declared)
+		for _, m := range misread {
+			refused = append(refused, Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why), at: m.From})
+		}
 		wanted = table.about(referable)
 	}
 	opened := w.open(wanted)
@@ -108,20 +112,38 @@ func (w *Watcher) nameOf(r *row) references.From {
 	return references.From(name)
 }
 
-// refuse makes what refused declarations may refer to unknown.
+// refuse makes what refused declarations may refer to unknown. What was so before stays so all the time.
 func (w *Watcher) refuse(refused []Refused) {
-	for _, r := range w.refused {
-		w.index.Forget(r.from())
+	before := w.refused
+	w.refused = refused
+	for _, r := range before {
+		if other := w.refusal(r.from()); other != nil && other.To != r.To {
+			w.index.Forget(r.from())
+		}
 	}
 	for _, r := range refused {
 		w.index.Expect(r.from(), r.to()...)
 		w.index.Lose(r.from(), r.Err)
 	}
-	w.refused = refused
+	for _, r := range before {
+		if w.refusal(r.from()) == nil {
+			w.index.Forget(r.from())
+		}
+	}
+}
+
+// refusal is the refused declaration of a name; nil for none.
+func (w *Watcher) refusal(name references.From) *Refused {
+	for i := range w.refused {
+		if w.refused[i].from() == name {
+			return &w.refused[i]
+		}
+	}
+	return nil
 }
 
 func (r *Refused) from() references.From {
-	return references.From("the declaration about " + r.From.String() + " as " + r.Names)
+	return cmp.Or(r.at, references.From("the declaration about "+r.From.String()+" as "+r.Names))
 }
 
 func (r *Refused) to() []references.Kind {

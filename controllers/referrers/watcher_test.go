@@ -1,7 +1,6 @@
 package referrers_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -342,6 +341,40 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 		w.Use(nil, both)
 		w.pass(time.Second)
 		w.expectUses("mended", tls, 0)
+	})
+}
+
+// TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
+func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.expectDoubt("misread", references.Secret, "spec.references[0] of policy p: names: missing")
+		w.expectUses("of another kind", site, 0)
+		misread.To = ""
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.expectDoubt("about nobody knows what", references.ConfigMap, "spec.references[0] of policy p")
+		w.expectDoubt("about nobody knows what", references.Secret, "spec.references[0] of policy p")
+		w.Use(nil, both)
+		w.pass(time.Second)
+		w.expectUses("mended", tls, 0)
+		w.expectUses("mended", site, 0)
+	})
+}
+
+// TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
+func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.index.Take()
+		misread.Why = "names: unknown name"
+		w.Use(nil, both, misread)
+		expect(t, "has changed", nil, w.index.Take().Whole)
+		w.expectDoubt("as it is now", references.Secret, "names: unknown name")
 	})
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,7 +163,7 @@ func (g *gauges) references(known References, states []referrers.State, asked []
 		if !slices.ContainsFunc(source.To, isAsked) {
 			continue // what it refers to nobody asks
 		}
-		name := s.Kind.GroupKind().String()
+		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // a declaration that is not understood is about no kind
 		objects[name] += source.Referrers
 		doubted[name] = doubted[name] || slices.ContainsFunc(source.Doubted, isAsked)
 	}

@@ -141,12 +141,17 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 			"cannot list Job of batch/v2"},
 		"an object cannot be read": {func(*apiServer) {}, unused("maps", "Enforce", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"[object.spec.config]"}]`),
 			"what this Job refers to is not known: names: no such key: config"},
+		"another policy says something that nobody understands": {
+			func(s *apiServer) {
+				s.inForce(unused("maps", "Enforce", "ConfigMap", ""), unused("other", "DryRun", "Secret", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","nmaes":"[]"}]`))
+			},
+			unused("maps", "Enforce", "ConfigMap", ""), "spec.references[0] of policy other is not understood: spec.references[0].nmaes: unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newReferring(t, test.policy)
 			test.change(s)
 			wants(t, s.preview(t, ""), command.ExitFindings, "ConfigMap   free   Keep     ReferencesUnknown", "ConfigMap   used   Keep     ReferencesUnknown", test.why)
-			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (nobody knows what refers to it)", "there may be more: what refers to a ConfigMap is not known completely: ")
+			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (nobody knows what refers to it)", "there may be more: what refers to a ConfigMap is not known completely:")
 		})
 	}
 }

@@ -37,10 +37,15 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	if len(r.of) == 0 {
 		return nil
 	}
-	whole, refused := referrers.NewTable(in.Compiler, declared(in.Policies))
+	whole, refused := referrers.NewTable(in.Compiler, said(in.Policies, references.Says))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
 			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
+		}
+	}
+	for _, m := range said(in.Policies, references.Missays) {
+		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
+			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is not understood: %s", m.From, m.Why)}})
 		}
 	}
 	r.table = whole.About(r.of)
@@ -149,20 +154,16 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	}
 }
 
-// DeclareTheSame reports whether some policies declare the same referrers as others.
+// DeclareTheSame reports whether some policies say the same about referrers as others.
 func DeclareTheSame(some, others []*policy.Policy) bool {
-	return sets.New(declared(some)...).Equal(sets.New(declared(others)...))
+	return sets.New(said(some, references.Says)...).Equal(sets.New(said(others, references.Says)...)) &&
+		sets.New(said(some, references.Missays)...).Equal(sets.New(said(others, references.Missays)...))
 }
 
-// declared is what policies say about referrers. What is invalid of it makes rules of its own policy invalid.
-func declared(policies []*policy.Policy) []references.Declared {
-	var all []references.Declared
+// said is what policies say about referrers.
+func said[T any](policies []*policy.Policy, by func(*policy.Policy) []T) (all []T) {
 	for _, p := range policies {
-		for _, r := range p.References {
-			if !r.Invalid {
-				all = append(all, references.Declared{From: r.From, To: references.Kind(r.To), Names: r.Names})
-			}
-		}
+		all = append(all, by(p)...)
 	}
 	return all
 }

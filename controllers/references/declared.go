@@ -1,0 +1,40 @@
+package references
+
+import (
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Misread is something that a policy says about referrers and nobody understands: it may refer to anything.
+type Misread struct {
+	From From
+	To   Kind // what it is about; empty where nobody knows
+	Why  string
+}
+
+// Kinds are those that it may be about.
+func (m Misread) Kinds() []Kind {
+	if m.To == ConfigMap || m.To == Secret {
+		return []Kind{m.To}
+	}
+	return []Kind{ConfigMap, Secret}
+}
+
+// Says is what a policy says about referrers, as far as it is understood.
+func Says(p *policy.Policy) []Declared {
+	var all []Declared
+	for _, r := range p.References {
+		if !r.Invalid {
+			all = append(all, Declared{From: r.From, To: Kind(r.To), Names: r.Names})
+		}
+	}
+	return all
+}
+
+// Missays is what else it says about them.
+func Missays(p *policy.Policy) []Misread {
+	var all []Misread
+	for _, m := range p.Misread() {
+		all = append(all, Misread{From: From(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why})
+	}
+	return all
+}

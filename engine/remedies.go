@@ -40,6 +40,8 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return d.unknownVariable(after)
 	case slices.Contains(otherRoots, name), policy.Closest(name, []string{objectVariable}) != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean object?"}
+	case policy.Closest(name, []string{referencesVariable}) != "":
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
 	case strings.HasSuffix(d.before(c), "/"):

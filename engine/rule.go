@@ -101,6 +101,9 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 	if len(problems) == 0 && r.images {
 		problems = r.misfits()
 	}
+	if len(problems) == 0 && r.ReadsReferences() {
+		problems = r.misreadings(s)
+	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -152,7 +155,7 @@ func (r *Rule) add(e expression, s *scope) []policy.Problem {
 	}
 	for x, at := range c.program.at {
 		if at != nil && !r.may[x] {
-			return problemsAt(path, e.text, []finding{*at})
+			return problemsAt(path, e.text, []finding{r.misplaced(extra(x), *at)})
 		}
 	}
 	switch e.wants {

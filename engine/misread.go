@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	referrerType   = referencesVariable + "/by[]" // the name that schemaTypes gives it
+	referencesHint = "references has count, and by, a list whose elements have kind, namespace and name: " +
+		"write references.count == 0, or references.by.exists(r, r.kind == 'Pod')"
+)
+
+var (
+	referencesFields = []string{"count", "by"}
+	referrerFields   = []string{"kind", "namespace", "name"}
+)
+
+// referencesSchema is all that the variable references has.
+func referencesSchema() *spec.Schema {
+	referrer := map[string]spec.Schema{}
+	for _, name := range referrerFields {
+		referrer[name] = *spec.StringProperty()
+	}
+	one := record(referrer)
+	schema := record(map[string]spec.Schema{"count": *spec.Int64Property(), "by": *spec.ArrayProperty(&one)})
+	return &schema
+}
+
+// misreadings are problems of a rule that reads references, and of the variables that do: what is not there, or is read as what
+// it is not. Where the rule runs that would be an error or, worse, the same answer for what is used and for what is not.
+func (r *Rule) misreadings(declared *scope) []policy.Problem {
+	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
+	env, err := r.compiler.base.Extend(
+		cel.CustomTypeProvider(provider),
+		cel.Variable(objectVariable, cel.DynType),
+		cel.Variable(nodeVariable, cel.DynType),
+		cel.Variable(referencesVariable, provider.typeOf(referencesSchema(), referencesVariable)))
+	if err != nil {
+		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of references cannot be used: %v", err)}}
+	}
+	typed, _ := r.declareFor(&scope{env: env})
+	var problems []policy.Problem
+	for i, v := range declared.variables {
+		if v.reads[referencesExtra] {
+			problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, r.compiler.misread(v.text, anything, typed))...)
+		}
+	}
+	for _, e := range r.source.expressions() {
+		if c := r.compiler.expression(e.text, e.wants, declared); c.program.at[referencesExtra] != nil {
+			problems = append(problems, problemsAt(e.path(r.source.path), e.text, r.compiler.misread(e.text, e.wants, typed))...)
+		}
+	}
+	return problems
+}
+
+// misread are the findings about references in a text that compiles without their types.
+func (c *Compiler) misread(text string, wants result, s *scope) (findings []finding) {
+	defer recoverAs(&findings)
+	parsed, issues := s.env.Parse(text)
+	if issues.Err() != nil {
+		return nil // said already
+	}
+	if findings := unselected(parsed.NativeRep()); len(findings) > 0 {
+		return findings
+	}
+	checked, findings := c.check(text, wants, s)
+	if checked != nil {
+		return referrersTested(checked.NativeRep())
+	}
+	for i := range findings {
+		findings[i] = aboutReferencesField(findings[i])
+	}
+	return findings
+}
+
+// unselected is where references stands without one of its fields: as a whole, or asked whether it has a field. No loop
+// variable has its name, as hidden makes sure.
+func unselected(tree *ast.AST) []finding {
+	fields, tested := map[int64]bool{}, map[int64]bool{}
+	var findings []finding
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if operand, _, ok := testOf(e); ok {
+			tested[operand.ID()] = true
+		} else if e.Kind() == ast.SelectKind {
+			fields[e.AsSelect().Operand().ID()] = true
+		}
+		if e.Kind() != ast.IdentKind || strings.TrimPrefix(e.AsIdent(), ".") != referencesVariable || fields[e.ID()] {
+			return
+		}
+		message := "references cannot be used without one of its fields"
+		if tested[e.ID()] {
+			message = "the fields of references are always there"
+		}
+		findings = append(findings, findingAt(tree, e, message, referencesHint))
+	}))
+	return findings
+}
+
+// referrersTested is where an element of references.by is asked whether it has a field.
+func referrersTested(tree *ast.AST) []finding {
+	var findings []finding
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		operand, field, ok := testOf(e)
+		if !ok || tree.GetType(operand.ID()).TypeName() != referrerType {
+			return
+		}
+		hint := "use it without ? and has()"
+		if field == "namespace" {
+			hint += "; it is '' for objects in none"
+		}
+		findings = append(findings, findingAt(tree, operand, field+" of what refers to the object is always there", hint))
+	}))
+	return findings
+}
+
+// testOf is what an expression asks whether it has a field, by has() or .?.
+func testOf(e ast.Expr) (operand ast.Expr, field string, ok bool) {
+	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
+		return e.AsSelect().Operand(), e.AsSelect().FieldName(), true
+	}
+	if functionOf(e) == operators.OptSelect {
+		args := e.AsCall().Args()
+		field, _ = args[1].AsLiteral().Value().(string)
+		return args[0], field, true
+	}
+	return nil, "", false
+}
+
+func findingAt(tree *ast.AST, e ast.Expr, message, hint string) finding {
+	at := tree.SourceInfo().GetStartLocation(e.ID())
+	return finding{message: message, hint: hint, line: at.Line(), column: at.Column() + 1}
+}
+
+var fieldless = regexp.MustCompile(`^type '(.*)' does not support field selection$`)
+
+// aboutReferencesField says what to read instead of what is not there.
+func aboutReferencesField(f finding) finding {
+	f.message = strings.ReplaceAll(f.message, referrerType, "referrer")
+	if caught := unknownField.FindStringSubmatch(f.message); caught != nil {
+		parent, known := strings.TrimSuffix(f.field, caught[1]), referrerFields
+		if parent == referencesVariable+"." {
+			known = referencesFields
+		}
+		f.message, f.hint = fmt.Sprintf("there is no field %q", caught[1]), ""
+		if meant := policy.Closest(caught[1], known); meant != "" {
+			f.hint = fmt.Sprintf("did you mean %s%s?", parent, meant)
+		}
+	}
+	if caught := fieldless.FindStringSubmatch(f.message); caught != nil {
+		f.message = caught[1] + " has no fields"
+	}
+	if f.hint == "" {
+		f.hint = referencesHint
+	}
+	return f
+}
+
+// misplaced is a finding about an extra that is not there for the target. One that is nearly right is told what to write.
+func (r *Rule) misplaced(x extra, f finding) finding {
+	target := r.source.rule.Target
+	if group := groupOf(target.APIVersion); x != referencesExtra || !slices.Contains([]string{"", "core"}, group) {
+		return f
+	}
+	if kind := policy.Closest(target.Kind, []string{"ConfigMap", "Secret"}); kind != "" {
+		f.message += fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
+		f.hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
+	}
+	return f
+}

@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestReferencesMisread: what passes here is asked of every ConfigMap, and gives the same for those in use.
+func TestReferencesMisread(t *testing.T) {
+	const (
+		has = " (references has count, and by, a list whose elements have kind, namespace and name: " +
+			"write references.count == 0, or references.by.exists(r, r.kind == 'Pod'))"
+		there = "the fields of references are always there" + has
+		whole = "references cannot be used without one of its fields" + has
+		types = " (only values of one type can be equal: text stands in quotes, numbers do not)"
+	)
+	tests := map[string]struct {
+		eligible string
+		want     []string // without the path
+	}{
+		"all that there is":         {"references.count == 0 && references.by.all(r, r.kind + r.namespace + r.name != '')", nil},
+		"a field that is there":     {"has(references.count)", []string{"1:5: " + there}},
+		"a field that may be there": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
+		"one that is":               {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
+		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string)" + types}},
+		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string)" + types}},
+		"a number in a list of texts": {"references.count in ['0']", []string{
+			"1:18: in does not take (int, list(string)) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
+		"a number alone": {"references.count", []string{
+			"1:1: gives int, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"as a number":              {"references == 0", []string{"1:1: " + whole}},
+		"its size":                 {"size(references) == 0", []string{"1:6: " + whole}},
+		"as a condition":           {"!references", []string{"1:2: " + whole}},
+		"as a map":                 {"references['count'] == 0", []string{"1:1: " + whole}},
+		"as an optional map":       {"references[?'total'].orValue(0) == 0", []string{"1:1: " + whole}},
+		"by another name":          {"cel.bind(r, references, r.total == 0)", []string{"1:13: " + whole}},
+		"without its type":         {"dyn(references).?total.orValue(0) == 0", []string{"1:5: " + whole}},
+		"another field":            {"references.total == 0", []string{`1:11: there is no field "total"` + has}},
+		"a misspelt field":         {"references.cuont == 0", []string{`1:11: there is no field "cuont" (did you mean references.count?)`}},
+		"a misspelt variable":      {"reference.count == 0", []string{`1:1: unknown name "reference" (did you mean references?)`}},
+		"a field of a list":        {"references.by.kind == 'Pod'", []string{"1:14: list(referrer) has no fields" + has}},
+		"a list equal to text":     {"references.by == 'Pod'", []string{"1:15: == does not take (list(referrer), string)" + types}},
+		"a referrer equal to text": {"references.by.all(r, r == 'Pod')", []string{"1:24: == does not take (referrer, string)" + types}},
+		"a misspelt field of them": {"references.by.all(r, r.Kind == 'Pod')", []string{`1:23: there is no field "Kind" (did you mean r.kind?)`}},
+		"one of an element":        {"references.by[0].nam == 'a'", []string{`1:17: there is no field "nam" (did you mean name?)`}},
+		"another field of them":    {"references.by.all(r, r.apiVersion == 'v1')", []string{`1:23: there is no field "apiVersion"` + has}},
+		"whether they have one": {"references.by.all(r, has(r.namespace))", []string{
+			"1:26: namespace of what refers to the object is always there (use it without ? and has(); it is '' for objects in none)"}},
+		"or perhaps":               {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: kind of what refers to the object is always there (use it without ? and has())"}},
+		"one that they never have": {"references.by.all(r, has(r.Kind))", []string{`1:22: there is no field "Kind" (did you mean r.kind?)`}},
+	}
+	c := newCompiler(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for field, path := range map[string]string{"eligible": "spec.rules[0].eligible:", "variable": "spec.variables[1].expression:"} {
+				r, variables := aboutConfigMaps(test.eligible), []v1alpha1.Variable{{Name: "node", Expression: "node.name"}}
+				if field == "variable" {
+					if name == "a number alone" {
+						continue // a variable may be a number
+					}
+					r.Eligible, variables = "variables.it", append(variables, v1alpha1.Variable{Name: "it", Expression: test.eligible})
+				}
+				_, problems := c.Rule(r, variables, "spec.rules[0]")
+				var got, want []string
+				for _, p := range problems {
+					got = append(got, p.String())
+				}
+				for _, text := range test.want {
+					want = append(want, path+text)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: -want +got\n%s", field, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestReferencesMisreadByVariables: what a variable gives has a type too.
+func TestReferencesMisreadByVariables(t *testing.T) {
+	variables := []v1alpha1.Variable{
+		{Name: "uses", Expression: "references.count"}, {Name: "first", Expression: "references.by[0]"}, {Name: "names", Expression: "['a'].map(references, references != '')"},
+	}
+	for eligible, want := range map[string]string{
+		"variables.uses == 0": "",
+		"variables.uses == 0 || variables.first.kind == 'Pod'": "",
+		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (only values of one type can be equal: text stands in quotes, numbers do not)",
+		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: there is no field "Kind" (did you mean variables.first.kind?)`,
+	} {
+		_, problems := newCompiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")
+		got := ""
+		for _, p := range problems {
+			got += p.String()
+		}
+		if got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", eligible, got, want)
+		}
+	}
+}
+
+// TestReferencesOfNearlyTheTarget: who means ConfigMaps is told how to write it.
+func TestReferencesOfNearlyTheTarget(t *testing.T) {
+	for target, kind := range map[v1alpha1.Target]string{
+		{APIVersion: "core/v1", Kind: "ConfigMap"}: "ConfigMap",
+		{APIVersion: "v1", Kind: "Configmap"}:      "ConfigMap",
+		{APIVersion: "v1", Kind: "configmaps"}:     "ConfigMap",
+		{APIVersion: "core/v1", Kind: "secrets"}:   "Secret",
+		{APIVersion: "v2", Kind: "Secret"}:         "Secret",
+	} {
+		r := aboutConfigMaps("references.count == 0")
+		r.Target = target
+		_, problems := newCompiler(t).Rule(r, nil, "spec.rules[0]")
+		want := "spec.rules[0].eligible:1:1: references is there only in rules about ConfigMaps and Secrets, not about " +
+			target.APIVersion + " " + target.Kind + " (write target: {apiVersion: v1, kind: " + kind + "})"
+		if len(problems) != 1 || problems[0].String() != want {
+			t.Errorf("got %v, want %s", problems, want)
+		}
+	}
+}

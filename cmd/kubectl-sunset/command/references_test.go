@@ -10,10 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 const (
 	configMapsPath    = "/api/v1/configmaps"
+	devSecretsPath    = "/api/v1/namespaces/dev/secrets"
 	devConfigMapsPath = "/api/v1/namespaces/dev/configmaps"
 	accountsPath      = "/api/v1/serviceaccounts"
 )
@@ -55,6 +57,7 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 			s.store(strings.Replace(path, "/v1/", "/v1/namespaces/dev/", 1)+"/"+name, one)
 		}
 		s.list(path, "v1", kind, objects)
+		s.list(strings.Replace(path, "/v1/", "/v1/namespaces/dev/", 1), "v1", kind, objects)
 	}
 	return s
 }
@@ -170,6 +173,27 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
 	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
 	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+}
+
+// TestTheTypeOfASecretHolds: metadata do not say it, and a Secret of that type is never deleted.
+func TestTheTypeOfASecretHolds(t *testing.T) {
+	release := object("web", "dev", `,"apiVersion":"v1","kind":"Secret"`)
+	asked := func(selector string) string { return devSecretsPath + "?metadata.name=web," + selector }
+	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
+	s.store(devSecretsPath+"/web", release)
+	s.list(devSecretsPath, "v1", "Secret", []string{})
+	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{release})
+	got := s.explain(t, "", "secret/web")
+	wants(t, got, command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+	if strings.Contains(got.out, "What would change it") {
+		t.Errorf("nothing would:\n%s", got.out)
+	}
+	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{})
+	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, `secrets "web" not found`)
+	s.store(asked(engine.UnheldSecrets), forbidden)
+	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, "ask whether the type of Secret web holds it: not for you")
+	s.list(asked(engine.UnheldSecrets), "v1", "Secret", []string{release})
+	wants(t, s.explain(t, "", "secret/web"), command.ExitFine, "goes at", "by rule secrets/r")
 }
 
 func TestReferrersForPrograms(t *testing.T) {

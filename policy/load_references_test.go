@@ -65,6 +65,18 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 }
 
 func TestThereIsAnEndToReferences(t *testing.T) {
+// TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.
+func TestAPolicyMayOnlyDeclare(t *testing.T) {
+	d := fine()
+	d.Spec.Rules, d.Spec.References = nil, []v1alpha1.Reference{fineReference()}
+	expect(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
+	d.Spec.References = nil
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references" {
+		t.Errorf("problems of one that says nothing: %v", p.Problems)
+	}
+}
+
 	d := fine()
 	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)
 	expect(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))

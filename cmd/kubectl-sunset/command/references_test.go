@@ -175,6 +175,15 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
 }
 
+// TestAPolicyThatOnlyDeclaresIsCompared: what it declares counts for the rules in force.
+func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
+	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
+	only := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
+		"spec":{"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]}}`
+	wants(t, run(t, only, "validate", "-f", "-"), command.ExitFine, "no problems\n")
+	wants(t, s.preview(t, only, "-f", "-"), command.ExitFine, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")
+}
+
 // TestTheTypeOfASecretHolds: metadata do not say it, and a Secret of that type is never deleted.
 func TestTheTypeOfASecretHolds(t *testing.T) {
 	release := object("web", "dev", `,"apiVersion":"v1","kind":"Secret"`)

@@ -175,6 +175,24 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
 }
 
+// TestAMisspeltReferrerIsTold: nothing refers to anything by a kind that nobody has.
+func TestAMisspeltReferrerIsTold(t *testing.T) {
+	text := unused("maps", "DryRun", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Jbo"},"to":"ConfigMap","names":"[]"}]`)
+	s := newReferring(t)
+	const told = "note: the cluster does not have Jbo of batch/v1, of which a policy says what it refers to\n"
+	wants(t, s.preview(t, text, "-f", "-"), command.ExitFine, told)
+	s.inForce(text)
+	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, told)
+	const unseen = "note: no object of batch/v1 Jbo in the files, of which a policy says what it refers to\n"
+	free := object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`)
+	wants(t, run(t, text+free, "preview", "-f", "-"), command.ExitFine, unseen)
+	wants(t, run(t, text+free, "explain", "configmap/free", "-f", "-"), command.ExitFine, unseen)
+	got := run(t, strings.Replace(text, "Jbo", "Job", 1)+free+object("a", "dev", `,"apiVersion":"batch/v1","kind":"Job"`), "preview", "-f", "-")
+	if strings.Contains(got.err, "note: ") {
+		t.Errorf("there is a Job: %s", got.err)
+	}
+}
+
 // TestAPolicyThatOnlyDeclaresIsCompared: what it declares counts for the rules in force.
 func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
 	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))

@@ -37,6 +37,7 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 		spoil func(*v1alpha1.Reference)
 		want  string
 	}{
+		"nothing that refers":       {func(r *v1alpha1.Reference) { r.From = v1alpha1.Referrer{} }, "from: missing"},
 		"no apiVersion":             {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
 		"an apiVersion of three":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
 		"a group without a version": {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
@@ -64,7 +65,6 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 	}
 }
 
-func TestThereIsAnEndToReferences(t *testing.T) {
 // TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.
 func TestAPolicyMayOnlyDeclare(t *testing.T) {
 	d := fine()
@@ -77,6 +77,7 @@ func TestAPolicyMayOnlyDeclare(t *testing.T) {
 	}
 }
 
+func TestThereIsAnEndToReferences(t *testing.T) {
 	d := fine()
 	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)
 	expect(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))

@@ -3,6 +3,7 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -173,6 +174,23 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
 	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
 	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+}
+
+// TestDeclarationsOfTheDocs: what docs/references.md prints for kinds that clusters often have reads objects without those fields.
+func TestDeclarationsOfTheDocs(t *testing.T) {
+	for _, names := range []string{
+		"secretsIn(object.?spec.template.spec.orValue({}))", "configMapsIn(object.?spec.template.spec.orValue({}))",
+		"[object.metadata.?annotations[?'cert-manager.io/inject-ca-from-secret'].orValue('').split('/')]" +
+			".map(n, {'name': n[size(n) - 1], 'namespace': size(n) > 1 ? n[0] : ''})",
+	} {
+		if text, err := os.ReadFile("../../../docs/references.md"); err != nil || !strings.Contains(string(text), "`"+names+"`") {
+			t.Errorf("docs/references.md does not print %s: %v", names, err)
+		}
+		declared := fmt.Sprintf(`,"references":[{"from":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout"},"to":"Secret","names":%q}]`, names)
+		objects := object("free", "dev", `,"apiVersion":"v1","kind":"Secret"`) +
+			object("web", "dev", `,"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","spec":{"workloadRef":{"name":"web"}}`)
+		wants(t, run(t, unused("secrets", "DryRun", "Secret", declared)+objects, "preview", "-f", "-"), command.ExitFine, "Secret   free   Wait")
+	}
 }
 
 // TestAMisspeltReferrerIsTold: nothing refers to anything by a kind that nobody has.

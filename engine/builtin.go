@@ -20,6 +20,9 @@ const (
 // and watches those alone misses nothing.
 const UnheldSecrets = "type!=" + accountToken + ",type!=" + bootstrapToken + ",type!=" + helmType
 
+// HeldSecretTypes are the types of Secrets that are held.
+func HeldSecretTypes() []string { return []string{accountToken, bootstrapToken, helmType} }
+
 // BuiltInHold says why a ConfigMap or Secret is held without anybody having written so, for people; empty when it is not. It
 // is what policy.IsBuiltIn and IsControlled say in flags. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
 // it by name need say so.
@@ -64,8 +67,8 @@ func needed(object, metadata map[string]any) string {
 	return neededAnyway(metadata)
 }
 
-// neededSecret says what needs a Secret of its sort. Its type is there only in files: of the cluster's Secrets nothing but
-// metadata is read.
+// neededSecret says what needs a Secret of its sort. Its type is there in files, and where somebody has asked the cluster by
+// field selectors: of its Secrets nothing but metadata is read.
 func neededSecret(object, metadata map[string]any) string {
 	_, ofAccount := mapOf(metadata, "annotations")[accountAnnotation]
 	bootstrap := textOf(metadata, "namespace") == "kube-system" && strings.HasPrefix(textOf(metadata, "name"), "bootstrap-token-")

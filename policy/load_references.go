@@ -88,6 +88,8 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 	r := &Reference{To: written.To, Names: written.Names}
 	gv, err := schema.ParseGroupVersion(written.From.APIVersion)
 	switch {
+	case written.From == v1alpha1.Referrer{}:
+		p.problem(path+".from", "missing", "write apiVersion and kind of what refers, such as cert-manager.io/v1 and Certificate")
 	case err != nil:
 		p.problem(path+".from.apiVersion", err.Error(), apiVersionHint)
 	case gv.Version == "":

@@ -37,6 +37,7 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 		spoil func(*v1alpha1.Reference)
 		want  string
 	}{
+		"nothing that refers":       {func(r *v1alpha1.Reference) { r.From = v1alpha1.Referrer{} }, "from: missing"},
 		"no apiVersion":             {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
 		"an apiVersion of three":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
 		"a group without a version": {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
@@ -110,6 +111,18 @@ func TestWhatIsMisread(t *testing.T) {
 	}
 	own := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": {}}}`)
 	expect(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).Misread())
+}
+
+// TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.
+func TestAPolicyMayOnlyDeclare(t *testing.T) {
+	d := fine()
+	d.Spec.Rules, d.Spec.References = nil, []v1alpha1.Reference{fineReference()}
+	expect(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
+	d.Spec.References = nil
+	p := d.Load(policy.DefaultProtection())
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references" {
+		t.Errorf("problems of one that says nothing: %v", p.Problems)
+	}
 }
 
 func TestThereIsAnEndToReferences(t *testing.T) {

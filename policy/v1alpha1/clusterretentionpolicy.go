@@ -40,6 +40,8 @@ type ClusterRetentionPolicyList struct {
 }
 
 // ClusterRetentionPolicySpec is what the administrator writes.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0",message="one of rules and references must be set"
 type ClusterRetentionPolicySpec struct {
 	// mode says what the policy does with what is due. DryRun, the default, only counts: status shows what Enforce
 	// would delete. Enforce deletes. Suspended deletes nothing and keeps what its rules find eligible from every
@@ -67,13 +69,12 @@ type ClusterRetentionPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Variables []Variable `json:"variables,omitempty"`
 
-	// rules say, each for one kind, which objects may go and when.
-	// +required
+	// rules say, each for one kind, which objects may go and when. Required unless there are references.
+	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	Rules []Rule `json:"rules"`
+	Rules []Rule `json:"rules,omitempty"`
 
 	// references say how objects of further kinds, such as custom resources, refer to ConfigMaps and Secrets: rules read
 	// them as references. What Kubernetes itself has is known. Each counts for the rules of every policy, whatever the mode

@@ -12,8 +12,8 @@ type Reference struct {
 
 	// names is CEL -> list: the names that an object of from refers to. It sees object, and not the variables of the policy.
 	// An element is a string, the name of something in the object's own namespace, or a map with name and namespace; an
-	// empty name refers to nothing. Of a Secret that refers to others it can read metadata only. An error keeps everything of that kind from rules that read references, until the
-	// object changes or goes.
+	// empty name refers to nothing. Of a Secret that refers to others it can read metadata only. An error keeps everything
+	// of kind to from rules that read references, until the object changes or goes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240

@@ -123,16 +123,10 @@ func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (
 	return object, err
 }
 
-func isSecret(kind schema.GroupKind) bool { return kind == schema.GroupKind{Kind: "Secret"} }
-
-// Get gives one object, of a Secret nothing but its metadata.
+// Get gives one object, of a Secret nothing but its metadata, and its type where that holds it.
 func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (map[string]any, error) {
 	if isSecret(kind.GroupKind()) {
-		object, err := c.metadata.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return withoutContent(object, kind.GroupVersionKind)
+		return c.secret(ctx, kind, namespace, name)
 	}
 	object, err := c.objects.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

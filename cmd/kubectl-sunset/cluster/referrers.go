@@ -34,15 +34,15 @@ func (r *Referrers) Objects() ([]map[string]any, error) {
 	return objects, nil
 }
 
-// EachReferrer gives all objects of a kind of a Table page by page; none of a kind that the cluster surely does not have. It
-// stops at the first error: a *ListError, or what yield gave.
-func (c *Cluster) EachReferrer(ctx context.Context, t *referrers.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) error {
+// EachReferrer gives all objects of a kind of a Table page by page; none, and absent, of a kind that the cluster surely does
+// not have. It stops at the first error: a *ListError, or what yield gave.
+func (c *Cluster) EachReferrer(ctx context.Context, t *referrers.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) (absent bool, err error) {
 	place, err := t.Find(ctx, c.kinds.RESTClient(), kind)
 	if err != nil {
-		return &ListError{kind, err}
+		return false, &ListError{kind, err}
 	}
 	if place == nil {
-		return nil
+		return true, nil
 	}
 	var refused error
 	err = pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
@@ -54,9 +54,9 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *referrers.Table, kind sch
 		return next, refused
 	})
 	if err != nil && refused == nil && ctx.Err() == nil {
-		return &ListError{kind, err}
+		return false, &ListError{kind, err}
 	}
-	return err
+	return false, err
 }
 
 // acceptMetadataList is how a list without the content of its objects is asked for.

@@ -54,6 +54,7 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
 		return nil, err
 	}
+	noteUnseen(input.Referred, notes{e.streams.ErrOut})
 	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
 	if err != nil {
 		return nil, err

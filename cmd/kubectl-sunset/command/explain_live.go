@@ -48,7 +48,7 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 			return nil, err
 		}
 	}
-	if input.Referred, err = referredIn(ctx, c, &input, about); err != nil {
+	if input.Referred, err = referredIn(ctx, c, &input, about, notes{e.streams.ErrOut}); err != nil {
 		return nil, err
 	}
 	object, judged, err := among(ctx, c, kind, input, what.name)

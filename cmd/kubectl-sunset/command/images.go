@@ -106,6 +106,7 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
 		return nil, err
 	}
+	noteUnseen(input.Referred, notes{p.streams.ErrOut})
 	judge := preview.New(input)
 	if in.Images {
 		for _, note := range judge.NoNode() {

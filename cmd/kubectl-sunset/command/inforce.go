@@ -74,11 +74,11 @@ func (f *inForce) join(in *inventory.Inventory, loader *inventory.Loader) {
 // a replaced policy alone is about is compared too, as its rules are gone.
 func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, force *inForce) (_ judge, err error) {
 	if input.Kinds == nil || force.unknown {
-		input.Referred, err = referredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies))
+		input.Referred, err = referredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
 		return preview.New(input), err
 	}
 	beyond := kindsOf(force.replaced)
-	before, err := force.refer(ctx, c, &input, beyond)
+	before, err := force.refer(ctx, c, &input, beyond, notes{p.streams.ErrOut})
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,12 @@ func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input prev
 	return comparison, nil
 }
 
-// refer finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each.
-func (f *inForce) refer(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind]) (before preview.InForce, err error) {
+// refer finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each; what
+// there is to say is said of the new one.
+func (f *inForce) refer(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind], say notes) (before preview.InForce, err error) {
 	before.Policies = f.policies
 	rules := rulesAbout(input.Kinds.Union(beyond), input.Policies, f.policies)
-	if input.Referred, err = referredIn(ctx, c, input, rules); err != nil {
+	if input.Referred, err = referredIn(ctx, c, input, rules, say); err != nil {
 		return before, err
 	}
 	if before.Referred = input.Referred; preview.DeclareTheSame(input.Policies, f.policies) {
@@ -101,7 +102,7 @@ func (f *inForce) refer(ctx context.Context, c *cluster.Cluster, input *preview.
 	}
 	other := *input
 	other.Policies = f.policies
-	before.Referred, err = referredIn(ctx, c, &other, rules)
+	before.Referred, err = referredIn(ctx, c, &other, rules, notes{io.Discard})
 	return before, err
 }
 

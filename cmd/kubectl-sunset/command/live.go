@@ -159,12 +159,19 @@ func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) 
 	return slices.DeleteFunc(rulesOf(policies...), func(r *policy.Rule) bool { return kinds != nil && !kinds.Has(policy.StoredAs(r.Kind)) })
 }
 
-// kindsOf are the kinds that policies are about.
+// kindsOf are the kinds that policies are about: those of their rules, and of one that only declares references those to which
+// they are.
 func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
 		for _, rule := range p.Rules {
 			kinds.Insert(policy.StoredAs(rule.Kind))
+		}
+		if len(p.Rules) > 0 {
+			continue
+		}
+		for _, reference := range p.References {
+			kinds.Insert(schema.GroupKind{Kind: string(reference.To)})
 		}
 	}
 	return kinds

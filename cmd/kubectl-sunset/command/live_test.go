@@ -18,7 +18,7 @@ import (
 // apiServer answers what the commands ask. It proves how we read and write, nothing about how an API server behaves.
 type apiServer struct {
 	*httptest.Server
-	pages map[string][]string // by path; the tokens are the numbers of the pages
+	pages map[string][]string // by path, with ? and a selector of fields where that matters; the tokens are the numbers of the pages
 	// proxied answer in the place of Pods, by path.
 	proxied map[string]http.HandlerFunc
 
@@ -75,7 +75,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.patch(w, r)
 		return
 	}
-	pages, found := s.pages[r.URL.Path]
+	pages, found := s.pages[r.URL.Path+"?"+r.URL.Query().Get("fieldSelector")]
+	if !found {
+		pages, found = s.pages[r.URL.Path]
+	}
 	if !found {
 		fail(w, http.StatusNotFound, "NotFound")
 		return

@@ -3,6 +3,7 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,10 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 const (
 	configMapsPath    = "/api/v1/configmaps"
+	devSecretsPath    = "/api/v1/namespaces/dev/secrets"
 	devConfigMapsPath = "/api/v1/namespaces/dev/configmaps"
 	accountsPath      = "/api/v1/serviceaccounts"
 )
@@ -55,6 +58,7 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 			s.store(strings.Replace(path, "/v1/", "/v1/namespaces/dev/", 1)+"/"+name, one)
 		}
 		s.list(path, "v1", kind, objects)
+		s.list(strings.Replace(path, "/v1/", "/v1/namespaces/dev/", 1), "v1", kind, objects)
 	}
 	return s
 }
@@ -184,6 +188,71 @@ func TestWhatIsNeededIsHeld(t *testing.T) {
 	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
 	s.store("/api/v1/namespaces/dev/secrets/release", object("sh.helm.release.v1.web.v1", "dev", `,"apiVersion":"v1","kind":"Secret"`))
 	wants(t, s.explain(t, "", "secret/release"), command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+}
+
+// TestDeclarationsOfTheDocs: what docs/references.md prints for kinds that clusters often have reads objects without those fields.
+func TestDeclarationsOfTheDocs(t *testing.T) {
+	for _, names := range []string{
+		"secretsIn(object.?spec.template.spec.orValue({}))", "configMapsIn(object.?spec.template.spec.orValue({}))",
+		"[object.metadata.?annotations[?'cert-manager.io/inject-ca-from-secret'].orValue('').split('/')]" +
+			".map(n, {'name': n[size(n) - 1], 'namespace': size(n) > 1 ? n[0] : ''})",
+	} {
+		if text, err := os.ReadFile("../../../docs/references.md"); err != nil || !strings.Contains(string(text), "`"+names+"`") {
+			t.Errorf("docs/references.md does not print %s: %v", names, err)
+		}
+		declared := fmt.Sprintf(`,"references":[{"from":{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout"},"to":"Secret","names":%q}]`, names)
+		objects := object("free", "dev", `,"apiVersion":"v1","kind":"Secret"`) +
+			object("web", "dev", `,"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","spec":{"workloadRef":{"name":"web"}}`)
+		wants(t, run(t, unused("secrets", "DryRun", "Secret", declared)+objects, "preview", "-f", "-"), command.ExitFine, "Secret   free   Wait")
+	}
+}
+
+// TestAMisspeltReferrerIsTold: nothing refers to anything by a kind that nobody has.
+func TestAMisspeltReferrerIsTold(t *testing.T) {
+	text := unused("maps", "DryRun", "ConfigMap", `,"references":[{"from":{"apiVersion":"batch/v1","kind":"Jbo"},"to":"ConfigMap","names":"[]"}]`)
+	s := newReferring(t)
+	const told = "note: the cluster does not have Jbo of batch/v1, of which a policy says what it refers to\n"
+	wants(t, s.preview(t, text, "-f", "-"), command.ExitFine, told)
+	s.inForce(text)
+	wants(t, s.explain(t, "", "cm/free"), command.ExitFine, told)
+	const unseen = "note: no object of batch/v1 Jbo in the files, of which a policy says what it refers to\n"
+	free := object("free", "dev", `,"apiVersion":"v1","kind":"ConfigMap"`)
+	wants(t, run(t, text+free, "preview", "-f", "-"), command.ExitFine, unseen)
+	wants(t, run(t, text+free, "explain", "configmap/free", "-f", "-"), command.ExitFine, unseen)
+	got := run(t, strings.Replace(text, "Jbo", "Job", 1)+free+object("a", "dev", `,"apiVersion":"batch/v1","kind":"Job"`), "preview", "-f", "-")
+	if strings.Contains(got.err, "note: ") {
+		t.Errorf("there is a Job: %s", got.err)
+	}
+}
+
+// TestAPolicyThatOnlyDeclaresIsCompared: what it declares counts for the rules in force.
+func TestAPolicyThatOnlyDeclaresIsCompared(t *testing.T) {
+	s := newReferring(t, unused("maps", "Enforce", "ConfigMap", ""))
+	only := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"held"},
+		"spec":{"references":[{"from":{"apiVersion":"batch/v1","kind":"Job"},"to":"ConfigMap","names":"['free']"}]}}`
+	wants(t, run(t, only, "validate", "-f", "-"), command.ExitFine, "no problems\n")
+	wants(t, s.preview(t, only, "-f", "-"), command.ExitFine, "ConfigMap   free   Keep     NotEligible", "ConfigMap free")
+}
+
+// TestTheTypeOfASecretHolds: metadata do not say it, and a Secret of that type is never deleted.
+func TestTheTypeOfASecretHolds(t *testing.T) {
+	release := object("web", "dev", `,"apiVersion":"v1","kind":"Secret"`)
+	asked := func(selector string) string { return devSecretsPath + "?metadata.name=web," + selector }
+	s := newReferring(t, unused("secrets", "Enforce", "Secret", ""))
+	s.store(devSecretsPath+"/web", release)
+	s.list(devSecretsPath, "v1", "Secret", []string{})
+	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{release})
+	got := s.explain(t, "", "secret/web")
+	wants(t, got, command.ExitFine, "stays: Held", "Held: Helm keeps a release in it")
+	if strings.Contains(got.out, "What would change it") {
+		t.Errorf("nothing would:\n%s", got.out)
+	}
+	s.list(asked("type=helm.sh/release.v1"), "v1", "Secret", []string{})
+	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, `secrets "web" not found`)
+	s.store(asked(engine.UnheldSecrets), forbidden)
+	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, "ask whether the type of Secret web holds it: not for you")
+	s.list(asked(engine.UnheldSecrets), "v1", "Secret", []string{release})
+	wants(t, s.explain(t, "", "secret/web"), command.ExitFine, "goes at", "by rule secrets/r")
 }
 
 func TestReferrersForPrograms(t *testing.T) {

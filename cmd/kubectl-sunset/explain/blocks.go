@@ -19,6 +19,9 @@ type Block struct {
 // Finalizers is the Reason of a Block by those on the object.
 const Finalizers policy.Reason = "Finalizers"
 
+// isBuiltIn reports whether something needs the object: a hold that nobody has written, and nobody should end.
+func (b Block) isBuiltIn() bool { return b.Reason == policy.Held && b.Remedy == "" }
+
 func blocksOf(in Input) []Block {
 	blocks := in.held()
 	for _, r := range in.Rulings {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,9 @@ type Change struct {
 func changesOf(p *Page) []Change {
 	if p.Verdict.Reason == policy.Terminating {
 		return nil // it goes whatever anybody does
+	}
+	if slices.ContainsFunc(p.Blocks, Block.isBuiltIn) {
+		return nil // it stays whatever the rules say, at any time
 	}
 	var changes []Change
 	for _, b := range p.Blocks {

@@ -18,6 +18,7 @@ type Referred struct {
 	by       map[references.Target][]Referrer // in order, each once
 	failures []Failure                        // why not everything is known; those about no object first
 	doubts   map[references.Kind]error
+	unseen   []schema.GroupVersionKind // declared kinds of which there was no object
 }
 
 // Referrer is an object that refers to another one.
@@ -51,6 +52,14 @@ func (r *Referred) Failures() []Failure {
 		return nil
 	}
 	return slices.Clone(r.failures)
+}
+
+// Unseen are the kinds of which a policy says what they refer to, and of which there was no object.
+func (r *Referred) Unseen() []schema.GroupVersionKind {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.unseen)
 }
 
 // References is what rules see of it. They count the time for which nothing must have referred to an object as over: what

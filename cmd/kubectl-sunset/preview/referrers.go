@@ -94,7 +94,7 @@ func (r *Referrers) Lose(kind schema.GroupVersionKind, why error) {
 func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	var readers []*reader
 	err := spread(ctx, r.compiler, feed, func(e *engine.Evaluator) worker {
-		one := &reader{Referrers: r, evaluator: e, by: map[references.Target][]Referrer{}}
+		one := &reader{Referrers: r, evaluator: e, by: map[references.Target][]Referrer{}, seen: sets.New[schema.GroupVersionKind]()}
 		readers = append(readers, one)
 		return one.read
 	})
@@ -113,6 +113,12 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 		known.by[target] = slices.Compact(by)
 	}
 	known.sum(doubts)
+	for _, kind := range r.table.Kinds() {
+		isSeen := slices.ContainsFunc(readers, func(one *reader) bool { return one.seen.Has(kind) })
+		if !isSeen && !r.table.AnyVersion(kind) {
+			known.unseen = append(known.unseen, kind)
+		}
+	}
 	return known, nil
 }
 
@@ -122,6 +128,7 @@ type reader struct {
 	evaluator *engine.Evaluator
 	by        map[references.Target][]Referrer
 	doubts    []doubt
+	seen      sets.Set[schema.GroupVersionKind]
 }
 
 // read notes to what an object refers.
@@ -131,6 +138,7 @@ func (r *reader) read(object map[string]any) {
 		if is != kind && !r.mixed {
 			continue
 		}
+		r.seen.Insert(kind)
 		found := r.table.Read(r.evaluator, kind, object)
 		if is != kind && !r.table.AnyVersion(kind) {
 			found.Err, found.Unread = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.To(kind)

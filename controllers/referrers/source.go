@@ -163,7 +163,7 @@ func (s *source) check() {
 	}
 }
 
-var errSlept = errors.New("Sunset has slept, or a clock was set: it has to be listed anew")
+var errSlept = errors.New("this process has slept, or a clock was set: it has to be listed anew")
 
 // restart reads everything again.
 func (s *source) restart() {

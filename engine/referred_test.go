@@ -98,10 +98,10 @@ func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 	tests := map[string]struct{ everywhere, own bool }{
 		"references.count == 4 && references.by.size() == 4": {true, true},
 		kinds: {true, true},
-		"references.by.exists(r, r.name == 'private')":                                                       {true, false},
-		"references.by.exists(r, r.namespace == 'team-b')":                                                   {true, false},
-		"references.by.filter(r, r.name != '') == [{'kind': 'Pod', 'namespace': 'team-a', 'name': 'web-0'}]": {false, true},
-		"references.by.filter(r, r.name == '').all(r, r.namespace == '')":                                    {true, true},
+		"references.by.exists(r, r.name == 'private')":                                                                    {true, false},
+		"references.by.exists(r, r.namespace == 'team-b')":                                                                {true, false},
+		"references.by.filter(r, r.name != '').map(r, r.kind + '/' + r.namespace + '/' + r.name) == ['Pod/team-a/web-0']": {false, true},
+		"references.by.filter(r, r.name == '').all(r, r.namespace == '')":                                                 {true, true},
 	}
 	for eligible, want := range tests {
 		for _, marks := range []bool{false, true} {

@@ -57,7 +57,7 @@ func (f *Flags) take(key, value *yaml.Node) error {
 	if setting == nil || slices.Contains([]string{configFlag, versionFlag, "help"}, key.Value) {
 		return fault(key, "unknown setting %q: settings are named as the flags of %s are", key.Value, f.program)
 	}
-	texts, err := read(setting, value)
+	texts, err := asFlag(setting, value)
 	if err != nil || setting.Changed {
 		return err
 	}
@@ -87,10 +87,10 @@ var forms = map[string]form{
 
 var stringForm = form{`a string (in quotes, if it looks like something else)`, []string{"!!str"}}
 
-// read gives what a setting is to be, as a flag would say it.
-func read(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
+// asFlag gives what a setting is to be, as a flag would say it.
+func asFlag(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if _, isList := setting.Value.(pflag.SliceValue); isList {
-		return readList(setting, value)
+		return asList(setting, value)
 	}
 	wanted, ok := forms[setting.Value.Type()]
 	if !ok {
@@ -102,7 +102,7 @@ func read(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	return []string{value.Value}, nil
 }
 
-func readList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
+func asList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind != yaml.SequenceNode {
 		return nil, fault(value, "%s: want a list of strings, not %s", setting.Name, show(value))
 	}

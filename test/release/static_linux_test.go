@@ -12,37 +12,30 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 )
 
 // most is how many bytes a program may have that is put into an image.
-const most = 64 << 20
+const most = 60_000_000
 
 // TestProgramsOfImages does what the Dockerfile does, as far as that goes without a registry: what it copies is enough to build
-// programs for both architectures, which are static and small, know what they were stamped with, and run where nothing else is.
+// programs for this machine's architecture, which are static and small, know what they were stamped with, and run where nothing else is.
 func TestProgramsOfImages(t *testing.T) {
 	source, err := os.ReadFile("../../.ci/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
 	context := copied(t, string(source))
-	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
-		t.Run(arch, func(t *testing.T) {
-			out := t.TempDir()
-			build := exec.Command("sh", "-ec", command(t, string(source), out))
-			build.Dir = context
-			build.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+arch, "VERSION=v1.2.3", "COMMIT=c0ffee", "DATE=2026-03-01T12:00:00Z")
-			if said, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, said)
-			}
-			for _, program := range []string{"sunset-controller", "sunset-node-agent"} {
-				expectStatic(t, filepath.Join(out, program), machine)
-				if arch == runtime.GOARCH {
-					expectAlone(t, filepath.Join(out, program))
-				}
-			}
-		})
+	arch, out := runtime.GOARCH, t.TempDir()
+	build := exec.Command("sh", "-ec", command(t, string(source), out))
+	build.Dir = context
+	build.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+arch, "VERSION=v1.2.3", "COMMIT=c0ffee", "DATE=2026-03-01T12:00:00Z")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	for _, program := range []string{"sunset-controller", "sunset-node-agent"} {
+		expectStatic(t, filepath.Join(out, program), machine)
+		expectAlone(t, filepath.Join(out, program))
 	}
 }
 
@@ -136,9 +129,6 @@ func expectAlone(t *testing.T, name string) {
 	}
 }
 
-// nobody is the user of the images.
-const nobody = 65532
-
 // shutIn lets a process see one folder alone. Who is not root needs a user namespace for that.
 func shutIn(root string) *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
@@ -147,46 +137,4 @@ func shutIn(root string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}}
-}
-
-// TestImagesAreOfNobody: all images have the same base and user, the Go of go.mod builds them, and ko builds the same.
-func TestImagesAreOfNobody(t *testing.T) {
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	dockerfile := read(".ci/Dockerfile")
-	stages := regexp.MustCompile(`(?m)^FROM (?:--platform=\$BUILDPLATFORM )?(\S+) AS (\S+)$`).FindAllStringSubmatch(dockerfile, -1)
-	from := map[string]string{}
-	for _, stage := range stages {
-		from[stage[2]] = stage[1]
-	}
-	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))[1]
-	for stage, want := range map[string]string{
-		"build": "golang:" + goVersion, "program": "gcr.io/distroless/static:nonroot", "sunset-controller": "program", "sunset-node-agent": "program",
-	} {
-		if from[stage] != want {
-			t.Errorf("%s is from %s; want %s", stage, from[stage], want)
-		}
-	}
-	if want := fmt.Sprintf("\nUSER %d:%d\n", nobody, nobody); strings.Count(dockerfile, "\nUSER ") != 1 || !strings.Contains(dockerfile, want) {
-		t.Errorf("the images have another user than %d", nobody)
-	}
-	var ko struct { // all that ours says; https://ko.build/configuration
-		DefaultBaseImage string   `json:"defaultBaseImage"`
-		DefaultPlatforms []string `json:"defaultPlatforms"`
-		DefaultEnv       []string `json:"defaultEnv"`
-		DefaultFlags     []string `json:"defaultFlags"`
-		DefaultLdflags   []string `json:"defaultLdflags"`
-	}
-	if err := yaml.UnmarshalStrict([]byte(read(".ko.yaml")), &ko); err != nil {
-		t.Fatal(err)
-	}
-	got := fmt.Sprint(ko)
-	if want := "{gcr.io/distroless/static:nonroot [linux/amd64 linux/arm64] [CGO_ENABLED=0] [-trimpath] [-s -w]}"; got != want {
-		t.Errorf(".ko.yaml: %s; want %s", got, want)
-	}
 }

@@ -40,6 +40,12 @@ lint: ## Run gofmt, go vet and staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
+##### Release
+
+.PHONY: archives
+archives: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/ (VERSION=v1.2.3)
+	go run ./test/release -version "$(VERSION)" -o dist
+
 ##### Tests
 
 .PHONY: control-plane

@@ -9,5 +9,6 @@
 //     each image is unused.
 //   - agent wires what runs on a node.
 //
-// The other folders serve them: index holds the facts, lease knows how sure leadership is, metrics is what is exported.
+// The other folders serve them: index holds the facts, lease knows how sure leadership is, metrics is what is exported,
+// version is which build this is.
 package controllers

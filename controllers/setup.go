@@ -7,11 +7,13 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
@@ -139,10 +141,17 @@ func (c *Config) lock() (*lease.Lock, error) {
 	if !c.Election.Enabled {
 		return nil, nil
 	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, c.Namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: c.Identity}, c.Rest, c.Election.RenewDeadline)
+	// As resourcelock.NewFromKubeconfig does, which would call itself by another User-Agent.
+	asking := rest.CopyConfig(c.Rest)
+	asking.Timeout = max(time.Second, c.Election.RenewDeadline/2) // one request that hangs is not the end of a lead
+	leases, err := coordinationclient.NewForConfig(asking)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: c.Namespace, Name: leaseName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
 	}
 	return lease.Watch(lock, c.Clock, c.Election.RenewDeadline), nil
 }

@@ -1,7 +1,12 @@
 package controllers_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,5 +49,53 @@ func TestEverythingIsWired(t *testing.T) {
 				t.Error("the caller's configuration was changed")
 			}
 		})
+	}
+}
+
+// TestEveryRequestSaysWhoAsks: audit logs and priority and fairness know Sunset by its User-Agent, in leader election too.
+func TestEveryRequestSaysWhoAsks(t *testing.T) {
+	const name = "sunset-controller/v1.2.3"
+	askedForLease, others := make(chan struct{}, 1), make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if agent := r.UserAgent(); agent != name {
+			offer(others, agent+" asks for "+r.URL.Path)
+		}
+		if strings.Contains(r.URL.Path, "/leases") {
+			offer(askedForLease, struct{}{})
+		}
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	mgr, err := controllers.NewManager(controllers.Config{
+		Rest: &rest.Config{Host: server.URL, UserAgent: name}, Clock: clock.RealClock{}, Identity: "me", MetricsAddress: "0", ProbeAddress: "0",
+		Election: controllers.Election{Enabled: true}, Protection: policy.DefaultProtection(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case <-askedForLease:
+	case err := <-ended:
+		t.Fatalf("it ended before it asked for the lease: %v", err)
+	case <-time.After(time.Minute):
+		t.Error("it does not ask for the lease")
+	}
+	stop()
+	<-ended
+	select {
+	case other := <-others:
+		t.Error(other)
+	default:
+	}
+}
+
+// offer puts something into a channel that has room, and forgets it otherwise.
+func offer[T any](to chan T, what T) {
+	select {
+	case to <- what:
+	default:
 	}
 }

@@ -1,47 +1,50 @@
 package main
 
 import (
-	"fmt"
+	"math"
 	"os"
+	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// options are the flags as given.
+// options are the settings as given.
 type options struct {
-	kubeconfig string
+	*program.Flags
 	allowKinds []string
 	protected  []string
 	config     controllers.Config
-	log        zap.Options
 }
 
-// parse reads the flags and sets up logging. pflag.ErrHelp says that help was asked for and given.
+// parse reads the settings and sets up logging. program.ErrAnswered says that there is nothing to run.
 func parse(args []string) (controllers.Config, error) {
-	o := options{config: controllers.Config{Namespace: "sunset-system"}}
-	if err := program.Parse(o.flags(), args, &o.log); err != nil {
+	o := newOptions()
+	if err := o.Parse(args); err != nil {
+		return controllers.Config{}, err
+	}
+	if err := o.check(); err != nil {
 		return controllers.Config{}, err
 	}
 	return o.complete()
 }
 
-func (o *options) flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("sunset-controller", pflag.ContinueOnError)
-	c := &o.config
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; without one the service account of the Pod is used")
+func newOptions() *options {
+	o := &options{
+		Flags:  program.NewFlags("sunset-controller", "ControllerConfig"),
+		config: controllers.Config{Namespace: "sunset-system"},
+	}
+	f, c := o.Flags, &o.config
 	f.StringVar(&c.Namespace, "namespace", c.Namespace, "Sunset's own namespace: it holds the lease and no policy touches it")
 	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "let replicas agree on one leader; only the leader deletes")
-	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 0, "how long a leader that is silent stays one (default 15s)")
-	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 0, "how long a leader tries to renew before it stops (default 10s)")
-	f.DurationVar(&c.Election.RetryPeriod, "leader-elect-retry-period", 0, "how long to wait between tries (default 2s)")
+	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long a leader that is silent stays one")
+	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew before it stops")
+	f.DurationVar(&c.Election.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long to wait between tries")
 	f.StringSliceVar(&o.allowKinds, "allow-kinds", nil, "protected kinds, or kinds of aggregated APIs, that policies may target: Kind or Kind.group")
 	f.StringSliceVar(&o.protected, "protected-namespaces", []string{"kube-system", "kube-public", "kube-node-lease"},
 		"namespaces that no policy touches, beside Sunset's own")
@@ -56,8 +59,30 @@ func (o *options) flags() *pflag.FlagSet {
 		"Secret in Sunset's namespace that is given a certificate, renewed in time; empty if somebody else keeps it")
 	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in Sunset's namespace that the certificate is for")
 	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration that is given the certificate's authority")
-	program.AddLogFlags(f, &o.log)
-	return f
+	return o
+}
+
+// mostJitter is how much longer than its period client-go may wait between two tries.
+const mostJitter = leaderelection.JitterFactor
+
+// check says what of the settings cannot be used, whatever the cluster is like.
+func (o *options) check() error {
+	c, e := o.config, o.config.Election
+	perSecond := c.MaxPerSecond
+	return o.Check(
+		program.Namespaces("namespace", c.Namespace),
+		program.Namespaces("protected-namespaces", o.protected...),
+		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration > e.RenewDeadline, Want: "more than leader-elect-renew-deadline"},
+		program.Demand{Setting: "leader-elect-renew-deadline", Holds: float64(e.RenewDeadline) > mostJitter*float64(e.RetryPeriod),
+			Want: "more than 1.2 times leader-elect-retry-period"},
+		program.Demand{Setting: "leader-elect-retry-period", Holds: e.RetryPeriod > 0, Want: "more than nothing"},
+		program.Demand{Setting: "max-in-flight", Holds: c.MaxInFlight > 0, Want: "at least 1"},
+		program.Demand{Setting: "max-deletions-per-second", Holds: perSecond >= 0 && !math.IsInf(perSecond, 0), Want: "a number from 0 on"},
+		program.Address("metrics-bind-address", c.MetricsAddress),
+		program.Address("health-probe-bind-address", c.ProbeAddress),
+		program.Address("pprof-bind-address", c.PprofAddress),
+		program.Address("webhook-bind-address", c.Webhook.Address),
+	)
 }
 
 func (o *options) complete() (controllers.Config, error) {
@@ -66,12 +91,11 @@ func (o *options) complete() (controllers.Config, error) {
 	c.Protection = policy.Protection{Namespaces: o.protected}
 	var err error
 	if c.Protection.AllowKinds, err = controllers.ParseKinds(o.allowKinds); err != nil {
-		return c, fmt.Errorf("--allow-kinds: %w", err)
+		return c, o.Wrong("allow-kinds", err)
 	}
-	if c.Rest, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig); err != nil {
-		return c, fmt.Errorf("no API server: %w", err)
+	if c.Rest, err = o.Connect(); err != nil {
+		return c, err
 	}
-	c.Rest.UserAgent = "sunset-controller"
 	host, err := os.Hostname()
 	c.Identity = host + "_" + string(uuid.NewUUID())
 	return c, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,7 +50,7 @@ func help(t *testing.T) string {
 	os.Stderr = file
 	_, err = parse([]string{"--help"})
 	os.Stderr = stderr
-	if !program.HelpAsked(err) {
+	if !errors.Is(err, program.ErrAnswered) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)
@@ -66,6 +67,17 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"no kind":         {"--allow-kinds=.batch", "--allow-kinds"},
 		"no such file":    {"--kubeconfig=/no/such/file", "no API server"},
 		"a bare duration": {"--leader-elect-lease-duration=15", "invalid argument"},
+		"a short lease":   {"--leader-elect-lease-duration=10s", "--leader-elect-lease-duration: want more than leader-elect-renew-deadline, not \"10s\""},
+		"a slow retry":    {"--leader-elect-retry-period=9s", "--leader-elect-renew-deadline: want more than 1.2 times leader-elect-retry-period"},
+		"no retry":        {"--leader-elect-retry-period=0s", "--leader-elect-retry-period: want more than nothing"},
+		"no deletion":     {"--max-in-flight=0", "--max-in-flight: want at least 1"},
+		"a backward rate": {"--max-deletions-per-second=-1", "--max-deletions-per-second: want a number from 0 on"},
+		"no rate":         {"--max-deletions-per-second=NaN", "--max-deletions-per-second: want a number from 0 on"},
+		"no port":         {"--metrics-bind-address=localhost", "--metrics-bind-address: want a host"},
+		"a high port":     {"--webhook-bind-address=:94430", "--webhook-bind-address: want a host"},
+		"no namespace":    {"--namespace=", "--namespace: want names that namespaces can have"},
+		"a pattern":       {"--protected-namespaces=kube-*", "--protected-namespaces: want names that namespaces can have"},
+		"no cluster":      {"--leader-elect=false", "no API server: this does not run in a Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse([]string{test.arg}); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -1,39 +1,37 @@
 package main
 
 import (
-	"fmt"
 	"os"
+	"time"
 
-	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers/agent"
 	"github.com/sunset-k8s/sunset/controllers/images"
 )
 
-// options are the flags as given.
+// options are the settings as given.
 type options struct {
-	kubeconfig string
-	config     agent.Config
-	log        zap.Options
+	*program.Flags
+	config agent.Config
 }
 
-// parse reads the flags and sets up logging. pflag.ErrHelp says that help was asked for and given.
+// parse reads the settings and sets up logging. program.ErrAnswered says that there is nothing to run.
 func parse(args []string) (agent.Config, error) {
-	o := options{}
-	if err := program.Parse(o.flags(), args, &o.log); err != nil {
+	o := newOptions()
+	if err := o.Parse(args); err != nil {
+		return agent.Config{}, err
+	}
+	if err := o.check(); err != nil {
 		return agent.Config{}, err
 	}
 	return o.complete()
 }
 
-func (o *options) flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("sunset-node-agent", pflag.ContinueOnError)
-	c := &o.config
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; without one the service account of the Pod is used")
+func newOptions() *options {
+	o := &options{Flags: program.NewFlags("sunset-node-agent", "NodeAgentConfig")}
+	f, c := o.Flags, &o.config
 	f.StringVar(&c.Node, "node-name", os.Getenv("NODE_NAME"), "name of the node, by default what NODE_NAME says")
 	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "socket of the container runtime, as the kubelet names it")
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "image of every Pod's sandbox, where the runtime does not tell; it is never removed")
@@ -42,17 +40,28 @@ func (o *options) flags() *pflag.FlagSet {
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "images removed together at most; fewer while that keeps the runtime from other things")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
-	program.AddLogFlags(f, &o.log)
-	return f
+	return o
+}
+
+// shortest is the least time between two looks at a node.
+const shortest = 100 * time.Millisecond
+
+// check says what of the settings cannot be used, whatever the node is like.
+func (o *options) check() error {
+	return o.Check(
+		program.Demand{Setting: "interval", Holds: o.config.Interval >= shortest, Want: "at least " + shortest.String()},
+		program.Demand{Setting: "max-in-flight", Holds: o.config.MaxInFlight > 0, Want: "at least 1"},
+		program.Address("metrics-bind-address", o.config.MetricsAddress),
+		program.Address("health-probe-bind-address", o.config.ProbeAddress),
+	)
 }
 
 func (o *options) complete() (agent.Config, error) {
 	c := o.config
 	c.Clock = clock.RealClock{}
 	var err error
-	if c.Rest, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig); err != nil {
-		return c, fmt.Errorf("no API server: %w", err)
+	if c.Rest, err = o.Connect(); err != nil {
+		return c, err
 	}
-	c.Rest.UserAgent = "sunset-node-agent"
 	return c, c.Check()
 }

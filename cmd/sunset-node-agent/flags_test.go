@@ -31,7 +31,7 @@ func TestThePageHasEveryFlag(t *testing.T) {
 		documented[match[1]] = match[2]
 	}
 	flags := map[string]string{}
-	(&options{}).flags().VisitAll(func(f *pflag.Flag) {
+	newOptions().VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, "zap-") {
 			flags[f.Name] = f.DefValue
 		}
@@ -65,8 +65,8 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 			if container.ImagePullPolicy != corev1.PullIfNotPresent {
 				t.Errorf("%s is pulled %s: one that was loaded onto the nodes is nowhere to be pulled", container.Image, container.ImagePullPolicy)
 			}
-			o := &options{}
-			if err := o.flags().Parse(container.Args); err != nil {
+			o := newOptions()
+			if err := o.FlagSet.Parse(container.Args); err != nil {
 				t.Error(err)
 			}
 			from := map[string]string{}
@@ -103,6 +103,9 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"an argument":     {[]string{"images"}, `unexpected argument "images"`},
 		"no such file":    {[]string{"--kubeconfig=/no/such/file"}, "no API server"},
 		"a bare duration": {[]string{"--interval=30"}, "invalid argument"},
+		"never":           {[]string{"--interval=0s"}, "--interval: want at least 100ms, not \"0s\""},
+		"no removals":     {[]string{"--max-in-flight=0"}, "--max-in-flight: want at least 1"},
+		"no cluster":      {nil, "no API server: this does not run in a Pod"},
 		"no node":         {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: --node-name, or NODE_NAME in the environment"},
 		"no socket": {[]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint=tcp://127.0.0.1:1234"},
 			`runtime endpoint "tcp://127.0.0.1:1234": want unix:///path/of/the.sock, or that path`},

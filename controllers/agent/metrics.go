@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sunset-k8s/sunset/controllers/version"
 )
 
 // meters are what an agent exports.
@@ -28,6 +30,8 @@ func newMeters(r prometheus.Registerer) (m meters, err error) {
 		Help: "Images that were pulled again within a day after they were removed.",
 	}), &err)
 	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Images on the node."}), &err)
+	build := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels), &err)
+	build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 	return m, err
 }
 

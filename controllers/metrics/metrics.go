@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/version"
 )
 
 // The counters.
@@ -30,6 +31,9 @@ var (
 		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, denied, failed.",
 	}, []string{"result"})
 )
+
+// Build says which build this is.
+var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)
 
 // Counted is what the latest count found. They change together: a scrape sees one count or the next.
 var Counted = &Count{}
@@ -118,7 +122,8 @@ func (c *Count) Collect(ch chan<- prometheus.Metric) {
 func Forget(policy string) { Deletions.DeletePartialMatch(prometheus.Labels{"policy": policy}) }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Counted)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Counted, Build)
+	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 
 // Witness counts what the reconciler does, and passes it on.

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/version"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -148,6 +150,14 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 	metrics.Counted.Set(nil)
 	if diff := cmp.Diff(before, gather(t)); diff != "" {
 		t.Errorf("what is no longer counted should be gone: -want +got\n%s", diff)
+	}
+}
+
+func TestTheBuildIsExported(t *testing.T) {
+	b := version.Get()
+	name := fmt.Sprintf("sunset_build_info commit=%s goversion=%s version=%s", b.Commit, b.Go, b.Version)
+	if all := gather(t); all[name] != 1 {
+		t.Errorf("%s is not 1 in %v", name, all)
 	}
 }
 

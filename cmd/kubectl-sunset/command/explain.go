@@ -48,6 +48,7 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	e.node.add(flags)
 	e.protection.add(flags)
 	e.connection.add(flags)
+	completeNamespaces(c, &e.connection)
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/controllers/version"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -50,7 +51,7 @@ func (f *connectionFlags) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "kubectl-sunset"
+	config.UserAgent = version.Get().UserAgent(program)
 	return config, nil
 }
 

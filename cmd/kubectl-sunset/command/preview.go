@@ -51,6 +51,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	p.images.add(flags, now)
 	p.protection.add(flags)
 	p.connection.add(flags)
+	completeNamespaces(c, &p.connection)
 	return c
 }
 

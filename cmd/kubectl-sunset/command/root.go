@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/controllers/version"
 )
 
 // The exit codes of every command.
@@ -38,7 +40,8 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 // New is the root command with all others below it.
 func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "kubectl-sunset",
+		Use:           program,
+		Version:       version.Get().Version,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sunset"},
 		Short:         "Check, preview, explain and test retention policies",
 		Long:          rootHelp,
@@ -46,6 +49,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate(version.Get().Line(program) + "\n")
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -53,9 +57,29 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newApprove(streams), newUnmark(streams), newVersion(streams))
+		newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+	for _, c := range root.Commands() {
+		completeChoices(c)
+	}
+	root.InitDefaultHelpCmd()
+	describeHelp(root)
 	return root
 }
+
+// describeHelp gives the command help, which the library adds, what every other has.
+func describeHelp(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Long = "Say what a command does, which flags it has, and how it is used: the same as COMMAND --help." + fineOrTrouble
+			c.Example = "  # How is preview used?\n  kubectl sunset help preview"
+		}
+	}
+}
+
+// program is the name of the executable.
+const program = "kubectl-sunset"
+
+const fineOrTrouble = "\n\nExit codes: 0 all is well; 2 wrong usage."
 
 const rootHelp = `Sunset deletes what a Kubernetes cluster no longer needs, exactly when a policy says it may go. This command looks
 at policies before they delete anything: whether they are valid, what they would delete and when, why one object goes or

@@ -46,6 +46,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, and change none")
 	u.protection.add(flags)
 	u.connection.add(flags)
+	completeNamespaces(c, &u.connection)
 	return c
 }
 

@@ -1,0 +1,111 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+)
+
+// shells are what completion can be written for. The first is kubectl, whatever its shell.
+var shells = []string{"kubectl", "bash", "zsh", "fish", "powershell"}
+
+func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "completion (kubectl|bash|zsh|fish|powershell)",
+		Short:                 "Write a script that completes what is typed",
+		Long:                  completionHelp,
+		Example:               completionExamples,
+		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs:             shells,
+		DisableFlagsInUseLine: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(streams.Out, true)
+			case "zsh":
+				return root.GenZshCompletion(streams.Out)
+			case "fish":
+				return root.GenFishCompletion(streams.Out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(streams.Out)
+			default:
+				_, err := fmt.Fprint(streams.Out, forKubectl)
+				return err
+			}
+		},
+	}
+}
+
+// forKubectl is what kubectl runs to complete "kubectl sunset": kubectl_complete-sunset in PATH.
+// https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/ has the convention.
+const forKubectl = `#!/usr/bin/env sh
+# kubectl runs this to complete "kubectl sunset"; it belongs into PATH as kubectl_complete-sunset.
+exec kubectl sunset __complete "$@"
+`
+
+// completionPatience is how long a cluster may take while somebody waits for a word to be completed.
+const completionPatience = 3 * time.Second
+
+// completePolicies completes the name of one policy, of the namespace given or else of the cluster.
+func completePolicies(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
+			return in.PolicyNames(ctx, *namespace)
+		})
+	}
+}
+
+// completeNamespaces lets a command complete -n.
+func completeNamespaces(c *cobra.Command, connection *connectionFlags) {
+	_ = c.RegisterFlagCompletionFunc("namespace", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.NamespaceNames(ctx) })
+	})
+}
+
+// complete asks the cluster. Without an answer nothing is completed, and nothing is said.
+func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Context, *cluster.Cluster) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+	defer cancel()
+	in, err := connection.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, _ := ask(ctx, in)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeChoices lets a command complete flags that have a few values.
+func completeChoices(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if one, ok := f.Value.(*choice); ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(one.of, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+}
+
+const completionHelp = `Write a script by which a shell completes commands, flags, and with a cluster names of policies and namespaces.
+
+For "kubectl sunset" kubectl completes, in any shell where it completes its own commands: it runs kubectl_complete-sunset,
+which "completion kubectl" writes. The others are for the program when it is run as kubectl-sunset.` + fineOrTrouble
+
+const completionExamples = `  # Complete "kubectl sunset", in a shell where kubectl completes
+  kubectl sunset completion kubectl > ~/bin/kubectl_complete-sunset && chmod +x ~/bin/kubectl_complete-sunset
+
+  # Complete "kubectl-sunset" in this bash, and in every one
+  source <(kubectl-sunset completion bash)
+  echo 'source <(kubectl-sunset completion bash)' >> ~/.bashrc
+
+  # In zsh, fish and PowerShell
+  kubectl-sunset completion zsh > "${fpath[1]}/_kubectl-sunset"
+  kubectl-sunset completion fish > ~/.config/fish/completions/kubectl-sunset.fish
+  kubectl-sunset completion powershell | Out-String | Invoke-Expression`

@@ -1,0 +1,33 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/sunset-k8s/sunset/controllers/version"
+)
+
+var errNoPod = errors.New("this does not run in a Pod (KUBERNETES_SERVICE_HOST and _PORT are not set), and --kubeconfig names no file")
+
+// Connect says how to reach the API server, which is not asked yet.
+func (f *Flags) Connect() (*rest.Config, error) {
+	config, err := f.find()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		err = errNoPod
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no API server: %w", err)
+	}
+	config.UserAgent = version.Get().UserAgent(f.program)
+	return config, nil
+}
+
+func (f *Flags) find() (*rest.Config, error) {
+	if f.kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+}

@@ -1,0 +1,190 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// FileVersion is the apiVersion of configuration files.
+const FileVersion = "config.sunset.x-k8s.io/v1alpha1"
+
+// read takes settings from a file, but for those that flags have given.
+func (f *Flags) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", configFlag, err)
+	}
+	settings, err := mapping(text)
+	if err != nil {
+		return at(path, err)
+	}
+	given := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(settings.Content); i += 2 {
+		key, value := settings.Content[i], settings.Content[i+1]
+		if given[key.Value] != nil {
+			return at(path, fault(key, "%s is given twice", key.Value))
+		}
+		given[key.Value] = value
+		if err := f.take(key, value); err != nil {
+			return at(path, err)
+		}
+	}
+	if given["apiVersion"] == nil || given["kind"] == nil {
+		return at(path, fault(settings, "a file for %s has apiVersion: %s and kind: %s", f.program, FileVersion, f.kind))
+	}
+	return nil
+}
+
+// take uses one entry of a file.
+func (f *Flags) take(key, value *yaml.Node) error {
+	for header, want := range map[string]string{"apiVersion": FileVersion, "kind": f.kind} {
+		if key.Value == header {
+			if value.Value != want {
+				return fault(value, "%s: want %s, not %q", header, want, value.Value)
+			}
+			return nil
+		}
+	}
+	setting := f.Lookup(key.Value)
+	if setting == nil || slices.Contains([]string{configFlag, versionFlag, "help"}, key.Value) {
+		return fault(key, "unknown setting %q: settings are named as the flags of %s are", key.Value, f.program)
+	}
+	texts, err := asFlag(setting, value)
+	if err != nil || setting.Changed {
+		return err
+	}
+	f.lines[key.Value] = key.Line
+	if list, ok := setting.Value.(pflag.SliceValue); ok {
+		return list.Replace(texts)
+	}
+	if err := setting.Value.Set(texts[0]); err != nil {
+		return fault(value, "%s: %w", key.Value, err)
+	}
+	return nil
+}
+
+// form is how a setting is written in YAML.
+type form struct {
+	name string
+	tags []string
+}
+
+// forms are by the type of the flag. All others are strings.
+var forms = map[string]form{
+	"bool":     {"true or false", []string{"!!bool"}},
+	"int":      {"a whole number", []string{"!!int"}},
+	"float64":  {"a number", []string{"!!int", "!!float"}},
+	"duration": {"a span of time such as 15s", []string{"!!str"}},
+}
+
+var stringForm = form{`a string (in quotes, if it looks like something else)`, []string{"!!str"}}
+
+// asFlag gives what a setting is to be, as a flag would say it.
+func asFlag(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
+	if _, isList := setting.Value.(pflag.SliceValue); isList {
+		return asList(setting, value)
+	}
+	wanted, ok := forms[setting.Value.Type()]
+	if !ok {
+		wanted = stringForm
+	}
+	if value.Kind != yaml.ScalarNode || !slices.Contains(wanted.tags, value.Tag) {
+		return nil, fault(value, "%s: want %s, not %s", setting.Name, wanted.name, show(value))
+	}
+	return []string{value.Value}, nil
+}
+
+func asList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
+	if value.Kind != yaml.SequenceNode {
+		return nil, fault(value, "%s: want a list of strings, not %s", setting.Name, show(value))
+	}
+	texts := []string{}
+	for _, item := range value.Content {
+		if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
+			return nil, fault(item, "%s: want a list of strings, not one with %s", setting.Name, show(item))
+		}
+		texts = append(texts, item.Value)
+	}
+	return texts, nil
+}
+
+// show names a value that is of the wrong type.
+func show(value *yaml.Node) string {
+	switch {
+	case value.Kind == yaml.SequenceNode:
+		return "a list"
+	case value.Kind == yaml.MappingNode:
+		return "a mapping"
+	case value.Kind == yaml.AliasNode:
+		return "an alias"
+	case value.Tag == "!!null":
+		return "nothing"
+	default:
+		return value.Value
+	}
+}
+
+// mapping is the one document of a file, which is a mapping.
+func mapping(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, next yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, &faulty{1, errors.New("the file is empty")}
+	} else if err != nil {
+		return nil, syntax(err)
+	}
+	settings := document.Content[0]
+	if settings.Kind != yaml.MappingNode {
+		return nil, fault(settings, "want settings, as in max-in-flight: 16, not %s", show(settings))
+	}
+	switch err := decoder.Decode(&next); {
+	case errors.Is(err, io.EOF):
+		return settings, nil
+	case err != nil:
+		return nil, syntax(err)
+	default:
+		return nil, fault(next.Content[0], "a file has one document")
+	}
+}
+
+// faulty is what is wrong in a line of a file.
+type faulty struct {
+	line int
+	error
+}
+
+// Unwrap gives what is wrong.
+func (f *faulty) Unwrap() error { return f.error }
+
+func fault(in *yaml.Node, format string, args ...any) error {
+	return &faulty{in.Line, fmt.Errorf(format, args...)}
+}
+
+var yamlError = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+
+// syntax is an error of the parser, which has the line in its text alone, and it may be the one before.
+func syntax(err error) error {
+	match := yamlError.FindStringSubmatch(err.Error())
+	if match == nil {
+		return err
+	}
+	line := 0
+	_, _ = fmt.Sscan(match[1], &line) // they are digits
+	return &faulty{line, errors.New(match[2])}
+}
+
+// at adds the name of the file.
+func at(path string, err error) error {
+	if f := (&faulty{}); errors.As(err, &f) {
+		return fmt.Errorf("%s:%d: %w", path, f.line, f.error)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,84 @@
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/sunset-k8s/sunset/controllers/version"
+)
+
+// ErrAnswered says that help or the version was asked for, and given: there is nothing else to do.
+var ErrAnswered = errors.New("answered")
+
+// Flags are the settings of a program, those that all programs have included. A file may give them too.
+type Flags struct {
+	*pflag.FlagSet
+	program, kind string
+	log           zap.Options
+	kubeconfig    string
+	file          string
+	version       bool
+	lines         map[string]int // of the file, by the setting that it gives
+}
+
+// NewFlags makes the flags of a program, and the kind of its configuration file.
+func NewFlags(program, kind string) *Flags {
+	f := &Flags{FlagSet: pflag.NewFlagSet(program, pflag.ContinueOnError), program: program, kind: kind, lines: map[string]int{}}
+	f.StringVar(&f.file, configFlag, "", "file with settings, named as the flags are; a flag that is given wins")
+	f.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; without one the service account of the Pod is used")
+	f.BoolVar(&f.version, versionFlag, false, "say which version this is, and end")
+	f.addLog()
+	return f
+}
+
+const configFlag, versionFlag = "config", "version"
+
+// addLog adds the flags of the log. Errors say in words where they come from, so that stack traces are for panics.
+func (f *Flags) addLog() {
+	const stackTraces, atPanics = "zap-stacktrace-level", "panic"
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	f.log.BindFlags(flags)
+	_ = flags.Set(stackTraces, atPanics) // it is one of the levels
+	flags.Lookup(stackTraces).DefValue = atPanics
+	f.AddGoFlagSet(flags)
+}
+
+// Parse reads the arguments, which are flags alone, and the file that they name, and sets the log up as they say. It gives
+// ErrAnswered when all that was asked is answered.
+func (f *Flags) Parse(args []string) error {
+	switch err := f.FlagSet.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return ErrAnswered
+	case err != nil:
+		return err
+	case f.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case f.version:
+		fmt.Fprintln(os.Stdout, version.Get().Line(f.program))
+		return ErrAnswered
+	}
+	if f.file != "" {
+		if err := f.read(f.file); err != nil {
+			return err
+		}
+	}
+	logger := zap.New(zap.UseFlagOptions(&f.log))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client-go"))
+	return nil
+}
+
+// Wrong says of a setting that it cannot be used, and where it was given.
+func (f *Flags) Wrong(setting string, err error) error {
+	if line, ok := f.lines[setting]; ok {
+		return fmt.Errorf("%s:%d: %s: %w", f.file, line, setting, err)
+	}
+	return fmt.Errorf("--%s: %w", setting, err)
+}

@@ -1,0 +1,238 @@
+package program_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+
+	"github.com/sunset-k8s/sunset/cmd/program"
+)
+
+// settings are flags of every type that there is.
+type settings struct {
+	*program.Flags
+	On      bool
+	Many    int
+	Rate    float64
+	Wait    string
+	Name    string
+	Names   []string
+	Address string
+}
+
+func newSettings() *settings {
+	s := &settings{Flags: program.NewFlags("sunset-test", "TestConfig")}
+	s.BoolVar(&s.On, "on", true, "")
+	s.IntVar(&s.Many, "many", 16, "")
+	s.Float64Var(&s.Rate, "rate", 0.5, "")
+	s.StringVar(&s.Name, "name", "sunset", "")
+	s.StringSliceVar(&s.Names, "names", []string{"a", "b"}, "")
+	s.StringVar(&s.Address, "address", ":8080", "")
+	s.Duration("wait", 0, "")
+	return s
+}
+
+const header = "apiVersion: config.sunset.x-k8s.io/v1alpha1\nkind: TestConfig\n"
+
+// parse reads a file, and flags beside it. It gives the error without the folder of the file.
+func (s *settings) parse(t *testing.T, text string, args ...string) error {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sunset.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Parse(append([]string{"--config", path}, args...))
+	if err != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), dir+"/", ""))
+	}
+	return nil
+}
+
+// values are what settings are after all, as flags say them.
+func (s *settings) values() map[string]string {
+	values := map[string]string{}
+	for _, name := range []string{"on", "many", "rate", "name", "names", "address", "wait"} {
+		values[name] = s.Lookup(name).Value.String()
+	}
+	return values
+}
+
+func TestAFileGivesSettings(t *testing.T) {
+	const all = header + `on: false
+many: 4
+rate: 2
+name: "1"
+names:
+- one, and two
+address: "0"
+wait: 15s # as flags have it
+`
+	for name, test := range map[string]struct {
+		text string
+		args []string
+		want map[string]string
+	}{
+		"nothing is given": {header, nil,
+			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
+		"everything is": {all, nil,
+			map[string]string{"on": "false", "many": "4", "rate": "2", "name": "1", "names": `["one, and two"]`, "address": "0", "wait": "15s"}},
+		"flags win": {all, []string{"--on", "--many=8", "--names=c,d", "--wait=1s"},
+			map[string]string{"on": "true", "many": "8", "rate": "2", "name": "1", "names": "[c,d]", "address": "0", "wait": "1s"}},
+		"a flag that says the default wins": {header + "many: 4\n", []string{"--many=16"},
+			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
+		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset.x-k8s.io/v1alpha1", "rate": 1e3}`, nil,
+			map[string]string{"on": "true", "many": "16", "rate": "1000", "name": "sunset", "names": "[]", "address": ":8080", "wait": "0s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSettings()
+			if err := s.parse(t, test.text, test.args...); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, s.values()); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFileThatCannotBe: one message with the file and the line says what is wrong.
+func TestAFileThatCannotBe(t *testing.T) {
+	const head = "a file for sunset-test has apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
+	for name, test := range map[string]struct{ text, want string }{
+		"an unknown setting":    {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": settings are named as the flags of sunset-test are`},
+		"a file in a file":      {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": settings are named as the flags of sunset-test are`},
+		"an action":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": settings are named as the flags of sunset-test are`},
+		"given twice":           {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is given twice"},
+		"a word for a number":   {header + "many: several\n", "sunset.yaml:3: many: want a whole number, not several"},
+		"a fraction":            {header + "many: 1.5\n", "sunset.yaml:3: many: want a whole number, not 1.5"},
+		"a number in quotes":    {header + "rate: '1'\n", "sunset.yaml:3: rate: want a number, not 1"},
+		"a number for a word":   {header + "address: 0\n", "sunset.yaml:3: address: want a string (in quotes, if it looks like something else), not 0"},
+		"nothing":               {header + "name:\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not nothing"},
+		"yes":                   {header + "on: yes\n", "sunset.yaml:3: on: want true or false, not yes"},
+		"a bare duration":       {header + "wait: 15\n", "sunset.yaml:3: wait: want a span of time such as 15s, not 15"},
+		"no duration":           {header + "wait: soon\n", `sunset.yaml:3: wait: time: invalid duration "soon"`},
+		"one name":              {header + "names: a\n", "sunset.yaml:3: names: want a list of strings, not a"},
+		"a number among names":  {header + "names:\n- a\n- 1\n", "sunset.yaml:5: names: want a list of strings, not one with 1"},
+		"a list":                {header + "name: [a]\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not a list"},
+		"an alias":              {header + "address: &a x\nname: *a\n", "sunset.yaml:4: name: want a string (in quotes, if it looks like something else), not an alias"},
+		"too much":              {header + "many: 99999999999999999999\n", "sunset.yaml:3: many: want a whole number, not 99999999999999999999"},
+		"wrong although hidden": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
+		"another version":       {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
+		"another kind":          {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
+		"no kind":               {"\nmany: 1\n", "sunset.yaml:2: " + head},
+		"two documents":         {header + "---\nmany: 1\n", "sunset.yaml:4: a file has one document"},
+		"a list of settings":    {"- many: 1\n", "sunset.yaml:1: want settings, as in max-in-flight: 16, not a list"},
+		"an empty file":         {"# many: 1\n", "sunset.yaml:1: the file is empty"},
+		"no YAML":               {header + "many: [1\n", "sunset.yaml:2: did not find expected ',' or ']'"},
+		"a tab":                 {header + "\tmany: 1\n", "sunset.yaml:2: found a tab character that violates indentation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newSettings().parse(t, test.text, "--rate=1")
+			if err == nil || err.Error() != test.want {
+				t.Errorf("%v\nwant %s", err, test.want)
+			}
+		})
+	}
+	if err := newSettings().Parse([]string{"--config=/no/such/file"}); err == nil || err.Error() != "--config: open /no/such/file: no such file or directory" {
+		t.Errorf("no such file: %v", err)
+	}
+}
+
+// TestWhatIsWrongSaysWhere: a setting that no program can use is told with where it comes from.
+func TestWhatIsWrongSaysWhere(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"in the file": {nil, `sunset.yaml:4: many: want at least 1, not "0"`},
+		"by a flag":   {[]string{"--many=-1"}, `--many: want at least 1, not "-1"`},
+	} {
+		s := newSettings()
+		if err := s.parse(t, header+"# none\nmany: 0\n", test.args...); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Check(program.Demand{Setting: "on", Holds: true}, program.Demand{Setting: "many", Holds: s.Many > 0, Want: "at least 1"})
+		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+			t.Errorf("%s: %v; want %s", name, err, test.want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string]bool{
+		"": true, "0": true, ":8080": true, "127.0.0.1:8080": true, "[::1]:8080": true, "localhost:0": true,
+		"8080": false, ":http": false, ":65536": false, "::1:8080": false, "a b:80": false, ":": false,
+	} {
+		if got := program.Address("metrics", address).Holds; got != want {
+			t.Errorf("%q: %v", address, got)
+		}
+	}
+}
+
+// TestStackTracesAreForPanics: an error is one line, unless a flag or the file says otherwise.
+func TestStackTracesAreForPanics(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		args []string
+		want bool // whether an error has one
+	}{
+		"by default":             {"", nil, false},
+		"with other flags":       {"", []string{"--zap-devel", "--zap-encoder=json", "--zap-log-level=debug"}, false},
+		"when asked for":         {"", []string{"--zap-stacktrace-level=error"}, true},
+		"when the file asks":     {"zap-stacktrace-level: error\nzap-devel: true\nzap-log-level: '2'\n", nil, true},
+		"when not asked for":     {"zap-stacktrace-level: error\n", []string{"--zap-stacktrace-level=panic"}, false},
+		"when the file does not": {"zap-devel: false\n", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "log")
+			to, err := os.Create(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stderr := os.Stderr
+			os.Stderr = to
+			err = newSettings().parse(t, header+test.text, test.args...)
+			os.Stderr = stderr
+			if err != nil {
+				t.Fatal(err)
+			}
+			klog.Background().Error(errors.New("no"), "something")
+			said, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(string(said), "TestStackTracesAreForPanics"); got != test.want || !strings.Contains(string(said), "something") {
+				t.Errorf("%s", said)
+			}
+		})
+	}
+}
+
+func TestTheVersionIsSaid(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "said")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	os.Stdout = file
+	err = newSettings().Parse([]string{"--version", "--config=/no/such/file"})
+	os.Stdout = stdout
+	if !errors.Is(err, program.ErrAnswered) {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `^sunset-test \S+ \(commit \S+ of \S+, go1\.\S+, \w+/\w+\)\n$`; !regexp.MustCompile(want).Match(said) {
+		t.Errorf("%q; want %s", said, want)
+	}
+}

@@ -1,0 +1,36 @@
+package version
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatWasStampedComesFirst(t *testing.T) {
+	between := &debug.BuildInfo{Main: debug.Module{Version: "v0.0.0-20260301120000-0123456789ab+dirty"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-03-01T12:00:00Z"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	for name, test := range map[string]struct {
+		stamped  Info
+		recorded *debug.BuildInfo
+		want     Info
+	}{
+		"a release": {Info{Version: "v1.2.3", Commit: "c0ffee", Date: "2026-04-01T00:00:00Z"}, between,
+			Info{Version: "v1.2.3", Commit: "c0ffee", Date: "2026-04-01T00:00:00Z"}},
+		"only the version": {Info{Version: "v1.2.3"}, between,
+			Info{Version: "v1.2.3", Commit: "0123456789abcdef", Date: "2026-03-01T12:00:00Z"}},
+		"a checkout": {Info{}, between,
+			Info{Version: "v0.0.0-20260301120000-0123456789ab+dirty", Commit: "0123456789abcdef", Date: "2026-03-01T12:00:00Z"}},
+		"by go install": {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}},
+			Info{Version: "v1.2.3", Commit: "unknown", Date: "unknown"}},
+		"no git":  {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
+		"nothing": {Info{}, nil, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
+	} {
+		test.want.Go = runtime.Version()
+		if diff := cmp.Diff(test.want, combine(test.stamped, test.recorded)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}

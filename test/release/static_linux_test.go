@@ -1,0 +1,140 @@
+package main
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// most is how many bytes a program may have that is put into an image.
+const most = 60_000_000
+
+// TestProgramsOfImages does what the Dockerfile does, as far as that goes without a registry: what it copies is enough to build
+// programs for this machine's architecture, which are static and small, know what they were stamped with, and run where nothing else is.
+func TestProgramsOfImages(t *testing.T) {
+	source, err := os.ReadFile("../../.ci/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := copied(t, string(source))
+	arch, out := runtime.GOARCH, t.TempDir()
+	build := exec.Command("sh", "-ec", command(t, string(source), out))
+	build.Dir = context
+	build.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+arch, "VERSION=v1.2.3", "COMMIT=c0ffee", "DATE=2026-03-01T12:00:00Z")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	for _, program := range []string{"sunset-controller", "sunset-node-agent"} {
+		expectStatic(t, filepath.Join(out, program), machine)
+		expectAlone(t, filepath.Join(out, program))
+	}
+}
+
+// copied is a folder with what the Dockerfile copies from the repository, all of which it is sent.
+func copied(t *testing.T, dockerfile string) string {
+	t.Helper()
+	sent, err := os.ReadFile("../../.ci/Dockerfile.dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := t.TempDir()
+	for _, match := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(dockerfile, -1) {
+		for _, name := range strings.Fields(match[1]) {
+			if !strings.Contains(string(sent), "\n!"+name+"\n") {
+				t.Errorf("the build is not sent %s", name)
+			}
+			from, to := filepath.Join("../..", name), filepath.Join(context, name)
+			if text, err := os.ReadFile(from); err == nil {
+				err = os.WriteFile(to, text, 0o644)
+			} else {
+				err = os.CopyFS(to, os.DirFS(from))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return context
+}
+
+// command is what the Dockerfile builds with, into another folder.
+func command(t *testing.T, dockerfile, out string) string {
+	t.Helper()
+	match := regexp.MustCompile(`(?s)\nRUN [^\n]*go-build \\\n(.*?)\n\n`).FindStringSubmatch(dockerfile)
+	if match == nil || !strings.Contains(match[1], " /out/ ") {
+		t.Fatalf("this Dockerfile does not build into /out/:\n%s", dockerfile)
+	}
+	return strings.NewReplacer("\\\n", "", " /out/ ", " "+out+"/ ").Replace(match[1])
+}
+
+func expectStatic(t *testing.T, name string, machine elf.Machine) {
+	t.Helper()
+	file, err := elf.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	libraries, _ := file.ImportedLibraries() // an error says that there is no section of them
+	if file.Machine != machine || file.Section(".interp") != nil || file.Section(".dynamic") != nil || len(libraries) > 0 {
+		t.Errorf("%s is for %v and takes %v: want one that is static, for %v", name, file.Machine, libraries, machine)
+	}
+	if file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
+		t.Errorf("%s is not stripped", name)
+	}
+	t.Logf("%s: %.1f MB", filepath.Base(name), float64(info.Size())/1e6)
+	if info.Size() > most {
+		t.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+	}
+}
+
+// expectAlone runs a program in a root directory that has nothing else, as somebody who is not root.
+func expectAlone(t *testing.T, name string) {
+	t.Helper()
+	program, root := filepath.Base(name), t.TempDir()
+	if err := os.Rename(name, filepath.Join(root, program)); err != nil {
+		t.Fatal(err)
+	}
+	const version = "%s v1.2.3 (commit c0ffee of 2026-03-01T12:00:00Z, %s, linux/%s)\n"
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--version"}, 0, fmt.Sprintf(version, program, runtime.Version(), runtime.GOARCH)},
+		{nil, 2, program + ": no API server: this does not run in a Pod (KUBERNETES_SERVICE_HOST and _PORT are not set), and --kubeconfig names no file\n"},
+	} {
+		run := exec.Command("/"+program, test.args...)
+		run.Dir, run.Env, run.SysProcAttr = "/", []string{"NODE_NAME=a"}, shutIn(root)
+		said, err := run.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if code := run.ProcessState.ExitCode(); code != test.code || string(said) != test.want {
+			t.Errorf("%s %v: exit %d, %q; want %d, %q", program, test.args, code, said, test.code, test.want)
+		}
+	}
+}
+
+// shutIn lets a process see one folder alone. Who is not root needs a user namespace for that.
+func shutIn(root string) *syscall.SysProcAttr {
+	if os.Geteuid() == 0 {
+		return &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	return &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}}
+}

@@ -250,6 +250,8 @@ func (r *Reporter) apply(ctx context.Context, p *policy.Policy, status v1alpha1.
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }
 
@@ -258,6 +260,8 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if rec := r.written[p.UID]; rec != nil {
 		return rec, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	known, status := objectOf(p)
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known)
 	if apierrors.IsNotFound(err) || (err == nil && known.GetUID() != p.UID) {

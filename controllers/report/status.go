@@ -155,6 +155,14 @@ func lines(problems []policy.Problem) []string {
 // latest is the last moment that RFC 3339 can write.
 var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {

@@ -47,7 +47,7 @@ func reviews(t *testing.T) *rest.Config {
 func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 	c := Config{Rest: reviews(t), MetricsAddress: "127.0.0.1:0", MetricsSecure: true, MetricsCertDir: t.TempDir()}
 	address := served(t, &c)
-	over := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it vouches for itself
+	over := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it vouches for itself
 	for name, test := range map[string]struct {
 		token, path string
 		code        int
@@ -113,7 +113,7 @@ func served(t *testing.T, c *Config) string {
 		}
 	})
 	at := server.(interface{ GetBindAddr() string })
-	for deadline := time.Now().Add(10 * time.Second); at.GetBindAddr() == ""; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); at.GetBindAddr() == ""; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("not served")
 		}

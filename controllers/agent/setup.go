@@ -53,6 +53,8 @@ type Config struct {
 	ProbeAddress   string // "0" for none
 	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
 	Metrics prometheus.Registerer
+
+	meters meters // set by Run
 }
 
 const defaultInFlight = 16
@@ -107,6 +109,9 @@ func Run(ctx context.Context, c Config) error {
 	if err := kept.Anew(); err != nil {
 		log.FromContext(ctx).Error(err, "ages of images")
 	}
+	if c.meters, err = newMeters(c.Metrics); err != nil {
+		return err
+	}
 	mgr, err := c.manager()
 	if err != nil {
 		return c.unreachable(err)
@@ -160,16 +165,12 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	if err != nil {
 		return err
 	}
-	meters, err := newMeters(c.Metrics)
-	if err != nil {
-		return err
-	}
 	disk := &disk{runtime: runtime, clock: c.Clock, statfs: statfs}
 	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
 	node := images.New(images.Options{
 		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
-		Failed: func(code string) { meters.failed.WithLabelValues(code).Inc() },
-		Again:  func(n int) { meters.pulledAgain.Add(float64(n)) },
+		Failed: func(code string) { c.meters.failed.WithLabelValues(code).Inc() },
+		Again:  func(n int) { c.meters.pulledAgain.Add(float64(n)) },
 	})
 	if c.MetricsAddress != noAddress {
 		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight, c.Clock.Now)); err != nil {
@@ -177,8 +178,8 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		}
 	}
 	removals, reports := pulse.New("removals", c.Clock), pulse.New("reports", c.Clock)
-	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: meters, pulse: reports}
-	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: meters}
+	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
+	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
 	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{

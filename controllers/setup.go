@@ -21,9 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/controllers/lease"
@@ -32,6 +30,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/nodes"
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/pulse"
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/controllers/report"
@@ -56,6 +55,8 @@ type Config struct {
 	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
 
 	MetricsAddress string // "0" for none
+	MetricsSecure  bool   // over HTTPS, with Go profiles beside them, to whom the API server knows and lets
+	MetricsCertDir string // tls.crt and tls.key for that; without these files a certificate is made that nobody vouches for
 	ProbeAddress   string // "0" for none
 	PprofAddress   string // empty for none
 
@@ -91,11 +92,12 @@ func NewManager(c Config) (manager.Manager, error) {
 	options := manager.Options{
 		Scheme:                 scheme,
 		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                metricsserver.Options{BindAddress: c.MetricsAddress},
+		Metrics:                c.metricsServer(),
 		HealthProbeBindAddress: c.ProbeAddress,
 		PprofBindAddress:       c.PprofAddress,
 		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
 		LeaderElection:         c.Election.Enabled,
+		LeaderElectionID:       leaseName, // in metrics; the lock is made elsewhere
 		LeaseDuration:          &c.Election.LeaseDuration,
 		RenewDeadline:          &c.Election.RenewDeadline,
 		RetryPeriod:            &c.Election.RetryPeriod,
@@ -108,11 +110,6 @@ func NewManager(c Config) (manager.Manager, error) {
 	mgr, err := manager.New(c.Rest, options)
 	if err != nil {
 		return nil, err
-	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
-		if err := add(name, healthz.Ping); err != nil {
-			return nil, err
-		}
 	}
 	return mgr, c.add(mgr, lock)
 }
@@ -190,6 +187,8 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
 		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board, References: uses, Referrers: referring,
 	}
+	deletions, statuses := pulse.New("deletions", c.Clock), pulse.New("statuses", c.Clock)
+	reporter.Pulse = statuses
 	checker.Changed, board.Changed = reporter.Changed, reporter.Changed
 	cluster, err := objects.New(objects.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
@@ -204,7 +203,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	reconciler := retention.New(retention.Options{
 		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
-		Elsewhere: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() },
+		Elsewhere: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
 	})
 	office.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
@@ -228,6 +227,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		}
 	}
 	if err := c.addWebhook(mgr, compiler); err != nil {
+		return err
+	}
+	if err := c.addHealth(mgr, &readiness{lock: lock, complete: loop.Complete, began: reconciler.Began}, deletions, statuses); err != nil {
 		return err
 	}
 	return loop.Setup(mgr)

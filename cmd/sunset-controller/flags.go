@@ -51,8 +51,10 @@ func newOptions() *options {
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "DELETE requests under way at a time, in all, though each kind may always have one; fewer while the API server is busy")
 	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "deletions a second; 0 means as fast as the API server allows")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
+	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve metrics over HTTPS, to whom the API server knows and lets, and Go profiles with them")
+	f.StringVar(&c.MetricsCertDir, "metrics-cert-dir", "", "where tls.crt and tls.key for metrics are mounted; without them a certificate is made at each start")
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
-	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "where Go profiles are served; nowhere by default")
+	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "where Go profiles are served to everybody; nowhere by default")
 	f.StringVar(&c.Webhook.Address, "webhook-bind-address", "", "where policies are reviewed before they are stored, such as :9443; nowhere by default")
 	f.StringVar(&c.Webhook.CertDir, "webhook-cert-dir", "/etc/sunset/webhook", "where tls.crt and tls.key of the webhook are mounted")
 	f.StringVar(&c.Webhook.Secret, "webhook-secret", "sunset-webhook",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/pulse"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -25,6 +26,7 @@ type keeper struct {
 	reconciler *retention.Reconciler
 	reporter   *reporter
 	meters     meters
+	pulse      *pulse.Pulse // beats with each count; nil for nobody to listen
 
 	told basis // of the last report that says all there was to say; only Start uses it
 
@@ -50,7 +52,9 @@ const (
 
 // Start implements manager.Runnable.
 func (k *keeper) Start(ctx context.Context) error {
+	defer k.pulse.Stop()
 	for {
+		k.pulse.Beat()
 		next := countEvery
 		if k.keep(ctx) {
 			next = pressedEvery

@@ -203,6 +203,13 @@ func (r *rules) Book() *policy.Book {
 	return r.book
 }
 
+// Told reports whether it is known what the node is told, be it nothing.
+func (r *rules) Told() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read
+}
+
 // ReadSpace reports whether a rule in force asks how full the filesystem of the images is.
 func (r *rules) ReadSpace() bool {
 	r.mu.Lock()

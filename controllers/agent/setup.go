@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -31,6 +29,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/history"
 	"github.com/sunset-k8s/sunset/controllers/images/sight"
+	"github.com/sunset-k8s/sunset/controllers/pulse"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -54,6 +53,8 @@ type Config struct {
 	ProbeAddress   string // "0" for none
 	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
 	Metrics prometheus.Registerer
+
+	meters meters // set by Run
 }
 
 const defaultInFlight = 16
@@ -108,6 +109,9 @@ func Run(ctx context.Context, c Config) error {
 	if err := kept.Anew(); err != nil {
 		log.FromContext(ctx).Error(err, "ages of images")
 	}
+	if c.meters, err = newMeters(c.Metrics); err != nil {
+		return err
+	}
 	mgr, err := c.manager()
 	if err != nil {
 		return c.unreachable(err)
@@ -133,7 +137,7 @@ func (c *Config) manager() (manager.Manager, error) {
 			return nil, err
 		}
 	}
-	mgr, err := manager.New(c.Rest, manager.Options{
+	return manager.New(c.Rest, manager.Options{
 		Scheme: scheme,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
@@ -145,15 +149,6 @@ func (c *Config) manager() (manager.Manager, error) {
 		HealthProbeBindAddress: c.ProbeAddress,
 		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
 	})
-	if err != nil {
-		return nil, err
-	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
-		if err := add(name, healthz.Ping); err != nil {
-			return nil, err
-		}
-	}
-	return mgr, nil
 }
 
 // withoutStatus keeps of a node what rules read.
@@ -170,28 +165,25 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	if err != nil {
 		return err
 	}
-	meters, err := newMeters(c.Metrics)
-	if err != nil {
-		return err
-	}
 	disk := &disk{runtime: runtime, clock: c.Clock, statfs: statfs}
 	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
 	node := images.New(images.Options{
 		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
-		Failed: func(code string) { meters.failed.WithLabelValues(code).Inc() },
-		Again:  func(n int) { meters.pulledAgain.Add(float64(n)) },
+		Failed: func(code string) { c.meters.failed.WithLabelValues(code).Inc() },
+		Again:  func(n int) { c.meters.pulledAgain.Add(float64(n)) },
 	})
 	if c.MetricsAddress != noAddress {
 		if err := mgr.AddMetricsServerExtraHandler(sight.Path, serve(node.Sight, c.Clock.Now)); err != nil {
 			return err
 		}
 	}
-	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: meters}
-	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: meters}
+	removals, reports := pulse.New("removals", c.Clock), pulse.New("reports", c.Clock)
+	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
+	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
 	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
-		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight,
+		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
 	})
 	rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
 		node.Use(programs)
@@ -210,24 +202,10 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 			return err
 		}
 	}
-	if err := mgr.AddHealthzCheck("runtime", alive(node)); err != nil {
+	if err := addHealth(mgr, node, rules, removals, reports); err != nil {
 		return err
 	}
 	return watch(ctx, mgr, cluster, rules)
-}
-
-// mostUnreachable is how long a runtime may be out of reach before it is for the kubelet to start the agent anew: a socket that
-// is mounted by itself is that of the runtime before, once that was started anew.
-const mostUnreachable = 2 * time.Minute
-
-// alive fails once the runtime has been out of reach for long.
-func alive(node *images.Node) healthz.Checker {
-	return func(*http.Request) error {
-		if gone := node.Unreachable(); gone > mostUnreachable {
-			return fmt.Errorf("the container runtime has been out of reach for %s: %w", gone.Round(time.Second), node.Trouble())
-		}
-		return nil
-	}
 }
 
 // watch follows the node and the rules.

@@ -78,7 +78,7 @@ func (n *Node) settle(ctx context.Context, l *look) {
 	for _, s := range n.unsure.ended(l, n.Clock.Now()) {
 		r := s.removal
 		r.At = n.Clock.Now()
-		log.FromContext(ctx).Info("deleted after all", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
+		log.FromContext(ctx).V(1).Info("deleted after all", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
 		n.History.Removed(r.Subject.Name, []string{n.Brief(r.Subject.Name).Name}, n.Readings())
 		if n.Late != nil {
 			n.Late(r)

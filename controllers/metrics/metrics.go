@@ -30,16 +30,30 @@ var (
 		Name: "sunset_deletion_attempts_total",
 		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, denied, failed.",
 	}, []string{"result"})
+
+	Skew = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sunset_clock_skew_seconds",
+		Help: "How far the API server's clock may be from ours at most, as its latest answer to the leader tells: to a second and what the answer took.",
+	})
 )
 
 // Build says which build this is.
 var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)
 
 // Counted is what the latest count found. They change together: a scrape sees one count or the next.
-var Counted = &Count{}
+var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
+	Backlog, Verdicts, Subjects, Forecast, Uncounted, IndexSize, KindTrouble, Nodes, ImageBytes,
+	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
+}}
+
+// Standing is how the policies stand, as their statuses say.
+var Standing = &Count{gauges: []Gauge{Condition}}
 
 // Count is a prometheus.Collector of metrics that are set all at once.
 type Count struct {
+	counters []Counter
+	gauges   []Gauge
+
 	latest atomic.Pointer[[]prometheus.Metric]
 }
 
@@ -54,12 +68,16 @@ var (
 	Backlog     = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
 	Verdicts    = gauge("sunset_verdicts", "Objects by the verdict of the rules in force.", "kind", "reason")
 	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
+	Forecast    = gauge("sunset_rule_forecast", "Objects that a rule would have deleted within an hour (1h), a day (24h) or a week (7d) from now, those that are due now included.", "policy", "rule", "within")
 	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or deleted by somebody (terminating), and stay because their Jobs have not counted them yet.", "state")
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
 	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")
 	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
+
+// Condition is one condition of a policy.
+var Condition = gauge("sunset_policy_condition", "1 for each condition of a policy, with its status and reason.", "policy", "condition", "status", "reason")
 
 // What refers to ConfigMaps and Secrets. There is none of these while no rule asks.
 var (
@@ -100,11 +118,10 @@ func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 
 // Describe implements prometheus.Collector.
 func (c *Count) Describe(ch chan<- *prometheus.Desc) {
-	ch <- LedgerDeletions.desc
-	for _, g := range []Gauge{
-		Backlog, Verdicts, Subjects, Uncounted, IndexSize, KindTrouble, Nodes, ImageBytes,
-		References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
-	} {
+	for _, counter := range c.counters {
+		ch <- counter.desc
+	}
+	for _, g := range c.gauges {
 		ch <- g.desc
 	}
 }
@@ -122,7 +139,7 @@ func (c *Count) Collect(ch chan<- prometheus.Metric) {
 func Forget(policy string) { Deletions.DeletePartialMatch(prometheus.Labels{"policy": policy}) }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Counted, Build)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Standing, Build)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

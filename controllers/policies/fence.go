@@ -55,7 +55,7 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	defer l.live.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	if !l.ready() {
+	if !l.Complete() {
 		return errNotRead
 	}
 	if err := l.checkPolicies(ctx); err != nil {
@@ -81,7 +81,8 @@ func (l *Loop) confirm(ctx context.Context) error {
 	return l.readAllNamespaces(ctx)
 }
 
-func (l *Loop) ready() bool {
+// Complete reports whether policies and namespaces have been read, and are in force.
+func (l *Loop) Complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.complete

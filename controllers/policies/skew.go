@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 )
 
 // maxSkew is how far our clock and the API server's may be apart.
@@ -34,16 +36,21 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 		d.loop.live.skew = errNoDate
 		return response, nil
 	}
-	d.loop.live.skew = skew(date, sent, d.loop.Clock.Now())
+	worst := skew(date, sent, d.loop.Clock.Now())
+	metrics.Skew.Set(worst.Seconds())
+	d.loop.live.skew = bearable(worst)
 	return response, nil
 }
 
-// skew says that the server's clock may differ from ours by more than allowed. A Date is cut to the second, and was
-// taken some time between sent and received; doubt counts.
-func skew(date, sent, received time.Time) error {
-	behind := received.Sub(date)
-	ahead := date.Add(time.Second).Sub(sent)
-	if worst := max(behind, ahead); worst > maxSkew {
+// skew is how far the server's clock may be from ours at most. A Date is cut to the second, and was taken some time between
+// sent and received; doubt counts.
+func skew(date, sent, received time.Time) time.Duration {
+	return max(received.Sub(date), date.Add(time.Second).Sub(sent))
+}
+
+// bearable says that the server's clock may differ from ours by more than allowed.
+func bearable(worst time.Duration) error {
+	if worst > maxSkew {
 		return fmt.Errorf("clock skew: the API server's clock may differ from ours by more than %s", maxSkew)
 	}
 	return nil

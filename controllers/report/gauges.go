@@ -2,6 +2,7 @@ package report
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -47,6 +48,18 @@ func (g *gauges) rule(policy, rule string, c *policy.Count) {
 	} {
 		g.count = append(g.count, metrics.Subjects.Of(float64(n), policy, rule, state))
 	}
+	for within, n := range map[string]int64{"1h": c.Due.Hour, "24h": c.Due.Day, "7d": c.Due.Week} {
+		g.count = append(g.count, metrics.Forecast.Of(float64(n), policy, rule, within))
+	}
+}
+
+// conditionsOf are the conditions of one policy as they were written.
+func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Metric {
+	all := make([]prometheus.Metric, 0, len(conditions))
+	for _, c := range conditions {
+		all = append(all, metrics.Condition.Of(1, policy, c.Type, string(c.Status), c.Reason))
+	}
+	return all
 }
 
 // lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.

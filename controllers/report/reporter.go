@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -17,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/pulse"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -31,7 +33,8 @@ const (
 	// At the end: how long to wait for deletions under way, and then for the last statuses.
 	deletionsEnd = 22 * time.Second
 	writeLast    = 5 * time.Second
-	restFactor   = 50 // counting takes at most one part in so many of a core
+	writeTimeout = 30 * time.Second // of reading or writing one status
+	restFactor   = 50               // counting takes at most one part in so many of a core
 )
 
 // Reporter writes the status of every policy. It is the retention.Witness of what happens.
@@ -51,6 +54,8 @@ type Reporter struct {
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers
+	// Pulse beats with each tick and each status; nil for nobody to listen.
+	Pulse *pulse.Pulse
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -143,11 +148,13 @@ func (r *Reporter) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			r.Pulse.Stop()
 			r.reportLast(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C():
 		case <-hurry:
 		}
+		r.Pulse.Beat()
 		r.tick(ctx)
 	}
 }
@@ -267,12 +274,20 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		}
 	}
 	r.took = r.Clock.Since(began)
+	var conditions []prometheus.Metric
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
 			log.FromContext(ctx).Error(err, "status not written", "policy", p.Name)
 			r.Changed()
 		}
+		if !last {
+			r.Pulse.Beat()
+		}
+		if rec := r.written[p.UID]; rec != nil {
+			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
+		}
 	}
+	metrics.Standing.Set(conditions)
 	r.dropRemoved()
 }
 
@@ -305,14 +320,6 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	}
 	gauges.publish()
 	return all
-}
-
-// soonest is the earlier of two times; zero is never.
-func soonest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.

@@ -155,6 +155,14 @@ func lines(problems []policy.Problem) []string {
 // latest is the last moment that RFC 3339 can write.
 var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
@@ -250,6 +258,8 @@ func (r *Reporter) apply(ctx context.Context, p *policy.Policy, status v1alpha1.
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }
 
@@ -258,6 +268,8 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if rec := r.written[p.UID]; rec != nil {
 		return rec, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	known, status := objectOf(p)
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known)
 	if apierrors.IsNotFound(err) || (err == nil && known.GetUID() != p.UID) {

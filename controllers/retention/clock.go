@@ -11,7 +11,9 @@ import (
 func (r *Reconciler) tick(ctx context.Context) {
 	timer := r.Clock.NewTimer(lookEvery)
 	defer timer.Stop()
+	defer r.Pulse.Stop()
 	for {
+		r.Pulse.Beat()
 		now := r.Clock.Now()
 		next, ok := r.takeDue(now)
 		if ok && !next.After(now) {

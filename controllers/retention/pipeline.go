@@ -22,6 +22,7 @@ type pipeline struct {
 	limit   *limiter
 	tries   *tries // to remove
 	marks   *tries // to mark
+	said    sayings
 	workers sync.WaitGroup
 	ended   sync.Once
 }

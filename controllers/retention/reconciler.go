@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/pulse"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -56,6 +57,8 @@ type Options struct {
 	Witness Witness
 	// Elsewhere says of which kinds the subjects are somebody else's to see to; nil for none.
 	Elsewhere func(schema.GroupKind) bool
+	// Pulse beats with the clock that hands out what is due; nil for nobody to listen.
+	Pulse *pulse.Pulse
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows
@@ -132,6 +135,14 @@ func (r *Reconciler) Done() <-chan struct{} { return r.done }
 
 // NeedLeaderElection says that only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
+
+// Began reports whether what the rules are about is listed, or being listed, to be removed when it is due: until the ledgers
+// are open it is not.
+func (r *Reconciler) Began() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running != nil
+}
 
 // Knows reports whether a subject of any kind is known, be it that it has been removed and is still to be forgotten.
 func (r *Reconciler) Knows(uid types.UID) bool {

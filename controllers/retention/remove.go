@@ -171,7 +171,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
-			log.Info("deleted", "due", i.Due, "owner", i.Owner.String())
+			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
 		}
 		return
 	case Changed:
@@ -180,7 +180,8 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		p.tries.deny(it.namespace, p.owner.Clock.Now())
 		fallthrough
 	default:
-		log.Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
+		log.V(p.said.level("not deleted "+o.Result.String(), p.owner.Clock.Now())).
+			Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 }

@@ -30,7 +30,7 @@ func (b *imageBench) startAgent(n *imageNode, flags ...string) (*imageAgent, err
 	args := append([]string{"--kubeconfig", b.plane.Kubeconfig(), "--node-name", b.node, "--runtime-endpoint", n.Endpoint,
 		"--state-dir", filepath.Join(state, "ages"), "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		// Otherwise it tells of no more than a hundred in a second.
-		"--zap-devel", "--zap-log-level=info", "--zap-encoder=json", "--zap-time-encoding=rfc3339nano"}, flags...)
+		"--zap-devel", "--zap-log-level=debug", "--zap-encoder=json", "--zap-time-encoding=rfc3339nano"}, flags...)
 	p, err := start(b.agent, path, nil, args...)
 	if err != nil {
 		return nil, err

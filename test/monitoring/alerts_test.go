@@ -1,0 +1,38 @@
+package monitoring_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestAlertsFire tries each alert with made-up series, in the module that pins Prometheus.
+func TestAlertsFire(t *testing.T) { pinned(t, nil, "test", ".") }
+
+// TestAlertsSayWhatToDo: each has a severity, says what it is about, and points to its place in the runbook.
+func TestAlertsSayWhatToDo(t *testing.T) {
+	data, err := os.ReadFile("../../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = "https://github.com/sunset-k8s/sunset/blob/main/docs/runbook.md#"
+	known := map[string]bool{}
+	for _, r := range rules(t) {
+		known[r.Alert] = true
+		if url := r.Annotations["runbook_url"]; url != at+strings.ToLower(r.Alert) {
+			t.Errorf("%s points to %q", r.Alert, url)
+		}
+		if !strings.Contains(string(data), "\n### "+r.Alert+"\n") {
+			t.Errorf("docs/runbook.md has no heading %s", r.Alert)
+		}
+		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%s lacks a severity, a summary or a description", r.Alert)
+		}
+	}
+	for _, heading := range regexp.MustCompile(`(?m)^### (Sunset\w+)$`).FindAllStringSubmatch(string(data), -1) {
+		if !known[heading[1]] {
+			t.Errorf("docs/runbook.md has %s, and there is no such alert", heading[1])
+		}
+	}
+}

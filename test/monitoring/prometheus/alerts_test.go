@@ -1,0 +1,194 @@
+// Package prometheus_test tries the chart's alerts with made-up series, which Prometheus's own engine evaluates.
+package prometheus_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+const file = "../../../charts/sunset/files/alerts.yaml"
+
+// rule is an alert as far as it decides when to fire.
+type rule struct {
+	Alert, Expr string
+	For         model.Duration
+}
+
+// try is made-up series, a value a minute, and what an alert comes to by them.
+type try struct {
+	series string
+	after  time.Duration
+	fires  []string // the labels of the alerts that fire, but for name and severity
+}
+
+// once is one alert that fires without labels of its own.
+var once = []string{"{}"}
+
+var tries = map[string]map[string]try{
+	"SunsetHasNoLeader": {
+		"nobody counts":                        {`up 1x2000`, 10 * time.Minute, once},
+		"somebody counts":                      {`sunset_backlog 0x2000`, 10 * time.Minute, nil},
+		"another takes over within 30 seconds": {`sunset_backlog{pod="a"} 0x5` + "\n" + `sunset_backlog{pod="b"} _x6 0x100`, 12 * time.Minute, nil},
+	},
+	"SunsetDeletesNothing": {
+		"something is due and stays":      {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 7x2000`, time.Hour, once},
+		"nothing was ever deleted":        {`sunset_backlog 5x2000`, time.Hour, once},
+		"something goes":                  {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 0+1x2000`, time.Hour, nil},
+		"nothing is due":                  {`sunset_backlog 0x2000`, time.Hour, nil},
+		"something has been due not long": {`sunset_backlog 0x55 5x100`, time.Hour, nil},
+	},
+	"SunsetBacklogGrows": {
+		"it grows":               {`sunset_backlog 0+10x2000`, 2 * time.Hour, once},
+		"it is worked off":       {`sunset_backlog 100000-10x2000`, 2 * time.Hour, nil},
+		"it grows, and is short": {`sunset_backlog 0+0.5x2000`, 2 * time.Hour, nil},
+	},
+	"SunsetLate": {
+		"half a minute or an hour": {`sunset_deletion_lateness_seconds_bucket{le="60"} 0+1x2000` + "\n" +
+			`sunset_deletion_lateness_seconds_bucket{le="3600"} 0+10x2000` + "\n" + `sunset_deletion_lateness_seconds_bucket{le="+Inf"} 0+10x2000`, time.Hour, once},
+		"in time": {`sunset_deletion_lateness_seconds_bucket{le="0.1"} 0+10x2000` + "\n" +
+			`sunset_deletion_lateness_seconds_bucket{le="+Inf"} 0+10x2000`, time.Hour, nil},
+	},
+	"SunsetDeletionsFail": {
+		"a webhook refuses": {`sunset_deletion_attempts_total{result="refused"} 0+5x2000`, 2 * time.Hour, []string{`{result="refused"}`}},
+		"conflicts":         {`sunset_deletion_attempts_total{result="changed"} 0+50x2000`, 2 * time.Hour, nil},
+	},
+	"SunsetPolicyNotReady": {
+		"a rule is invalid":        {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x2000`, 2 * time.Hour, []string{`{policy="p", reason="RuleInvalid"}`}},
+		"it is ready":              {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, 2 * time.Hour, nil},
+		"it waits for an approval": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="ApprovalRequired"} 1x2000`, 2 * time.Hour, nil},
+		"a dry run":                {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
+	},
+	"SunsetApprovalRequired": {
+		"for more than a day": {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x2000`, 25 * time.Hour, []string{`{policy="p"}`}},
+		"for an hour":         {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x2000`, time.Hour, nil},
+	},
+	"SunsetExpressionFails": {
+		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x2000`, time.Hour, []string{`{policy="p", rule="r"}`}},
+		"on none":      {`sunset_rule_objects{policy="p",rule="r",state="error"} 0x2000` + "\n" + `sunset_rule_objects{policy="p",rule="r",state="due"} 9x2000`, time.Hour, nil},
+	},
+	"SunsetKindInTrouble": {
+		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x2000`, time.Hour, []string{`{kind="Job.batch", reason="Forbidden"}`}},
+		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x3 stale`, time.Hour, nil},
+	},
+	"SunsetClockSkew": {
+		"four seconds":    {`sunset_clock_skew_seconds 4x2000`, time.Hour, once},
+		"as it should be": {`sunset_clock_skew_seconds 1x2000`, time.Hour, nil},
+	},
+	"SunsetReferencesUnknown": {
+		"Pods cannot be listed": {`sunset_references_synced{referrer="Pod"} 0x2000` + "\n" + `sunset_references_synced{referrer="Job.batch"} 1x2000`, time.Hour, []string{`{referrer="Pod"}`}},
+		"all is known":          {`sunset_references_synced{referrer="Pod"} 1x2000`, time.Hour, nil},
+	},
+	"SunsetPodsStayUncounted": {
+		"overdue": {`sunset_uncounted_pods{state="overdue"} 3x2000`, time.Hour, []string{`{state="overdue"}`}},
+		"due":     {`sunset_uncounted_pods{state="due"} 3x2000`, time.Hour, nil},
+	},
+	"SunsetLedgerInTrouble": {
+		"it cannot be written": {`sunset_ledger_trouble{policy="p"} 1x2000`, time.Hour, []string{`{policy="p"}`}},
+		"it can":               {`sunset_ledger_trouble{policy="p"} 0x2000`, time.Hour, nil},
+	},
+	"SunsetLedgerInDoubt": {
+		"for an hour":           {`sunset_ledger_doubtful{policy="p"} 2x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
+		"again, but not always": {`sunset_ledger_doubtful{policy="p"} 2 2 0 2 2 0 2 2 0x50 2x30`, time.Hour, nil},
+	},
+	"SunsetLimitReached": {
+		"more waits than is allowed": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, []string{`{policy="p"}`}},
+		"there is room":              {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
+	},
+	"SunsetNodesStale": {
+		"a node is silent": {`sunset_image_policy_nodes{policy="p",state="stale"} 1x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
+		"all report":       {`sunset_image_policy_nodes{policy="p",state="stale"} 0x2000` + "\n" + `sunset_image_policy_nodes{policy="p",state="counted"} 9x2000`, 2 * time.Hour, nil},
+	},
+	"SunsetImagesComeBack": {
+		"a third of them":  {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+3x2000`, 8 * time.Hour, once},
+		"one in a hundred": {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+100x2000`, 8 * time.Hour, nil},
+		"two of a few":     {`sunset_image_pulled_again_total 0x100 2x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0x100 3x2000`, 4 * time.Hour, nil},
+	},
+	"SunsetImageRemovalFails": {
+		"again and again": {`sunset_image_errors_total{code="Unavailable"} 0+1x2000`, 3 * time.Hour, []string{`{code="Unavailable"}`}},
+		"once":            {`sunset_image_errors_total{code="Unavailable"} 0x60 1x2000`, 3 * time.Hour, nil},
+	},
+}
+
+func TestAlertsFire(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range rules(t) {
+		known[r.Alert] = true
+		fires, silent := false, false
+		for name, test := range tries[r.Alert] {
+			t.Run(r.Alert+"/"+name, func(t *testing.T) { test.run(t, r) })
+			fires, silent = fires || len(test.fires) > 0, silent || len(test.fires) == 0
+		}
+		if !fires || !silent {
+			t.Errorf("%s is tried so that it fires: %t, and so that it does not: %t", r.Alert, fires, silent)
+		}
+	}
+	for name := range tries {
+		if !known[name] {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+}
+
+func rules(t *testing.T) []rule {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups struct{ Groups []struct{ Rules []rule } }
+	if err := yaml.Unmarshal(data, &groups); err != nil {
+		t.Fatal(err)
+	}
+	var all []rule
+	for _, g := range groups.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// run evaluates an alert once a minute, and compares what fires at the end: what every evaluation has given for as long as the
+// alert waits.
+func (test try) run(t *testing.T, r rule) {
+	stored := load(t, test.series)
+	engine := promql.NewEngine(promql.EngineOpts{
+		MaxSamples: 1e6, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{}),
+		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
+	})
+	since := map[string]time.Time{}
+	var fires []string
+	for now := begin; now.Before(begin.Add(test.after)); now = now.Add(time.Minute) {
+		query, err := engine.NewInstantQuery(context.Background(), stored, nil, r.Expr, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := query.Exec(context.Background()).Vector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		still := map[string]time.Time{}
+		fires = nil
+		for _, sample := range given {
+			name := labels.NewBuilder(sample.Metric).Del(labels.MetricName).Labels().String()
+			if still[name] = since[name]; still[name].IsZero() {
+				still[name] = now
+			}
+			if now.Sub(still[name]) >= time.Duration(r.For) {
+				fires = append(fires, name)
+			}
+		}
+		since = still
+		query.Close()
+	}
+	if !slices.Equal(fires, test.fires) {
+		t.Errorf("fires: %v, want %v", fires, test.fires)
+	}
+}

@@ -1,0 +1,174 @@
+package test
+
+import (
+	"go/ast"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestTheRunbookHasEverything: whoever meets a condition or a reason finds it in docs/runbook.md, and nothing that is not there.
+func TestTheRunbookHasEverything(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, reasons := standings(t)
+	verdicts := map[string]bool{}
+	for _, r := range policy.Reasons() {
+		verdicts[string(r)] = true
+	}
+	for heading, want := range map[string]map[string]bool{
+		"| condition | of | True when |":                                    conditions,
+		"| reason | of | what to do |":                                      reasons,
+		"| reason | what it means | what to do if it should be otherwise |": verdicts,
+	} {
+		got := rows(t, string(data), heading)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if !got[name] {
+				t.Errorf("%s: %s is missing", heading, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if !want[name] {
+				t.Errorf("%s: nobody gives %s", heading, name)
+			}
+		}
+	}
+}
+
+// rows are the first cells of the table with a heading.
+func rows(t *testing.T, page, heading string) map[string]bool {
+	t.Helper()
+	_, table, ok := strings.Cut(page, heading+"\n")
+	if !ok {
+		t.Fatalf("there is no table %s", heading)
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	names := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		names[row[1]] = true
+	}
+	return names
+}
+
+// standings are the types of conditions, and the reasons that they are given.
+func standings(t *testing.T) (conditions, reasons map[string]bool) {
+	t.Helper()
+	conditions, reasons = map[string]bool{}, map[string]bool{}
+	all := sources(t)
+	named := constants(all)
+	for name, value := range named["policy/v1alpha1"] {
+		if strings.HasPrefix(name, "Condition") {
+			conditions[value] = true
+		}
+	}
+	for _, s := range all {
+		if s.isTest || !under(s.dir, "controllers") || under(s.dir, "controllers/images") { // whose trouble the agent words anew
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			for _, e := range given(n) {
+				if reason, ok := text(e, named[s.dir]); ok {
+					reasons[reason] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, of := range []policy.Reason{policy.IsUnapproved, policy.Stale, policy.IsLimited} { // made of verdicts' reasons
+		reasons[string(of)] = true
+	}
+	if len(conditions) < 10 || len(reasons) < 25 {
+		t.Fatalf("only %d conditions and %d reasons were found", len(conditions), len(reasons))
+	}
+	return conditions, reasons
+}
+
+// constants are the texts of string constants, by package and name.
+func constants(all []source) map[string]map[string]string {
+	named := map[string]map[string]string{}
+	for _, s := range all {
+		if named[s.dir] == nil {
+			named[s.dir] = map[string]string{}
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok {
+				for i, value := range spec.Values {
+					if said, ok := text(value, nil); ok && i < len(spec.Names) {
+						named[s.dir][spec.Names[i].Name] = said
+					}
+				}
+			}
+			return true
+		})
+	}
+	return named
+}
+
+// given are the expressions of the reasons in a literal of what becomes a condition.
+func given(n ast.Node) []ast.Expr {
+	literal, ok := n.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	if array, ok := literal.Type.(*ast.ArrayType); ok && typeName(array.Elt) == "standing" {
+		var all []ast.Expr
+		for _, e := range literal.Elts {
+			if one, ok := e.(*ast.CompositeLit); ok {
+				all = append(all, reasonOf(one)...)
+			}
+		}
+		return all
+	}
+	if slices.Contains([]string{"standing", "Trouble", "Condition"}, typeName(literal.Type)) {
+		return reasonOf(literal)
+	}
+	return nil
+}
+
+// reasonOf is the field Reason of a literal, or the second where fields have no names.
+func reasonOf(literal *ast.CompositeLit) []ast.Expr {
+	for i, e := range literal.Elts {
+		field, named := e.(*ast.KeyValueExpr)
+		switch {
+		case !named && i == 1:
+			return []ast.Expr{e}
+		case named && typeName(field.Key) == "Reason":
+			return []ast.Expr{field.Value}
+		}
+	}
+	return nil
+}
+
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	default:
+		return ""
+	}
+}
+
+// text is what an expression says, as far as it is a string or the name of one.
+func text(e ast.Expr, named map[string]string) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		said, err := strconv.Unquote(e.Value)
+		return said, err == nil && strings.HasPrefix(e.Value, `"`)
+	case *ast.Ident:
+		said, ok := named[e.Name]
+		return said, ok
+	default:
+		return "", false
+	}
+}

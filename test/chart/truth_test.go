@@ -86,6 +86,23 @@ func TestTheAgentIsThatOfTheRepository(t *testing.T) {
 	}
 }
 
+// TestWhatIsWatchedIsWhatTheFilesSay: alerts and dashboard arrive as they were tested.
+func TestWhatIsWatchedIsWhatTheFilesSay(t *testing.T) {
+	all := objects(t, render(t, "--set", "monitoring.prometheusRule=true,monitoring.dashboard=true"))
+	alerts := map[string]any{}
+	if err := yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts); err != nil {
+		t.Fatal(err)
+	}
+	rule := one(t, all, "PrometheusRule", "sunset").Object["spec"]
+	if diff := cmp.Diff(alerts, rule); diff != "" || len(alerts) == 0 {
+		t.Errorf("-files/alerts.yaml +chart\n%s", diff)
+	}
+	boards, _, _ := unstructured.NestedStringMap(one(t, all, "ConfigMap", "sunset-dashboard").Object, "data")
+	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart+"/files/dashboard.json"))), strings.TrimSpace(boards["sunset.json"])); diff != "" {
+		t.Errorf("-files/dashboard.json +chart\n%s", diff)
+	}
+}
+
 func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
 	if !strings.HasSuffix(object.GetKind(), "Role") {

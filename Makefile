@@ -1,8 +1,9 @@
 # Tools are pinned by the tool lines of go.mod and run with `go tool`; nothing else has to be installed but Go.
 
-GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md
+GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md charts/sunset/files
 TEST_FLAGS ?= -timeout 20m -p 2
 FUZZTIME ?= 30s
+HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 
 .DEFAULT_GOAL := help
 
@@ -13,12 +14,17 @@ help: ## Show the targets
 ##### Code
 
 .PHONY: generate
-generate: ## Write the deepcopy functions, the CRDs, docs/cel.md and docs/reference.md anew
+generate: ## Write the deepcopy functions, the CRDs, docs/cel.md, docs/reference.md and what the chart copies anew
 	go tool controller-gen object paths=./policy/v1alpha1
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
 	go run ./crds/reference -o docs/reference.md
 	go generate ./engine
+	rm -rf charts/sunset/files/crds charts/sunset/files/admission charts/sunset/files/nodes
+	mkdir -p charts/sunset/files/crds charts/sunset/files/nodes
+	cp crds/*.yaml charts/sunset/files/crds/
+	cp -r crds/admission charts/sunset/files/
+	cp crds/nodes/rights.yaml charts/sunset/files/nodes/
 
 .PHONY: verify
 verify: verify-generated verify-modules lint ## Fail if a generated file or go.mod is out of date, or a linter finds something
@@ -39,6 +45,11 @@ lint: ## Run gofmt, go vet and staticcheck
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
+
+.PHONY: chart
+chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the table in docs/install.md anew
+	$(HELM) lint --strict charts/sunset
+	go test ./test/chart $(UPDATE)
 
 ##### Release
 

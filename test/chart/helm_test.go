@@ -1,0 +1,109 @@
+package chart_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	chart     = "../../charts/sunset"
+	namespace = "sunset-system"
+)
+
+var update = flag.Bool("update", false, "write the golden files and the table in docs/install.md anew")
+
+// binary is helm, built from the module that pins it if the build cache does not have it.
+var binary = sync.OnceValues(func() (string, error) {
+	command := exec.Command("go", "tool", "-modfile=../controlplane/helm/go.mod", "-n", "helm")
+	command.Stderr = os.Stderr
+	path, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("build helm: %w", err)
+	}
+	return strings.TrimSpace(string(path)), nil
+})
+
+// run runs helm away from whatever is configured on this machine. The error has what helm said.
+func run(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	command := exec.CommandContext(t.Context(), path, args...)
+	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull)
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("helm %s: %w\n%s%s", strings.Join(args, " "), err, out, &said)
+	}
+	return out, nil
+}
+
+// rendered is what render gave.
+var rendered = map[string][]byte{}
+
+// render is what the chart gives for values, as --set and --values have them.
+func render(t *testing.T, args ...string) []byte {
+	t.Helper()
+	asked := strings.Join(args, " ")
+	if _, known := rendered[asked]; !known {
+		out, err := run(t, append([]string{"template", "sunset", chart, "--namespace", namespace}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered[asked] = out
+	}
+	return rendered[asked]
+}
+
+// objects are those of a text with many.
+func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
+	t.Helper()
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		data, wrong := yaml.YAMLToJSON(document)
+		if err != nil || wrong != nil {
+			t.Fatal(err, wrong)
+		}
+		object := &unstructured.Unstructured{}
+		switch err := object.UnmarshalJSON(data); {
+		case string(data) == "null": // comments only
+		case err != nil:
+			t.Fatalf("%v in\n%s", err, document)
+		default:
+			all = append(all, object)
+		}
+	}
+}
+
+// one is the object of a kind with a name.
+func one(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	for _, object := range all {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	t.Fatalf("no %s %s", kind, name)
+	return nil
+}

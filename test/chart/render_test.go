@@ -1,0 +1,131 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// sets are the values of the golden files, by name.
+func sets(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/values.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("only %d sets of values: %v", len(files), err)
+	}
+	all := map[string]string{}
+	for _, file := range files {
+		all[filepath.Base(filepath.Dir(file))] = file
+	}
+	return all
+}
+
+// TestTheChartRenders compares with golden files. They are without the CustomResourceDefinitions, which crds has.
+func TestTheChartRenders(t *testing.T) {
+	for name, values := range sets(t) {
+		t.Run(name, func(t *testing.T) {
+			got := render(t, "--values", values, "--set", "crds.install=false")
+			golden := filepath.Join("testdata", name, "rendered.yaml")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s (go test ./test/chart -update): -golden +rendered\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func TestTheChartPassesLint(t *testing.T) {
+	for name, values := range sets(t) {
+		if _, err := run(t, "lint", "--strict", chart, "--values", values); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheSchemaRefuses(t *testing.T) {
+	for name, set := range map[string]string{
+		"what is not there":           "controller.replica=3",
+		"what is not there in a kind": `rights.kinds.jobs\.batch.deletes=true`,
+		"a right to everything":       "rights.kinds.*.get=true",
+		"references of everything":    "rights.references.kinds={*}",
+		"a kind and its version":      `rights.kinds.batch/v1.get=true`,
+		"a word for a number":         "controller.maxInFlight=many",
+		"a path that is none":         "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := run(t, "template", chart, "--set", set); err == nil || !strings.Contains(err.Error(), "schema") {
+				t.Errorf("--set %s: %v\n%s", set, err, out)
+			}
+		})
+	}
+}
+
+// TestNobodyMayDoEverything: no role has a *.
+func TestNobodyMayDoEverything(t *testing.T) {
+	for name, values := range sets(t) {
+		for _, object := range objects(t, render(t, "--values", values, "--set", "crds.install=false")) {
+			for _, rule := range rulesOf(t, object) {
+				if slices.Contains(slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources, rule.NonResourceURLs), "*") || rule.NonResourceURLs != nil {
+					t.Errorf("%s: %s %s has %v", name, object.GetKind(), object.GetName(), rule)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatGoesIntoOneNamespaceStaysThere: nothing but what is of the whole cluster is outside of the release's namespace, and
+// nothing speaks of another.
+func TestWhatGoesIntoOneNamespaceStaysThere(t *testing.T) {
+	out, err := run(t, "template", "sunset", chart, "--namespace", "elsewhere", "--values", "testdata/everything/values.yaml", "--set", "crds.install=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(out), "\n") {
+		if strings.Contains(line, namespace) && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			t.Errorf("in another namespace: %s", line)
+		}
+	}
+	clusterWide := []string{"ClusterRole", "ClusterRoleBinding", "FlowSchema", "PriorityLevelConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"}
+	for _, object := range objects(t, out) {
+		if in := object.GetNamespace(); in != "elsewhere" && !slices.Contains(clusterWide, object.GetKind()) {
+			t.Errorf("%s %s is in namespace %q", object.GetKind(), object.GetName(), in)
+		}
+	}
+}
+
+// TestPodsAreConfined as the restricted Pod Security Standard asks, and more; but for the agent, whose container is its host's root.
+func TestPodsAreConfined(t *testing.T) {
+	pod := specOf(t, one(t, objects(t, render(t)), "Deployment", "sunset-controller"))
+	container := pod["containers"].([]any)[0].(map[string]any)
+	want := map[string]any{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}}}
+	if diff := cmp.Diff(want, container["securityContext"]); diff != "" {
+		t.Errorf("container: -want +got\n%s", diff)
+	}
+	want = map[string]any{"runAsNonRoot": true, "runAsUser": int64(65532), "runAsGroup": int64(65532), "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
+	if diff := cmp.Diff(want, pod["securityContext"]); diff != "" {
+		t.Errorf("pod: -want +got\n%s", diff)
+	}
+}
+
+func specOf(t *testing.T, object *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	spec, _, err := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}

@@ -1,0 +1,138 @@
+package chart_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 90 * time.Second
+
+// server is an API server with what a chart may be installed into.
+type server struct {
+	*testing.T
+	client.Client
+	plane *cluster.Cluster
+}
+
+// TestOnAnAPIServer is one story, because a control plane is too dear for many.
+func TestOnAnAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	plane, err := cluster.Start(t.Context(), cluster.Options{
+		Progress: os.Stderr, Controllers: []string{}, // nothing is stored that a controller would act on
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &server{T: t, plane: plane}
+	s.connect()
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	s.foreign()
+	for name, values := range sets(t) {
+		t.Run("takes "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
+	}
+}
+
+func (s *server) connect() {
+	s.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			s.Fatal(err)
+		}
+	}
+	var err error
+	if s.Client, err = client.New(s.plane.Config(), client.Options{Scheme: scheme}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *server) create(object client.Object) {
+	s.Helper()
+	if err := s.Create(s.Context(), object); err != nil {
+		s.Fatalf("create %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+// foreign are kinds of others that the chart and the samples know, with any content.
+func (s *server) foreign() {
+	s.Helper()
+	for _, kind := range []schema.GroupVersionKind{
+		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"},
+		{Group: "tekton.dev", Version: "v1", Kind: "PipelineRun"},
+		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"},
+		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"},
+	} {
+		plural := strings.ToLower(kind.Kind) + "s"
+		definition := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group, Annotations: map[string]string{
+				"api-approved.kubernetes.io": "unapproved, for a test"}},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind.Kind, ListKind: kind.Kind + "List", Singular: strings.ToLower(kind.Kind)},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}}},
+			},
+		}
+		s.create(definition)
+		s.served(definition.Name)
+	}
+}
+
+// served waits until the API server serves a kind.
+func (s *server) served(name string) {
+	s.Helper()
+	cluster.Eventually(s, patience, func() error {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := s.Get(s.Context(), client.ObjectKey{Name: name}, definition); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+		}) {
+			return fmt.Errorf("%s is not served", name)
+		}
+		return nil
+	})
+}
+
+// takes applies what is rendered without storing it. The API server knows every field, and has nothing to say against any.
+func (s *server) takes(t *testing.T, text []byte) {
+	t.Helper()
+	for _, object := range objects(t, text) {
+		if err := s.apply(t.Context(), object, client.DryRunAll); err != nil {
+			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+func (s *server) apply(ctx context.Context, object *unstructured.Unstructured, options ...client.ApplyOption) error {
+	return s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), append(options, client.FieldOwner("helm"), client.ForceOwnership)...)
+}

@@ -1,0 +1,200 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestTheChartCarriesWhatTheRepositoryHas: a chart has no files but those in its folder, and so it has copies.
+func TestTheChartCarriesWhatTheRepositoryHas(t *testing.T) {
+	for _, part := range []struct{ from, to, files string }{
+		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rights.yaml"},
+	} {
+		want, got := texts(t, part.from, part.files), texts(t, filepath.Join(chart, part.to), "*")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("make generate: -%s +%s\n%s", part.from, part.to, diff)
+		}
+	}
+}
+
+// texts are the files of a folder by name.
+func texts(t *testing.T, dir, pattern string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("nothing in %s: %v", dir, err)
+	}
+	all := map[string]string{}
+	for _, file := range files {
+		all[filepath.Base(file)] = string(read(t, file))
+	}
+	return all
+}
+
+// TestDefinitionsAreKeptUpToDateAndNeverDeleted: they are rendered, and not in the folder that Helm only installs from.
+func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
+	all := objects(t, render(t))
+	files, _ := filepath.Glob("../../crds/*.yaml")
+	for _, file := range files {
+		want := objects(t, read(t, file))[0]
+		got := one(t, all, "CustomResourceDefinition", want.GetName())
+		if got.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("%s goes when the chart is uninstalled, and all its objects with it", got.GetName())
+		}
+		if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
+			t.Errorf("%s: -crds +chart\n%s", got.GetName(), diff)
+		}
+	}
+	if len(files) == 0 {
+		t.Error("no definitions")
+	}
+}
+
+// TestTheAgentIsThatOfTheRepository but for its image's tag and labels of the chart.
+func TestTheAgentIsThatOfTheRepository(t *testing.T) {
+	chart := one(t, objects(t, render(t, "--set", "nodeAgent.enabled=true,nodeAgent.image.tag=latest")), "DaemonSet", "sunset-node-agent")
+	want := objects(t, read(t, "../../crds/nodes/agent.yaml"))[0]
+	for _, at := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
+		labels, _, _ := unstructured.NestedStringMap(chart.Object, at...)
+		_ = unstructured.SetNestedStringMap(chart.Object, map[string]string{"app.kubernetes.io/name": labels["app.kubernetes.io/name"]}, at...)
+	}
+	if diff := cmp.Diff(want.Object, chart.Object); diff != "" {
+		t.Errorf("-crds/nodes/agent.yaml +chart\n%s", diff)
+	}
+}
+
+// TestWhatIsWatchedIsWhatTheFilesSay: alerts and dashboard arrive as they were tested.
+func TestWhatIsWatchedIsWhatTheFilesSay(t *testing.T) {
+	all := objects(t, render(t, "--set", "monitoring.prometheusRule=true,monitoring.dashboard=true"))
+	alerts := map[string]any{}
+	if err := yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts); err != nil {
+		t.Fatal(err)
+	}
+	rule := one(t, all, "PrometheusRule", "sunset").Object["spec"]
+	if diff := cmp.Diff(alerts, rule); diff != "" || len(alerts) == 0 {
+		t.Errorf("-files/alerts.yaml +chart\n%s", diff)
+	}
+	boards, _, _ := unstructured.NestedStringMap(one(t, all, "ConfigMap", "sunset-dashboard").Object, "data")
+	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart+"/files/dashboard.json"))), strings.TrimSpace(boards["sunset.json"])); diff != "" {
+		t.Errorf("-files/dashboard.json +chart\n%s", diff)
+	}
+}
+
+func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule {
+	t.Helper()
+	if !strings.HasSuffix(object.GetKind(), "Role") {
+		return nil
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"rules": object.Object["rules"]}, role); err != nil {
+		t.Fatal(err)
+	}
+	return role.Rules
+}
+
+// TestRightsAreThoseOfThePage: docs/operations.md says why each is needed, and its rights are tested too.
+func TestRightsAreThoseOfThePage(t *testing.T) {
+	var page []byte
+	for i, part := range strings.Split(string(read(t, "../../docs/operations.md")), "```") {
+		if text, is := strings.CutPrefix(part, "yaml\napiVersion: "); i%2 == 1 && is {
+			page = append(page, "\n---\napiVersion: "+text...)
+		}
+	}
+	documented, rendered := objects(t, page), objects(t, render(t, "--set", "rights.references.enabled=true"))
+	for _, name := range []string{"sunset-core", "sunset-lease", "sunset-references"} {
+		kind := "ClusterRole"
+		if name == "sunset-lease" {
+			kind = "Role"
+		}
+		want, got := rulesOf(t, one(t, documented, kind, name)), rulesOf(t, one(t, rendered, kind, name))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -page +chart\n%s", name, diff)
+		}
+	}
+}
+
+// may reports whether rules allow a verb on a resource.
+func may(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) bool {
+	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, of.Group) && slices.Contains(r.Resources, of.Resource)
+	})
+}
+
+// collected are the rules that the aggregated role gets.
+func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv1.PolicyRule) {
+	t.Helper()
+	for _, object := range rendered {
+		if object.GetLabels()["rbac.sunset.x-k8s.io/aggregate-to-controller"] == "true" {
+			all = append(all, rulesOf(t, object)...)
+		}
+	}
+	return all
+}
+
+// TestTheKindsOfTheSamplesHaveRoles, but for one that is made up and Secrets, which have to be asked for.
+func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
+	rules := collected(t, objects(t, render(t, "--set", "rights.kinds.secrets.enabled=true")))
+	files, err := filepath.Glob("../../samples/*/policy.yaml")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("only %d samples: %v", len(files), err)
+	}
+	for _, file := range files {
+		p := &v1alpha1.ClusterRetentionPolicy{}
+		if err := yaml.Unmarshal(read(t, file), p); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range p.Spec.Rules {
+			kind := schema.FromAPIVersionAndKind(rule.Target.APIVersion, rule.Target.Kind)
+			if kind.GroupKind() == v1alpha1.ImageKind.GroupKind() || kind.Group == "example.com" {
+				continue
+			}
+			plural, _ := meta.UnsafeGuessKindToResource(kind)
+			verbs := []string{"list", "watch", "delete"}
+			if rule.StartTime == "" {
+				verbs = append(verbs, "patch")
+			}
+			if rule.Delete != nil && rule.Delete.What != "" || rule.Outcome != "" {
+				verbs = append(verbs, "get")
+			}
+			for _, verb := range verbs {
+				if !may(rules, verb, plural.GroupResource()) {
+					t.Errorf("%s: no right to %s %s", file, verb, plural.GroupResource())
+				}
+			}
+		}
+	}
+}
+
+func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
+	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rights.references.enabled=true")), "ClusterRole", "sunset-references"))
+	for _, declared := range references.BuiltIn() {
+		plural, _ := meta.UnsafeGuessKindToResource(declared.From)
+		plural.Resource = strings.Replace(plural.Resource, "gatewaies", "gateways", 1)
+		if !may(rules, "list", plural.GroupResource()) || !may(rules, "watch", plural.GroupResource()) {
+			t.Errorf("no right to list and watch %s", plural.GroupResource())
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package chart_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// value is what values.yaml says of one value. What is below a value with a comment belongs to it.
+type value struct{ path, standard, comment string }
+
+var key = regexp.MustCompile(`^( *)([A-Za-z0-9.-]+):(?: (.*))?$`)
+
+// values are those of values.yaml, in its order; bare are the paths that nothing is said of.
+func values(t *testing.T) (all []value, bare []string) {
+	t.Helper()
+	var path, comment []string
+	for _, line := range strings.Split(string(read(t, chart+"/values.yaml")), "\n") {
+		text, isComment := strings.CutPrefix(strings.TrimSpace(line), "#")
+		found := key.FindStringSubmatch(line)
+		switch {
+		case isComment:
+			comment = append(comment, strings.TrimSpace(text))
+			continue
+		case found == nil:
+			comment = nil
+			continue
+		}
+		depth := len(found[1]) / 2
+		path = append(path[:depth], found[2])
+		at := strings.Join(path, ".")
+		within := slices.ContainsFunc(all, func(v value) bool { return strings.HasPrefix(at, v.path+".") })
+		switch {
+		case len(comment) > 0:
+			all = append(all, value{at, found[3], strings.Join(comment, " ")})
+		case found[3] != "" && !within:
+			bare = append(bare, at)
+		}
+		comment = nil
+	}
+	return all, bare
+}
+
+const page = "../../docs/install.md"
+
+// TestThePageHasEveryValue: the table in docs/install.md is that of values.yaml.
+func TestThePageHasEveryValue(t *testing.T) {
+	all, bare := values(t)
+	if len(all) < 30 || len(bare) > 0 {
+		t.Fatalf("%d values, and nothing is said of %v", len(all), bare)
+	}
+	var table strings.Builder
+	for _, v := range all {
+		standard := "`" + v.standard + "`"
+		if v.standard == "" {
+			standard = "[values.yaml](../charts/sunset/values.yaml)"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", v.path, standard, v.comment)
+	}
+	const begin, end = "| value | default | |\n|---|---|---|\n", "\n"
+	text := string(read(t, page))
+	before, rest, found := strings.Cut(text, begin)
+	got, after, ended := strings.Cut(rest, "|\n"+end)
+	if !found || !ended {
+		t.Fatal("docs/install.md has no table of values")
+	}
+	if *update {
+		got = strings.TrimSuffix(table.String(), "|\n")
+		if err := os.WriteFile(page, []byte(before+begin+got+"|\n"+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(table.String(), got+"|\n"); diff != "" {
+		t.Errorf("docs/install.md (go test ./test/chart -update): -values.yaml +page\n%s", diff)
+	}
+}
+
+// TestTheSchemaHasEveryValue and nothing else.
+func TestTheSchemaHasEveryValue(t *testing.T) {
+	all, _ := values(t)
+	var paths []string
+	for _, v := range all {
+		paths = append(paths, v.path)
+	}
+	schema := map[string]any{}
+	if err := json.Unmarshal(read(t, chart+"/values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	got := leaves(t, schema, schema, "")
+	got = slices.DeleteFunc(got, func(path string) bool { return path == "global" }) // Helm gives it to every chart
+	slices.Sort(paths)
+	slices.Sort(got)
+	if diff := cmp.Diff(paths, got); diff != "" {
+		t.Errorf("-values.yaml +values.schema.json\n%s", diff)
+	}
+}
+
+// leaves are the paths of a schema below which no property has a name. What has properties takes no others.
+func leaves(t *testing.T, schema, of map[string]any, path string) (all []string) {
+	t.Helper()
+	if name, refers := of["$ref"].(string); refers {
+		of = schema["$defs"].(map[string]any)[strings.TrimPrefix(name, "#/$defs/")].(map[string]any)
+	}
+	properties, has := of["properties"].(map[string]any)
+	if has && of["additionalProperties"] != false {
+		t.Errorf("%q takes what is not there", path)
+	}
+	if !has || strings.HasSuffix(path, "resources") {
+		return []string{path}
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		all = append(all, leaves(t, schema, properties[name].(map[string]any), strings.TrimPrefix(path+"."+name, "."))...)
+	}
+	return all
+}

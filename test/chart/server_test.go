@@ -38,7 +38,8 @@ func TestOnAnAPIServer(t *testing.T) {
 		t.Skip("starts a control plane")
 	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
-		Progress: os.Stderr, Controllers: []string{}, // nothing is stored that a controller would act on
+		AuditPolicy: cluster.AuditMetadata, Progress: os.Stderr,
+		Controllers: append(cluster.DefaultControllers(), "clusterrole-aggregation-controller"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,11 @@ func TestOnAnAPIServer(t *testing.T) {
 	for name, values := range sets(t) {
 		t.Run("takes "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
 	}
+	t.Run("rights are enough and none too many", func(t *testing.T) { s.in(t).rights() })
 }
+
+// in is the server in a subtest.
+func (s *server) in(t *testing.T) *server { return &server{T: t, Client: s.Client, plane: s.plane} }
 
 func (s *server) connect() {
 	s.Helper()
@@ -89,8 +94,12 @@ func (s *server) foreign() {
 		{Group: "tekton.dev", Version: "v1", Kind: "PipelineRun"},
 		{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"},
 		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"},
+		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
+		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "ListenerSet"},
+		{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "BackendTLSPolicy"},
+		{Group: "gateway.networking.x-k8s.io", Version: "v1alpha1", Kind: "XListenerSet"},
 	} {
-		plural := strings.ToLower(kind.Kind) + "s"
+		plural := resourceOf(kind).Resource
 		definition := &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group, Annotations: map[string]string{
 				"api-approved.kubernetes.io": "unapproved, for a test"}},

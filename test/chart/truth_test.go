@@ -191,10 +191,16 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
 	rules := rulesOf(t, one(t, objects(t, render(t, "--set", "rights.references.enabled=true")), "ClusterRole", "sunset-references"))
 	for _, declared := range references.BuiltIn() {
-		plural, _ := meta.UnsafeGuessKindToResource(declared.From)
-		plural.Resource = strings.Replace(plural.Resource, "gatewaies", "gateways", 1)
+		plural := resourceOf(declared.From)
 		if !may(rules, "list", plural.GroupResource()) || !may(rules, "watch", plural.GroupResource()) {
 			t.Errorf("no right to list and watch %s", plural.GroupResource())
 		}
 	}
+}
+
+// resourceOf is where a kind is served.
+func resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	plural.Resource = strings.Replace(plural.Resource, "gatewaies", "gateways", 1)
+	return plural
 }

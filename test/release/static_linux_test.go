@@ -53,9 +53,10 @@ func copied(t *testing.T, dockerfile string) string {
 				t.Errorf("the build is not sent %s", name)
 			}
 			from, to := filepath.Join("../..", name), filepath.Join(context, name)
-			if text, err := os.ReadFile(from); err == nil {
+			text, err := os.ReadFile(from)
+			if err == nil {
 				err = os.WriteFile(to, text, 0o644)
-			} else {
+			} else { // a folder
 				err = os.CopyFS(to, os.DirFS(from))
 			}
 			if err != nil {

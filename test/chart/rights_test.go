@@ -1,0 +1,252 @@
+package chart_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+const account = "system:serviceaccount:" + namespace + ":sunset-controller"
+
+// right is to do something with a resource, with its group and subresource.
+type right struct{ verb, resource string }
+
+// rights installs the chart, runs the controller as its Deployment does, with its account and nothing else, and has it use every
+// right there is. The audit log says what was refused, and what was never asked for.
+func (s *server) rights() {
+	s.install(render(s.T, "--set", "rights.kinds.secrets.enabled=true,rights.references.enabled=true"))
+	s.applyAll("before.yaml")
+	granted := s.granted()
+	s.controller()
+	s.applyAll("policies.yaml")
+	s.applyAll("go.yaml")
+	s.gone("go.yaml")
+	images := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rules":[{"name":"old","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"!object.status.inUse","startTime":"object.status.lastUsed","ttl":"40d"}]}}`))
+	if err := s.Patch(s.Context(), policyNamed("images"), images); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // and its ledger goes
+		s.Fatal(err)
+	}
+	cluster.Eventually(s, patience, func() error {
+		used, _ := s.asked()
+		if unused := slices.DeleteFunc(slices.Clone(granted), func(r right) bool { return used[r] || spare(r, used) }); len(unused) > 0 {
+			return fmt.Errorf("never used: %v", unused)
+		}
+		return nil
+	})
+	if _, refused := s.asked(); len(refused) > 0 {
+		s.Errorf("refused: %v", slices.Collect(maps.Keys(refused)))
+	}
+}
+
+// spare reports whether a right is for other API servers, which cannot stream a list into a watch, or is one that the keeper of
+// certificates has an answer to in its cache.
+func spare(r right, used map[right]bool) bool {
+	return r.verb == "list" && used[right{"watch", r.resource}] || r == right{"get", "validatingwebhookconfigurations.admissionregistration.k8s.io"}
+}
+
+func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
+	p := &v1alpha1.ClusterRetentionPolicy{}
+	p.SetName(name)
+	return p
+}
+
+// install applies what is rendered. Nothing carries the API server to the webhook here: it does not insist.
+func (s *server) install(text []byte) {
+	s.Helper()
+	for _, object := range objects(s.T, text) {
+		if object.GetKind() == "ValidatingWebhookConfiguration" {
+			webhook := object.Object["webhooks"].([]any)[0].(map[string]any)
+			webhook["failurePolicy"], webhook["timeoutSeconds"] = "Ignore", int64(1)
+		}
+		if err := s.apply(s.Context(), object); err != nil {
+			s.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+		if object.GetKind() == "CustomResourceDefinition" {
+			s.served(object.GetName())
+		}
+	}
+}
+
+// applyAll applies a file of testdata/rights.
+func (s *server) applyAll(file string) {
+	s.Helper()
+	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+		if owners := object.GetOwnerReferences(); len(owners) > 0 {
+			owner := &unstructured.Unstructured{}
+			owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(owners[0].APIVersion, owners[0].Kind))
+			if err := s.Get(s.Context(), client.ObjectKey{Namespace: object.GetNamespace(), Name: owners[0].Name}, owner); err != nil {
+				s.Fatal(err)
+			}
+			owners[0].UID = owner.GetUID()
+			object.SetOwnerReferences(owners)
+		}
+		cluster.Eventually(s, patience, func() error { // a kind is served a moment before all know it
+			if err := s.apply(s.Context(), object); err != nil {
+				return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+			}
+			return nil
+		})
+	}
+}
+
+// gone waits until nothing of a file is left, and nothing that it names as an owner.
+func (s *server) gone(file string) {
+	s.Helper()
+	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+		cluster.Eventually(s, patience, func() error {
+			err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object)
+			if err == nil {
+				err = errors.New("is still there")
+			}
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		})
+	}
+}
+
+// granted are the rights of the chart's account, once the API server's controllers have collected them.
+func (s *server) granted() (all []right) {
+	s.Helper()
+	cluster.Eventually(s, patience, func() error {
+		role := &rbacv1.ClusterRole{}
+		if err := s.Get(s.Context(), client.ObjectKey{Name: "sunset-kinds"}, role); err != nil {
+			return err
+		}
+		if len(role.Rules) < 9 {
+			return fmt.Errorf("only %d rules are collected", len(role.Rules))
+		}
+		return nil
+	})
+	var rules []rbacv1.PolicyRule
+	for _, name := range []string{"sunset-core", "sunset-kinds", "sunset-webhook"} {
+		role := &rbacv1.ClusterRole{}
+		if err := s.Get(s.Context(), client.ObjectKey{Name: name}, role); err != nil {
+			s.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	for _, name := range []string{"sunset-lease", "sunset-webhook"} {
+		role := &rbacv1.Role{}
+		if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, role); err != nil {
+			s.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				all = append(all, right{verb, schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}.String()})
+			}
+		}
+	}
+	return all
+}
+
+// controller runs the program with the arguments of the Deployment, as the Deployment's account, until the test ends.
+func (s *server) controller() {
+	s.Helper()
+	dir := s.TempDir()
+	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
+	if out, err := exec.CommandContext(s.Context(), "go", "build", "-o", program, "../../cmd/sunset-controller").CombinedOutput(); err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	config, err := s.plane.UserConfig(account, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cluster.WriteKubeconfig(kubeconfig, config); err != nil {
+		s.Fatal(err)
+	}
+	deployment := &unstructured.Unstructured{}
+	deployment.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err := s.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "sunset-controller"}, deployment); err != nil {
+		s.Fatal(err)
+	}
+	var args []string
+	for _, arg := range specOf(s.T, deployment)["containers"].([]any)[0].(map[string]any)["args"].([]any) {
+		args = append(args, arg.(string))
+	}
+	command := exec.Command(program, append(args, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0",
+		"--health-probe-bind-address=0", "--webhook-bind-address="+freeAddress(s), "--webhook-cert-dir="+dir)...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		kill := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
+		defer kill.Stop()
+		if err := command.Wait(); err != nil || s.Failed() {
+			s.Errorf("the controller: %v\n%s", err, &said)
+		}
+	})
+}
+
+func freeAddress(s *server) string {
+	s.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// asked is what the account has asked for and been given, as the audit log says, and what was refused for want of rights.
+func (s *server) asked() (used, refused map[right]bool) {
+	s.Helper()
+	log, err := os.Open(s.plane.AuditLog())
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	used, refused = map[right]bool{}, map[right]bool{}
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb           string
+			User           struct{ Username string }
+			ObjectRef      *struct{ APIGroup, Resource, Subresource string }
+			ResponseStatus *struct{ Code int }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil || event.User.Username != account || event.ObjectRef == nil || event.ResponseStatus == nil {
+			continue // a line that is being written is read next time
+		}
+		resource := schema.GroupResource{Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource}
+		if event.ObjectRef.Subresource != "" {
+			resource.Resource += "/" + event.ObjectRef.Subresource
+		}
+		to := used
+		if event.ResponseStatus.Code == http.StatusForbidden {
+			to = refused
+		}
+		to[right{event.Verb, resource.String()}] = true
+	}
+	return used, refused
+}

@@ -12,8 +12,8 @@ import (
 
 // pace lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
 // searches everything it has for what nobody needs any more, and while it does no Pod starts. A round is as wide as its removals
-// do not take long: one at a time may always go. While Pods start that is much sooner, and after each round the runtime is left
-// alone for half as long as the removals took, less what its look took.
+// do not take long: one at a time may always go. While Pods start that is much sooner, and then the runtime is left alone after
+// each round for half as long as the removals took, less what its look took; otherwise for a breath.
 type pace struct {
 	clock clock.Clock
 	last  func() // is called after removals that nobody waits to follow
@@ -58,7 +58,7 @@ const (
 	patience, afterRest = 4 * time.Second, time.Second / 2
 	// longRound is what the removals of a round should not take longer than, and shortRound that while Pods start.
 	longRound, shortRound = 2 * time.Second, time.Second / 4
-	// breath is the part of what a round took that the runtime is always left alone.
+	// breath divides what a round took: the runtime is always left alone for so much of it.
 	breath = 20
 	// aMoment is for how long after one has started more Pods are expected to.
 	aMoment = 2 * time.Second

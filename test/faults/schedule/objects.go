@@ -24,11 +24,9 @@ type draft struct {
 	readable        bool
 }
 
-func (d draft) String() string { return fmt.Sprintf("create %+v", struct{ draft }{d}.draft.fields()) }
-
-func (d draft) fields() map[string]any {
-	return map[string]any{"name": d.name, "beside": d.beside, "old": d.old, "idle": d.idle, "app": d.app,
-		"held": d.held, "finalizer": d.lingering, "ttl": d.ttl, "readable": d.readable}
+func (d draft) String() string {
+	return fmt.Sprintf("create %s, beside: %v, old: %s, idle: %s, app: %s, held: %v, finalizer: %v, ttl: %q, readable: %v",
+		d.name, d.beside, d.old, d.idle, d.app, d.held, d.lingering, d.ttl, d.readable)
 }
 
 func (d *drawing) creation(i int) draft {

@@ -17,11 +17,12 @@ type policy struct {
 	rule                           string // eligible, startTime and what else does not change
 }
 
-func (p policy) String() string { return strings.Join(strings.Fields(p.spec("LABEL")), " ") }
+func (p policy) String() string { return strings.Join(strings.Fields(p.spec()), " ") }
 
-// spec is the policy as somebody writes it, about namespaces with a label.
-func (p policy) spec(label string) string {
-	text := fmt.Sprintf("mode: %s\nnamespaceSelector: {matchLabels: {%s%s}}\n", p.mode, label, p.teams)
+// spec is the policy as somebody writes it, about some namespaces.
+func (p policy) spec(namespaces ...string) string {
+	text := fmt.Sprintf("mode: %s\nnamespaceSelector: {matchExpressions: [{key: %s, operator: In, values: [%s]}]%s}\n",
+		p.mode, corev1.LabelMetadataName, strings.Join(namespaces, ", "), p.teams)
 	if p.limits != "" {
 		text += "limits: " + p.limits + "\n"
 	}
@@ -68,21 +69,21 @@ func (d *drawing) limits() string {
 
 // policyChange draws something that happens to policies, overrides or namespaces.
 func (d *drawing) policyChange() action {
-	i := d.IntN(len(d.policies))
+	i := d.IntN(len(d.now))
 	switch d.IntN(8) {
 	case 0, 1:
-		d.policies[i].mode = d.mode() // what is drawn from here on builds on it
+		d.now[i].mode = d.mode()
 		return d.rewritten(i, "mode")
 	case 2:
-		if d.policies[i].ttl != "" {
-			d.policies[i].ttl = d.ttl()
+		if d.now[i].ttl != "" {
+			d.now[i].ttl = d.ttl()
 		}
 		return d.rewritten(i, "ttl")
 	case 3:
-		d.policies[i].limits = d.limits()
+		d.now[i].limits = d.limits()
 		return d.rewritten(i, "limits")
 	case 4:
-		d.policies[i].teams = pick(d, "", ", team: red", ", team: blue")
+		d.now[i].teams = pick(d, "", ", matchLabels: {team: red}", ", matchLabels: {team: blue}")
 		return d.rewritten(i, "selector")
 	case 5, 6:
 		return override{name: pick(d, "a", "b"), mode: d.mode(), text: d.overrides()}
@@ -91,7 +92,7 @@ func (d *drawing) policyChange() action {
 	}
 }
 
-func (d *drawing) rewritten(i int, what string) action { return rewrite{d.policies[i], what} }
+func (d *drawing) rewritten(i int, what string) action { return rewrite{d.now[i], what} }
 
 // rewrite gives a policy another spec.
 type rewrite struct {
@@ -107,7 +108,7 @@ func (r rewrite) on(s *stage) { s.writePolicy(r.policy) }
 
 // overrides are what a RetentionPolicy says; empty for none.
 func (d *drawing) overrides() string {
-	of := func(i int) string { return d.policies[i].name }
+	of := func(i int) string { return d.now[i].name }
 	return pick(d, "",
 		"{policy: "+of(0)+", ttl: "+d.ttl()+"}",
 		"{policy: "+of(d.IntN(2))+", suspend: true}",
@@ -137,10 +138,7 @@ type namespaceChange struct {
 }
 
 func (n namespaceChange) String() string {
-	return fmt.Sprintf("namespace %+v", struct {
-		beside, hold bool
-		team         string
-	}(n))
+	return fmt.Sprintf("namespace, beside: %v, team: %s, hold: %v", n.beside, n.team, n.hold)
 }
 
 func (n namespaceChange) on(s *stage) {

@@ -10,7 +10,7 @@ import (
 
 // Schedule is what happens in one scene, and when.
 type Schedule struct {
-	policies []policy
+	policies []policy // as they are in the beginning
 	steps    []step
 	// blind says that replicas may have missed events of objects for good: they are started anew in the end.
 	blind bool
@@ -30,8 +30,8 @@ type action interface {
 
 const (
 	length  = 16 * time.Second // of the trouble
-	actions = 45
-	objects = 12 // names, which are made anew and again
+	actions = 60
+	objects = 20 // names, which are made anew and again
 	most    = 4 * time.Second
 )
 
@@ -39,6 +39,7 @@ const (
 func Draw(r *rand.Rand) Schedule {
 	d := &drawing{Rand: r}
 	d.policies = d.drawPolicies()
+	d.now = slices.Clone(d.policies)
 	for i := range objects {
 		d.add(0, d.creation(i))
 	}
@@ -65,6 +66,7 @@ func (s Schedule) String() string {
 type drawing struct {
 	*rand.Rand
 	Schedule
+	now []policy // as what is drawn has left them
 }
 
 func (d *drawing) add(at time.Duration, a action) { d.steps = append(d.steps, step{at, a}) }

@@ -40,7 +40,7 @@ func (s Schedule) Run(in *scene.Scene) {
 	for i := range t.replicas {
 		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i)})
 	}
-	for _, p := range s.first() {
+	for _, p := range s.policies {
 		t.writePolicy(p)
 	}
 	in.Leader()
@@ -95,7 +95,7 @@ func (t *stage) writePolicy(p policy) {
 	t.Helper()
 	of := &v1alpha1.ClusterRetentionPolicy{}
 	of.Name = t.Namespace + "-" + p.name
-	text := p.spec(t.Label()) + "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
+	text := p.spec(t.Namespace, t.beside) + "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
 	t.write(v1alpha1.ClusterRetentionPolicyKind, of, text)
 }
 

@@ -1,7 +1,11 @@
 package gate
 
 import (
+	"net"
 	"net/http"
+	"net/http/httputil"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,40 +13,99 @@ import (
 )
 
 // Gate is a proxy before an API server. All methods may be called from any goroutine, also while requests are under way.
-type Gate struct{}
+type Gate struct {
+	address string
+	server  *http.Server
+	proxy   *httputil.ReverseProxy
+	closed  chan struct{} // when the test ends
+
+	mu       sync.Mutex
+	upstream *upstream
+	open     map[net.Conn]bool // connections of clients
+	adjust   []func(*http.Request)
+	faults   []*Armed
+	skew     time.Duration
+	stills   []*still
+	edits    []*edit
+	journal  []*Entry
+	records  []*record
+}
 
 // New starts a gate, which ends with the test. Everybody who comes through it acts as the user of config.
 func New(t testing.TB, config *rest.Config) *Gate {
 	t.Helper()
-	return &Gate{}
+	to, err := newUpstream(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gate{address: "http://" + listener.Addr().String(), upstream: to, open: map[net.Conn]bool{}, closed: make(chan struct{})}
+	g.proxy = newProxy()
+	g.server = &http.Server{Handler: http.HandlerFunc(g.serve), ConnState: g.note, ErrorLog: silent()}
+	go func() { _ = g.server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() {
+		close(g.closed)
+		_ = g.server.Close()
+	})
+	return g
 }
 
 // Config reaches the API server through the gate, by plain HTTP and without credentials. Each call returns a fresh copy.
-func (g *Gate) Config() *rest.Config { return nil }
-
-// Arm lets a fault strike from now on. Of several that match a request all do, in the order in which they were armed;
-// the first Answer, and the first Drop, are the ones that count.
-func (g *Gate) Arm(f Fault) *Armed { return nil }
+func (g *Gate) Config() *rest.Config { return &rest.Config{Host: g.address, QPS: -1} }
 
 // Skew makes the API server's clock seem to be ahead by what is given; zero ends it.
-func (g *Gate) Skew(by time.Duration) {}
-
-// Freeze stops the watches that match, those that are open too, without ending them. Thaw lets them flow on; it may be
-// called more than once.
-func (g *Gate) Freeze(match Match) (thaw func()) { return nil }
-
-// Frames changes what watches that match carry, those that are open too: what change makes of one event, a JSON object
-// without its newline, is sent on in its place, one event after the other. Nothing drops the event, two of it make a
-// double, and one that change keeps back for a later call comes late. change is called by one goroutine at a time. Lift
-// ends it; it may be called more than once.
-func (g *Gate) Frames(match Match, change func(event []byte) [][]byte) (lift func()) { return nil }
+func (g *Gate) Skew(by time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.skew = by
+}
 
 // Adjust changes requests before anything else is done with them, from now on: several do so in turn. What the journal
 // and the faults see is the changed request.
-func (g *Gate) Adjust(change func(*http.Request)) {}
+func (g *Gate) Adjust(change func(*http.Request)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.adjust = append(g.adjust, change)
+}
 
 // Cut ends every connection to the gate, watches included. Whoever was connected may connect again at once.
-func (g *Gate) Cut() {}
+func (g *Gate) Cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for connection := range g.open {
+		_ = connection.Close()
+	}
+}
 
 // Retarget sends requests from now on to another API server, as the user of config, and cuts the connections.
-func (g *Gate) Retarget(config *rest.Config) {}
+func (g *Gate) Retarget(config *rest.Config) error {
+	to, err := newUpstream(config)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.upstream = to
+	g.mu.Unlock()
+	g.Cut()
+	return nil
+}
+
+// note keeps track of the connections that are open.
+func (g *Gate) note(connection net.Conn, state http.ConnState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		g.open[connection] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(g.open, connection)
+	}
+}
+
+// without is a copy of a slice that lacks one of its pointers.
+func without[T any](all []*T, one *T) []*T {
+	return slices.DeleteFunc(slices.Clone(all), func(other *T) bool { return other == one })
+}

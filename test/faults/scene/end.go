@@ -21,11 +21,11 @@ const endTimeout = 2 * time.Minute
 func (s *Scene) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
+	s.voids()
 	for _, r := range s.all() {
 		r.end()
 	}
 	ended := time.Now()
-	s.voids()
 	for _, r := range s.all() {
 		r.proofread()
 	}

@@ -90,9 +90,13 @@ func (s *Scene) Sunset(start Start) *Replica {
 		start.Binary = build.Default(s)
 	}
 	s.mu.Lock()
-	r := &Replica{scene: s, start: start, dir: s.TempDir(), User: fmt.Sprintf("sunset-%d.%s", len(s.replicas)+1, s.Namespace)}
+	name := fmt.Sprintf("sunset-%d", len(s.replicas)+1)
+	r := &Replica{scene: s, start: start, dir: filepath.Join(s.dir, name), User: name + "." + s.Namespace}
 	s.replicas = append(s.replicas, r)
 	s.mu.Unlock()
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
 	r.Gate = gate.New(s, r.config())
 	s.narrow(r.Gate)
 	if start.Before != nil {

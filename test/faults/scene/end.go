@@ -27,6 +27,9 @@ func (s *Scene) end() {
 	}
 	ended := time.Now()
 	for _, r := range s.all() {
+		defer r.Gate.Close()
+	}
+	for _, r := range s.all() {
 		r.proofread()
 	}
 	s.mend(ctx)
@@ -44,9 +47,6 @@ func (s *Scene) end() {
 func (r *Replica) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.program == nil {
-		return
-	}
 	r.cont()
 	r.program.Stop()
 	r.ended(r.program.Failure() != nil)

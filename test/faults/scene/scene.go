@@ -48,7 +48,8 @@ type Scene struct {
 	began    time.Time
 	mu       sync.Mutex // guards what follows
 	quiet    time.Time
-	replicas []*Replica
+	named    int        // how many replicas have got a name
+	replicas []*Replica // those that were started
 	expected []expectation
 }
 

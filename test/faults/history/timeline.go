@@ -1,7 +1,9 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"sort"
 	"strconv"
 	"time"
@@ -33,9 +35,23 @@ func NewTimeline(requests []Request, l *Log) *Timeline {
 			continue
 		}
 		sooner(last, revision, r.Answered)
-		sooner(first, revision, r.Received) // a write that changed nothing came after the one that did
+		if !r.changedNothing() {
+			sooner(first, revision, r.Received) // of several that answer with it the first wrote it
+		}
 	}
-	return &Timeline{begun: rising(first), ended: falling(last)}
+	t := &Timeline{ended: falling(last)}
+	maps.DeleteFunc(first, func(revision int64, at time.Time) bool { // a patch that changed nothing
+		by, known := t.Latest(revision)
+		return known && at.After(by)
+	})
+	t.begun = rising(first)
+	return t
+}
+
+// changedNothing reports whether an update was answered with the version that it was for. Of patches nobody can tell.
+func (r Request) changedNothing() bool {
+	var body answered
+	return r.Verb == "update" && json.Unmarshal(r.Body, &body) == nil && body.Metadata.ResourceVersion == r.AnsweredVersion()
 }
 
 var errEndedNothing = errors.New("the DELETE ended nothing that is known")

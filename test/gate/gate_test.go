@@ -340,7 +340,7 @@ func TestJournal(t *testing.T) {
 	deletes := g.Record(gate.Requests("delete", ""))
 	must(t, g, "DELETE", one, `{"dryRun":["All"]}`)
 	journal := g.Journal()
-	if len(journal) != 2 || journal[0].Verb != "list" || journal[0].URL != all+"?limit=1" || journal[0].Answered != 200 {
+	if len(journal) != 2 || journal[0].Verb != "list" || journal[0].Path != all || journal[0].Query != "limit=1" || journal[0].Answered != 200 {
 		t.Errorf("%+v", journal)
 	}
 	e := deletes()[0]

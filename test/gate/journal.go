@@ -14,7 +14,8 @@ type Entry struct {
 	Resource  string    // with its subresource, as Requests has it; empty for what is no resource
 	Namespace string
 	Name      string
-	URL       string // path and query
+	Path      string
+	Query     string // as in a URL
 	UserAgent string
 	Body      []byte // of writes
 	Code      int    // that the client was given; zero while it is under way or when its connection was reset
@@ -27,7 +28,7 @@ func newEntry(r *http.Request, body []byte) *Entry {
 	a := parse(r)
 	return &Entry{
 		At: time.Now(), Verb: a.verb, Method: r.Method, Resource: a.resource, Namespace: a.namespace, Name: a.name,
-		URL: r.URL.RequestURI(), UserAgent: r.UserAgent(), Body: body, DryRun: isDryRun(r),
+		Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Body: body, DryRun: isDryRun(r),
 	}
 }
 

@@ -85,7 +85,7 @@ func silent(t *testing.T, within time.Duration, replicas ...*scene.Replica) {
 	for deadline := began.Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, r := range replicas {
 			if sent := since(began, r.Deletes()); len(sent) > 0 {
-				t.Fatalf("%s sent DELETE %s", r.User, sent[0].URL)
+				t.Fatalf("%s sent DELETE %s", r.User, sent[0].Path)
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func fenced(t *testing.T, deletes []gate.Entry) {
 	t.Helper()
 	for _, e := range deletes {
 		if body := string(e.Body); !strings.Contains(body, `"uid"`) || !strings.Contains(body, `"resourceVersion"`) {
-			t.Errorf("DELETE %s without preconditions: %s", e.URL, body)
+			t.Errorf("DELETE %s without preconditions: %s", e.Path, body)
 		}
 	}
 }

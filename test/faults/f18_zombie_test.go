@@ -21,6 +21,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
 	late := s.ConfigMap("late", preview)
+	s.Stays(1100*time.Millisecond, late) // it is older than the others by a second, and goes first
 	configMaps(s, "cm", backlog-1, preview)
 	bystander := s.ConfigMap("bystander", nil)
 	slowly := scene.Start{Flags: []string{"--max-deletions-per-second=8"}}

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +64,7 @@ func TestF29ACRDComesBackOtherwise(t *testing.T) {
 
 	crd = apply(s, of(widgets, "v1", "string"))
 	text, odd := someWidget(s, "stays", "v1", "true"), someWidget(s, "goes", "v1", "yes")
-	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.Errors != 2 && status.Matched != 2 {
-			return fmt.Errorf("both should be seen")
-		}
-		return nil
-	})
+	counted(s, p, 2)
 	s.Stays(2*time.Second, text, odd)
 
 	s.Remove(crd)

@@ -58,18 +58,25 @@ rules:
 `)
 	s.Sunset(scene.Start{})
 	s.Gone(orphan, ended)
-	replicaSet, pods := familyOf(s)
-	s.Stays(3*time.Second, deployment, replicaSet, pods[0], pods[1], pods[2])
+	sets := &appsv1.ReplicaSetList{}
+	if err := s.List(t.Context(), sets, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil || len(sets.Items) != 1 {
+		t.Fatalf("%d ReplicaSets: %v", len(sets.Items), err)
+	}
+	alive, err := running(s, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stays(3*time.Second, append(alive, deployment, &sets.Items[0])...)
 }
 
 // web creates a Deployment whose Pods run, and waits for them.
-func web(s *scene.Scene, replicas int32) *appsv1.Deployment {
+func web(s *scene.Scene, replicas int) *appsv1.Deployment {
 	s.Helper()
 	labels := map[string]string{"app": "web", "env": "preview"}
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(replicas), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{NodeName: cluster.NodeName(0), Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
@@ -78,37 +85,26 @@ func web(s *scene.Scene, replicas int32) *appsv1.Deployment {
 	}
 	s.MustCreate(d)
 	s.Eventually(func() error {
-		running := &corev1.PodList{}
-		if err := s.List(s.Context(), running, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {
-			return err
-		}
-		n := 0
-		for i := range running.Items {
-			if running.Items[i].Status.Phase == corev1.PodRunning {
-				n++
-			}
-		}
-		if n < int(replicas) {
-			return fmt.Errorf("%d Pods run", n)
-		}
-		return nil
+		_, err := running(s, replicas)
+		return err
 	})
 	return d
 }
 
-// familyOf is what a Deployment has made.
-func familyOf(s *scene.Scene) (*appsv1.ReplicaSet, []*corev1.Pod) {
-	s.Helper()
-	sets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
-	if err := s.List(s.Context(), sets, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil || len(sets.Items) != 1 {
-		s.Fatalf("%d ReplicaSets: %v", len(sets.Items), err)
-	}
+// running are the Pods of the Deployment, if so many run and none is on its way.
+func running(s *scene.Scene, want int) ([]client.Object, error) {
+	pods := &corev1.PodList{}
 	if err := s.List(s.Context(), pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {
-		s.Fatal(err)
+		return nil, err
 	}
-	all := make([]*corev1.Pod, len(pods.Items))
+	var all []client.Object
 	for i := range pods.Items {
-		all[i] = &pods.Items[i]
+		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			all = append(all, p)
+		}
 	}
-	return &sets.Items[0], all
+	if len(all) != want || len(pods.Items) != want {
+		return nil, fmt.Errorf("%d of %d Pods run", len(all), len(pods.Items))
+	}
+	return all, nil
 }

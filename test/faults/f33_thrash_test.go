@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -43,14 +42,11 @@ func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	}
 	tells(s, thrashing, v1alpha1.ConditionEnforcing, "LimitReached")
 	byLedger(s, thrashing, 20)
-	survivors := &corev1.PodList{}
-	if err := s.List(t.Context(), survivors, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {
-		t.Fatal(err)
-	}
-	var pods []client.Object
-	for i := range survivors.Items {
-		pods = append(pods, &survivors.Items[i])
-	}
-	s.Stays(3*time.Second, pods...)
+	var survivors []client.Object
+	s.Eventually(func() (err error) {
+		survivors, err = running(s, 3)
+		return err
+	})
+	s.Stays(3*time.Second, survivors...)
 	s.Logf("%d DELETEs in all", len(r.Deletes()))
 }

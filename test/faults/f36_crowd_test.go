@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
@@ -21,7 +22,7 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	for i := range namespaces {
 		places = append(places, s.More(fmt.Sprintf("n-%d", i)))
 	}
-	p := s.Policy("crowd", previews("DryRun", "0s"))
+	p := s.Policy("crowd", labelled("crowd", "DryRun", "0s"))
 	few := s.Policy("few", labelled("few", "Enforce", "0s"))
 	for i := range policies {
 		s.Policy(fmt.Sprintf("p-%d", i), labelled(fmt.Sprintf("e-%d", i), "Enforce", "1h"))
@@ -31,7 +32,7 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	for i := range crowd {
 		create.Go(func() error {
 			cm := &corev1.ConfigMap{}
-			cm.Namespace, cm.Name, cm.Labels = places[i%len(places)], fmt.Sprintf("cm-%d", i), preview
+			cm.Namespace, cm.Name, cm.Labels = places[i%len(places)], fmt.Sprintf("cm-%d", i), map[string]string{"env": "crowd"}
 			return s.Create(t.Context(), cm)
 		})
 	}
@@ -44,11 +45,15 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	s.Edit(p, enforces)
 	began := time.Now()
 	worst := time.Duration(0)
-	for i := 0; left(s, preview, 0) != nil; i++ {
+	some := &corev1.ConfigMapList{Items: make([]corev1.ConfigMap, 1)}
+	for i := 0; len(some.Items) > 0; i++ {
 		cm := s.ConfigMap(fmt.Sprintf("few-%d", i), map[string]string{"env": "few"})
 		asked := time.Now()
 		s.Gone(cm)
 		worst = max(worst, time.Since(asked))
+		if err := s.List(t.Context(), some, client.MatchingLabels{"env": "crowd"}, client.Limit(1)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.Logf("%d objects in %s; of the few each was gone within %s", crowd, time.Since(began).Round(time.Millisecond), worst.Round(time.Millisecond))
 	if worst > 5*time.Second {

@@ -19,7 +19,8 @@ const (
 	listed = 12
 )
 
-// Every watch that goes on where another ended is told that this is too long ago: all has to be listed anew, again and again.
+// Watches are cut twice a second, and each that goes on where another ended is told that this is too long ago: all has to be
+// listed anew, again and again.
 func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -28,9 +29,10 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	s.Gone(s.ConfigMap("before", preview))
 	expired := r.Gate.Arm(gate.Fault{Match: resumes(""), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
 	s.Expect(expired)
-	r.Gate.Cut()
+	stop := cuts(r)
 	relisted(s, r)
 	s.Gone(s.ConfigMap("meanwhile", preview)) // listed anew it is seen
+	stop()
 	expired.Lift()
 	s.Gone(s.ConfigMap("after", preview))
 }
@@ -51,22 +53,31 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 		return [][]byte{event}
 	})
 	s.ExpectThat("bookmarks were withheld", func() bool { return withheld.Load() > 0 })
-	stop := make(chan struct{})
+	stop := cuts(r)
+	relisted(s, r)
+	s.Gone(s.ConfigMap("meanwhile", preview))
+	stop()
+	lift()
+	s.Gone(s.ConfigMap("after", preview))
+}
+
+// cuts ends all connections of a replica twice a second.
+func cuts(r *scene.Replica) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		for tick := time.NewTicker(500 * time.Millisecond); ; {
+		defer close(ended)
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
 			select {
-			case <-stop:
+			case <-end:
 				return
 			case <-tick.C:
 				r.Gate.Cut()
 			}
 		}
 	}()
-	relisted(s, r)
-	s.Gone(s.ConfigMap("meanwhile", preview))
-	close(stop)
-	lift()
-	s.Gone(s.ConfigMap("after", preview))
+	return func() { close(end); <-ended }
 }
 
 // relisted waits until the storm is over and fails the test if collections were read too often.

@@ -13,8 +13,8 @@ import (
 )
 
 // The watch of ConfigMaps loses every event about a deletion and one that shows a hold, tells those of another object in the
-// wrong order, so that its hold seems to be gone, and all others twice. Nothing goes that must stay, nothing stays that
-// must go, and what is gone without a word is forgotten in the end.
+// wrong order, so that its hold seems to be gone, and all others twice. Nothing goes that must stay, and nothing stays that
+// must go.
 func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})

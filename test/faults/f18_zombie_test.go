@@ -20,20 +20,19 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	const backlog, limit = 60, 40
 	s := scene.New(t, scene.Options{})
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
-	late := s.ConfigMap("late", preview)
-	s.Stays(1100*time.Millisecond, late) // it is older than the others by a second, and goes first
-	configMaps(s, "cm", backlog-1, preview)
+	configMaps(s, "cm", backlog, preview)
 	bystander := s.ConfigMap("bystander", nil)
 	slowly := scene.Start{Flags: []string{"--max-deletions-per-second=8"}}
 	dead := s.Sunset(slowly)
 	counted(s, p, backlog)
-	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.Named("late")), Hold: true})
+	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true})
 	s.Expect(underWay)
 	s.Edit(p, enforces)
 	fired(s, underWay)
-	middle(s, backlog)
 	dead.Stop()
 	sent := len(dead.Deletes())
+	late := &corev1.ConfigMap{}
+	late.Namespace, late.Name = s.Namespace, heldBack(s, dead)
 
 	next := s.Sunset(slowly)
 	s.Hold(late)
@@ -60,6 +59,18 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 		t.Errorf("%d DELETEs by the dead", n)
 	}
 	fenced(t, append(dead.Deletes(), next.Deletes()...))
+}
+
+// heldBack is the name of the object whose DELETE has not reached the API server.
+func heldBack(s *scene.Scene, r *scene.Replica) string {
+	s.Helper()
+	for _, e := range r.Deletes() {
+		if !e.Forwarded {
+			return e.Name
+		}
+	}
+	s.Fatal("the scene is void: every DELETE has arrived")
+	return ""
 }
 
 // middle waits until some of a backlog of ConfigMaps is gone, and not all.

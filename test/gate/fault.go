@@ -2,7 +2,10 @@ package gate
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -66,6 +69,7 @@ type Armed struct {
 	gate    *Gate
 	fault   Fault
 	respond func(*http.Request) *Answer // instead of fault.Answer; nil for none
+	where   string                      // it was armed
 	arrived chan struct{}
 	release chan struct{}
 	once    sync.Once // closes release
@@ -75,11 +79,17 @@ type Armed struct {
 
 // Arm lets a fault strike from now on. Of several that match a request all do, in the order in which they were armed;
 // the first Answer, and the first Drop, are the ones that count.
-func (g *Gate) Arm(f Fault) *Armed { return g.arm(&Armed{fault: f}) }
+func (g *Gate) Arm(f Fault) *Armed { return g.arm(&Armed{fault: f, where: caller()}) }
 
 // Answers lets respond answer in the API server's place whatever it gives an answer for; nil passes.
 func (g *Gate) Answers(respond func(*http.Request) *Answer) *Armed {
-	return g.arm(&Armed{respond: respond})
+	return g.arm(&Armed{respond: respond, where: caller()})
+}
+
+// caller is the file and line from which a fault is armed.
+func caller() string {
+	_, file, line, _ := runtime.Caller(2)
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
 func (g *Gate) arm(a *Armed) *Armed {
@@ -138,6 +148,9 @@ func (a *Armed) Fired() int {
 	defer a.gate.mu.Unlock()
 	return a.fired
 }
+
+// Where is the file and line from which it was armed.
+func (a *Armed) Where() string { return a.where }
 
 // Arrived is closed when the fault has struck for the first time.
 func (a *Armed) Arrived() <-chan struct{} { return a.arrived }

@@ -3,10 +3,13 @@ package gate
 import (
 	"net/http"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // Entry is a request in the journal.
 type Entry struct {
+	ID        string    // by which the API server's audit log knows it
 	At        time.Time // when it arrived
 	Done      time.Time // when it was answered, for a watch begun to be answered; zero while it is under way
 	Verb      string    // get, list, watch, create, update, patch, delete, deletecollection
@@ -27,7 +30,7 @@ type Entry struct {
 func newEntry(r *http.Request, body []byte) *Entry {
 	a := parse(r)
 	return &Entry{
-		At: time.Now(), Verb: a.verb, Method: r.Method, Resource: a.resource, Namespace: a.namespace, Name: a.name,
+		ID: string(uuid.NewUUID()), At: time.Now(), Verb: a.verb, Method: r.Method, Resource: a.resource, Namespace: a.namespace, Name: a.name,
 		Path: r.URL.Path, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Body: body, DryRun: isDryRun(r),
 	}
 }

@@ -171,6 +171,7 @@ func (p *passage) forward(out *http.Request) {
 	p.note(func(e *Entry) { e.Forwarded = true })
 	out.URL.Scheme, out.URL.Host, out.Host = p.to.url.Scheme, p.to.url.Host, ""
 	out.Header.Set("Accept-Encoding", "identity")
+	out.Header.Set("Audit-ID", p.entry.ID)
 	if accept := out.Header.Get("Accept"); accept != "" {
 		out.Header.Set("Accept", onlyJSON(accept))
 	}

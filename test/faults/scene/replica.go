@@ -90,10 +90,17 @@ func (s *Scene) Sunset(start Start) *Replica {
 		start.Binary = build.Default(s)
 	}
 	s.mu.Lock()
-	r := &Replica{scene: s, start: start, dir: s.TempDir(), User: fmt.Sprintf("sunset-%d.%s", len(s.replicas)+1, s.Namespace)}
-	s.replicas = append(s.replicas, r)
+	s.named++
+	name := fmt.Sprintf("sunset-%d", s.named)
 	s.mu.Unlock()
-	r.Gate = gate.New(s, r.config())
+	r := &Replica{scene: s, start: start, dir: filepath.Join(s.dir, name), User: name + "." + s.Namespace}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	var err error
+	if r.Gate, err = gate.Open(r.config()); err != nil { // it outlives the process
+		s.Fatal(err)
+	}
 	s.narrow(r.Gate)
 	if start.Before != nil {
 		start.Before(r)
@@ -101,6 +108,9 @@ func (s *Scene) Sunset(start Start) *Replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas = append(s.replicas, r)
 	return r
 }
 

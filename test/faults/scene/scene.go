@@ -44,10 +44,12 @@ type Scene struct {
 	Rand      *rand.Rand // that -seed repeats
 
 	options  Options
+	dir      string // outlives end
 	began    time.Time
 	mu       sync.Mutex // guards what follows
 	quiet    time.Time
-	replicas []*Replica
+	named    int        // how many replicas have got a name
+	replicas []*Replica // those that were started
 	expected []expectation
 }
 
@@ -71,7 +73,7 @@ func New(t *testing.T, o Options) *Scene {
 			}
 		})
 	}
-	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), Namespace: "t-" + utilrand.String(6)}
+	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), Namespace: "t-" + utilrand.String(6)}
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
 	admin, err := newClient(s.Cluster.Config())
@@ -98,7 +100,7 @@ func (s *Scene) Expect(faults ...*gate.Armed) {
 	}
 }
 
-// ExpectThat names something else without which the run is void, to be asked at the end.
+// ExpectThat names something else without which the run is void, to be asked at the end, before the replicas are stopped.
 func (s *Scene) ExpectThat(what string, happened func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
 		"a longer time":           {override("ttl: 1h"), scene.Short},
 		"a suspension":            {override("suspend: true"), scene.Long},
 		"a time nobody can read":  {override("ttl: 2 days"), scene.Long},
-		"a field nobody knows":    {override("suspendd: true"), scene.Long},
+		"a field nobody knows":    {override("ttl: 0s, unless: sunday"), scene.Long},
 		"a hold on its namespace": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scene.Long},
 	})
 }

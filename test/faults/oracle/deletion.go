@@ -99,7 +99,7 @@ func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
 func (j *judge) deletion(r history.Request, named *history.State) {
 	j.report.Deletions++
 	uid, version := r.Preconditions()
-	if p := r.Options.PropagationPolicy; uid == "" || version == "" || p == nil || *p == "" {
+	if p := r.Options.PropagationPolicy; !brokeOff(r) && (uid == "" || version == "" || p == nil || *p == "") {
 		j.violated(Fenced, r, named, 0, fmt.Sprintf("uid %q, resourceVersion %q, propagationPolicy %v", uid, version, p))
 	}
 	done := j.removed(r)
@@ -116,6 +116,9 @@ func (j *judge) deletion(r history.Request, named *history.State) {
 		j.violated(v.promise, r, named, named.Revision, "the DELETE names a version of which is known: "+v.why)
 	}
 }
+
+// brokeOff reports whether a request ended before the server had read its body: its sender died, and nothing was done.
+func brokeOff(r history.Request) bool { return len(r.Body) == 0 && !r.Succeeded() }
 
 // removed finds what a DELETE ended; nil if nothing.
 func (j *judge) removed(r history.Request) *removal {

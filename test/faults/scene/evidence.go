@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -14,6 +15,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
+
+// window is the second within which a change counts, and what a busy machine may take from the moment at which a replica decides
+// to that at which its request is in the gate.
+const window = time.Second + 300*time.Millisecond
 
 // settles is how long a replica that begins to lead may take until it has seen all objects.
 const settles = 5 * time.Second
@@ -44,7 +49,7 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 		}
 		return r.Received
 	}
-	e.Window, e.Quiet, e.Ended = s.options.Window, s.quiet, ended
+	e.Window, e.Quiet, e.Ended = cmp.Or(s.options.Window, window), s.quiet, ended
 	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
 	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
 	return e, nil

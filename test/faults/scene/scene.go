@@ -62,6 +62,7 @@ type expectation struct {
 // New makes a scene, which ends with the test.
 func New(t *testing.T, o Options) *Scene {
 	t.Helper()
+	t.TempDir() // so that what is in it outlives the scene's own end
 	on := &shared
 	guest := shared.hall.enter(t.Name(), o.Alone)
 	t.Cleanup(func() { shared.hall.leave(guest) })

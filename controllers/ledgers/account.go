@@ -1,6 +1,7 @@
 package ledgers
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -198,7 +199,7 @@ func (a *account) drop(r *request) {
 }
 
 // sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile, or when the
-// ledger in which it stands is in trouble: it may be lost.
+// ledger is gone in which it stood: nobody would count it.
 func (a *account) sending(i policy.Intent, t policy.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -206,7 +207,7 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 	if r == nil || !r.stands || !r.entry.Is(t) || r.subject != subjectOf(i) {
 		return false
 	}
-	if a.trouble != nil && !apierrors.IsConflict(a.trouble) {
+	if errors.Is(a.trouble, ErrMissing) || apierrors.IsNotFound(a.trouble) {
 		a.withdraw(r)
 		return false
 	}

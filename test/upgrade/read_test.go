@@ -1,0 +1,10 @@
+package upgrade_test
+
+import "testing"
+
+// TestEveryFormatIsRead: -record adds a format first.
+func TestEveryFormatIsRead(t *testing.T) {
+	if *recordAs != "" {
+		record(t, *recordAs, *recordFrom)
+	}
+}

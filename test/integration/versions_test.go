@@ -87,7 +87,7 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 	w.versions("v1alpha1", "v1alpha1", "v1alpha2")
 	w.serves("v1alpha2", true)
 	w.sunset()
-	object := w.clusterPolicy("versions", fmt.Sprintf(fleeting, "Enforce"))
+	object := w.clusterPolicy("versions", fmt.Sprintf(fleetingPolicy, "Enforce"))
 	object.SetAPIVersion(v1alpha1.GroupVersion.Group + "/v1alpha2")
 	w.create(object)
 	p := policyNamed(object.GetName())
@@ -119,8 +119,8 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 
 var fleet = map[string]string{"test": "versions"}
 
-// fleeting deletes ConfigMaps at once.
-const fleeting = `
+// fleetingPolicy deletes ConfigMaps at once.
+const fleetingPolicy = `
 mode: %s
 rules:
 - name: fleeting

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers"
@@ -61,6 +62,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	config, err := w.plane.UserConfig(user)
 	w.no(err)
 	w.grant(user, "core", core...)
+	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
 	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
 	w.halfway()
 	g := newGateFor(t, config)

@@ -71,6 +71,7 @@ var homes = map[string][]string{
 	"github.com/spf13":                    {"cmd"},
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
+	"k8s.io/component-base":               {"controllers/features"},
 	"github.com/google/btree":             {"controllers"},
 	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd"},
 	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},

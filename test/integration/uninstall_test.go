@@ -105,6 +105,12 @@ func TestTheBrakeForEverything(t *testing.T) {
 	w := newWorld(t)
 	stop := w.sunset(func(c *controllers.Config) { c.DryRun = true })
 	fleeting, unused := w.halfway()
+	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
+		if p.Spec.Mode != v1alpha1.DryRun {
+			return fmt.Errorf("nodes are told to %s", p.Spec.Mode)
+		}
+		return nil
+	})
 	for p, due := range map[*v1alpha1.ClusterRetentionPolicy]int64{fleeting: 100, unused: 0} {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 			c := w.condition(s, v1alpha1.ConditionReady)

@@ -57,6 +57,10 @@ chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the t
 archives: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/ (VERSION=v1.2.3)
 	go run ./test/release -version "$(VERSION)" -o dist
 
+.PHONY: record
+record: control-plane ## Keep what this version writes, for upgrades from it to be tested (VERSION=v1.2.3)
+	go test ./test/upgrade -run TestEveryFormatIsRead -record "$(VERSION)"
+
 ##### Tests
 
 .PHONY: control-plane

@@ -3,6 +3,7 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path"
@@ -201,3 +202,39 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestPagesNameTestsThatExist: whoever wants to see a promise hold can run the test that a page names, in the package it names.
+func TestPagesNameTestsThatExist(t *testing.T) {
+	written := map[string][]string{}
+	for _, s := range sources(t) {
+		for _, declaration := range s.syntax.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok && s.isTest && f.Recv == nil {
+				written[f.Name.Name] = append(written[f.Name.Name], s.dir)
+			}
+		}
+	}
+	named := 0
+	for name, text := range repository(t) {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		for _, list := range testNames.FindAllStringSubmatch(string(text), -1) {
+			for _, test := range testName.FindAllString(list[2], -1) {
+				named++
+				in := func(dir string) bool { return list[1] == "" || strings.HasSuffix("/"+dir, "/"+list[1]) }
+				if !slices.ContainsFunc(written[test], in) {
+					t.Errorf("%s names %s, which is nowhere in %q", name, test, list[1])
+				}
+			}
+		}
+	}
+	if named < 200 {
+		t.Errorf("only %d tests were found on pages", named)
+	}
+}
+
+// testNames are the names of tests on a page, with the end of their directory where it stands before them.
+var (
+	testNames = regexp.MustCompile("(?:`([a-z/-]+)`:\\s)?((?:`(?:Test|Fuzz)\\w+`(?:,\\s)?)+)")
+	testName  = regexp.MustCompile(`(Test|Fuzz)\w+`)
+)

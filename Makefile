@@ -64,8 +64,10 @@ archives: ## Build kubectl-sunset for every platform, with checksums and the kre
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: builds the real API server and controllers that tests run against
+control-plane: # once per machine: builds the real API server and controllers that tests run against, Helm and Prometheus
 	go run ./test/cluster/prebuild
+	$(HELM) version --short
+	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
 
 .PHONY: test
 test: control-plane ## Run all tests; those of the cluster against a real control plane

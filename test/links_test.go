@@ -146,7 +146,7 @@ func repository(t *testing.T) map[string][]byte {
 		switch {
 		case err != nil:
 			return err
-		case entry.Name() == ".git" && entry.IsDir():
+		case entry.IsDir() && slices.Contains(unversioned, entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
@@ -163,6 +163,9 @@ func repository(t *testing.T) map[string][]byte {
 	}
 	return texts
 }
+
+// unversioned is what no clone has: git's own, and what is built.
+var unversioned = []string{".git", "bin", "dist"}
 
 // unwritten is what nobody writes by hand, and this file, which names pages that are not there.
 var unwritten = []string{"go.sum", "links_test.go"}

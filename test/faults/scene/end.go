@@ -89,6 +89,9 @@ func (s *Scene) judge(ctx context.Context, ended time.Time) {
 		return
 	}
 	report, err := oracle.Check(evidence)
+	s.mu.Lock()
+	s.report = report
+	s.mu.Unlock()
 	if err == nil {
 		err = report.Err()
 	}

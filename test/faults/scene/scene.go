@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
@@ -51,6 +52,7 @@ type Scene struct {
 	named    int        // how many replicas have got a name
 	replicas []*Replica // those that were started
 	expected []expectation
+	report   oracle.Report
 }
 
 // expectation is something without which a run is void.
@@ -114,6 +116,13 @@ func (s *Scene) Quiet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quiet = time.Now()
+}
+
+// Report is the verdict. It is empty until the scene has ended.
+func (s *Scene) Report() oracle.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report
 }
 
 // More makes another namespace of the scene, named after it. Policies without a namespaceSelector are about it too.

@@ -25,7 +25,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	elsewhere := s.More("elsewhere")
 	leads, waits := pair(s, scene.Start{})
-	p := s.Policy("previews", previews("Enforce", "2s"))
+	p := s.Policy("previews", previews("Enforce", "3s"))
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
 	in := func(namespace string) func(*corev1.ConfigMap) {

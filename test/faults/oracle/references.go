@@ -29,8 +29,8 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// notFollowed are kinds that refer to ConfigMaps and Secrets in ways that are not known here: where there is one, nothing is
-// judged by references.
+// notFollowed are kinds that refer to ConfigMaps and Secrets in ways that are not known here: where one has the name of an
+// object anywhere, that is not judged.
 var notFollowed = []schema.GroupKind{
 	{Group: "apps", Kind: "ControllerRevision"}, {Group: "networking.k8s.io", Kind: "Ingress"},
 	{Group: "networking.k8s.io", Kind: "IngressClass"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
@@ -42,8 +42,10 @@ var notFollowed = []schema.GroupKind{
 // references are what refers to an object at a revision, as rules see it.
 func (j *judge) references(s *history.State, revision int64) (map[string]any, error) {
 	for _, kind := range notFollowed {
-		if len(j.Log.Kind(kind, revision)) > 0 {
-			return nil, fmt.Errorf("%w what a %s refers to", errUnknown, kind)
+		for _, from := range j.Log.Kind(kind, revision) {
+			if says(from.Object, s.GetName()) {
+				return nil, fmt.Errorf("%w what a %s refers to", errUnknown, kind)
+			}
 		}
 	}
 	by := []any{}
@@ -137,6 +139,23 @@ func mentions(value any, to *history.State) bool {
 				return true
 			}
 		}
+	}
+	return false
+}
+
+// says reports whether a text is anywhere in a value.
+func says(value any, text string) bool {
+	switch x := value.(type) {
+	case []any:
+		return slices.ContainsFunc(x, func(one any) bool { return says(one, text) })
+	case map[string]any:
+		for _, inner := range x {
+			if says(inner, text) {
+				return true
+			}
+		}
+	case string:
+		return x == text
 	}
 	return false
 }

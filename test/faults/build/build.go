@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // Variable is the environment variable that says what Default builds: nothing or "plain" means Plain, "race" means Race, and
@@ -68,42 +70,42 @@ func Mutant(t testing.TB, name string) string {
 // done is what this process has built.
 var done struct {
 	sync.Mutex
-	dir  string
-	made map[string]func() error // by the flavour's name
+	scratch cluster.Scratch
+	made    map[string]func() error // by the flavour's name; nil before the first
 }
 
 // path builds a flavour, if that has not been done, and gives its path. Those who ask for the same wait for each other.
 func (f flavour) path(t testing.TB) string {
 	t.Helper()
-	dir, make, err := f.begun()
+	path, make, err := f.begun()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := make(); err != nil {
 		t.Fatalf("build the controller, %s: %v", f.name, err)
 	}
-	return filepath.Join(dir, f.name)
+	return path
 }
 
-func (f flavour) begun() (dir string, make func() error, err error) {
+func (f flavour) begun() (path string, make func() error, err error) {
 	done.Lock()
 	defer done.Unlock()
-	if done.dir == "" {
-		if done.dir, err = os.MkdirTemp("", "sunset-builds-"); err != nil {
+	if done.made == nil {
+		if done.scratch, err = cluster.NewScratch(os.TempDir(), "sunset-controllers-*"); err != nil {
 			return "", nil, err
 		}
 		done.made = map[string]func() error{}
 	}
-	dir = done.dir
+	path = done.scratch.Path(f.name)
 	if done.made[f.name] == nil {
-		done.made[f.name] = sync.OnceValue(func() error { return f.build(dir) })
+		done.made[f.name] = sync.OnceValue(func() error { return f.build(path) })
 	}
-	return dir, done.made[f.name], nil
+	return path, done.made[f.name], nil
 }
 
-// build makes the controller in a directory.
-func (f flavour) build(dir string) error {
-	args := []string{"-o", filepath.Join(dir, f.name)}
+// build makes the controller at a path.
+func (f flavour) build(path string) error {
+	args := []string{"-o", path}
 	if f.race {
 		args = append(args, "-race")
 	}
@@ -133,8 +135,10 @@ func (f flavour) run(args ...string) error {
 func Remove() {
 	done.Lock()
 	defer done.Unlock()
-	_ = os.RemoveAll(done.dir) // at worst it stays
-	done.dir, done.made = "", nil
+	if done.made != nil {
+		_ = done.scratch.Remove() // at worst it stays until the next process
+		done.made = nil
+	}
 }
 
 // root is the directory of the module around the working directory, as tests have it.

@@ -54,8 +54,12 @@ func (d *drawing) drawPolicies() []policy {
 	return []policy{old, idle, keeps}
 }
 
+// mode is mostly Enforce, as little happens otherwise.
 func (d *drawing) mode() string {
-	return pick(d, "Enforce", "Enforce", "Enforce", "Enforce", "DryRun", "Suspended")
+	if d.chance(80) {
+		return "Enforce"
+	}
+	return pick(d, "DryRun", "Suspended")
 }
 
 func (d *drawing) ttl() string { return pick(d, "0s", "1s", "2s", "4s") }
@@ -64,7 +68,7 @@ func (d *drawing) limits() string {
 	if d.chance(50) {
 		return ""
 	}
-	return fmt.Sprintf("{maxDeletions: %d, window: %s}", 1+d.IntN(5), pick(d, "3s", "6s"))
+	return fmt.Sprintf("{maxDeletions: %d, window: %s}", 2+d.IntN(8), pick(d, "3s", "6s"))
 }
 
 // policyChange draws something that happens to policies, overrides or namespaces.
@@ -88,7 +92,7 @@ func (d *drawing) policyChange() action {
 	case 5, 6:
 		return override{name: pick(d, "a", "b"), mode: d.mode(), text: d.overrides()}
 	default:
-		return namespaceChange{beside: d.chance(70), hold: d.chance(40), team: pick(d, "red", "blue")}
+		return namespaceChange{beside: d.chance(70), hold: d.chance(20), team: pick(d, "red", "blue")}
 	}
 }
 
@@ -109,7 +113,10 @@ func (r rewrite) on(s *stage) { s.writePolicy(r.policy) }
 // overrides are what a RetentionPolicy says; empty for none.
 func (d *drawing) overrides() string {
 	of := func(i int) string { return d.now[i].name }
-	return pick(d, "",
+	if d.chance(40) {
+		return ""
+	}
+	return pick(d,
 		"{policy: "+of(0)+", ttl: "+d.ttl()+"}",
 		"{policy: "+of(d.IntN(2))+", suspend: true}",
 		"{policy: "+of(1)+", ttl: 1h}",

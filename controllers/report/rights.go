@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/policy"
@@ -44,7 +45,7 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 
 // with adds a right that is not there yet and gives something.
 func with(rights []grant.Right, right grant.Right) []grant.Right {
-	known := slices.ContainsFunc(rights, func(r grant.Right) bool { return r.Resource == right.Resource })
+	known := slices.ContainsFunc(rights, func(r grant.Right) bool { return r.For == right.For })
 	if known || len(right.Verbs) == 0 {
 		return rights
 	}
@@ -86,4 +87,38 @@ func (v *view) forbidden(r *policy.Rule) error {
 		return fmt.Errorf("the rights of ServiceAccount %s are not known yet", r.ServiceAccount)
 	}
 	return err
+}
+
+// unreferable says why it is not known what refers to something, with roles to apply where Sunset lacks rights. They are for those who
+// write ClusterRoles: a RetentionPolicy says no more of the cluster than its namespace may know.
+func (v *view) unreferable(p *policy.Policy, why string) string {
+	var missing []grant.Right
+	for _, q := range v.edition.Book.Policies() {
+		var referrers []schema.GroupResource
+		concerns := false
+		for _, s := range v.referrers {
+			if s.Resource.Empty() || !follows(q, s.Kind) {
+				continue
+			}
+			referrers = append(referrers, s.Resource)
+			concerns = concerns || s.Denied && (q == p || declares(q, s.Kind)) // a declaration counts for all policies
+		}
+		if concerns {
+			missing = append(missing, grant.OfReferences(q, referrers...))
+		}
+	}
+	if len(missing) == 0 || p.Namespace != "" {
+		return why
+	}
+	return grant.Message(why, missing...)
+}
+
+// follows reports whether a kind is watched on the word of a policy, for what its objects refer to.
+func follows(p *policy.Policy, kind schema.GroupVersionKind) bool {
+	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads })
+	return reads && references.IsBuiltIn(kind.GroupKind()) || declares(p, kind)
+}
+
+func declares(p *policy.Policy, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(p.References, func(r *policy.Reference) bool { return r.From.GroupKind() == kind.GroupKind() })
 }

@@ -52,11 +52,11 @@ const owning = "get,delete"
 // Lack is a right that is missing and can be granted. It is an ErrMissing.
 type Lack struct {
 	Resource schema.GroupResource
-	what     string
+	What     string // the whole sentence
 }
 
 // Error implements error.
-func (l *Lack) Error() string { return l.what }
+func (l *Lack) Error() string { return l.What }
 
 // Unwrap implements what errors.Is asks for.
 func (l *Lack) Unwrap() error { return ErrMissing }

@@ -138,3 +138,32 @@ func TestAMessageIsNeverTooLong(t *testing.T) {
 		t.Errorf("%d bytes, %d roles, and at last %q", len(message), shown, message[len(message)-40:])
 	}
 }
+
+func TestARightToWatchEverythingThatRefers(t *testing.T) {
+	resources := []schema.GroupResource{{Resource: "pods"}, jobs, {Group: "batch", Resource: "cronjobs"}, {Resource: "configmaps"}, {Resource: "pods"}}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict([]byte(grant.OfReferences(of("unused"), resources...).YAML()), role); err != nil {
+		t.Fatal(err)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"cronjobs", "jobs"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Name != "sunset:unused:references" || role.Labels[grant.CollectedLabel] != "true" {
+		t.Errorf("%s: -want +got\n%s", role.Name, diff)
+	}
+}
+
+func TestWhoMayNotDoWhat(t *testing.T) {
+	p := of("team-a/own", policy.Rule{Kind: job})
+	for want, right := range map[string]grant.Right{
+		"Sunset may not watch, delete jobs.batch":                                          grant.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":      grant.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete everything that may refer to ConfigMaps and Secrets": grant.OfReferences(p, jobs),
+	} {
+		missing := grant.Missing{Right: right, Denied: []string{"watch", "delete"}}
+		if got := missing.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package grant
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,8 +30,17 @@ subjects: [{kind: ServiceAccount, namespace: %q, name: %q}]
 const Between = "---\n"
 
 func role(kind, metadata string, r Right) string {
-	return fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata:\n%srules:\n- {apiGroups: [%q], resources: [%q], verbs: [%s]}\n",
-		kind, metadata, r.Resource.Group, r.Resource.Resource, strings.Join(r.Verbs, ", "))
+	text := fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata:\n%srules:\n", kind, metadata)
+	resources := map[string][]string{} // by group
+	for _, of := range r.Resources {
+		resources[of.Group] = append(resources[of.Group], strconv.Quote(of.Resource))
+	}
+	for _, group := range slices.Sorted(maps.Keys(resources)) {
+		slices.Sort(resources[group])
+		text += fmt.Sprintf("- {apiGroups: [%q], resources: [%s], verbs: [%s]}\n",
+			group, strings.Join(slices.Compact(resources[group]), ", "), strings.Join(r.Verbs, ", "))
+	}
+	return text
 }
 
 // name is one that no other policy's role has, as nothing that is named has a colon.
@@ -38,7 +49,7 @@ func (r Right) name() string {
 	if r.Account != "" {
 		of = strings.TrimPrefix(r.Policy, r.Namespace+"/")
 	}
-	return "sunset:" + of + ":" + r.Resource.String()
+	return "sunset:" + of + ":" + r.For
 }
 
 // longest is less than the API server takes as the message of a condition.

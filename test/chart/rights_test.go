@@ -111,10 +111,13 @@ func (s *server) applyAll(file string) {
 	}
 }
 
-// gone waits until nothing of a file is left, and nothing that it names as an owner.
-func (s *server) gone(file string) {
+// gone waits until nothing of a file is left, of some kinds or else of all.
+func (s *server) gone(file string, kinds ...string) {
 	s.Helper()
 	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
+		if len(kinds) > 0 && !slices.Contains(kinds, object.GetKind()) {
+			continue
+		}
 		cluster.Eventually(s, patience, func() error {
 			err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object)
 			if err == nil {

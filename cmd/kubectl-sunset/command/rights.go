@@ -50,6 +50,7 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 	g.account.add(flags)
 	g.protection.add(flags)
 	g.connection.add(flags)
+	completeContexts(c, &g.connection)
 	return c
 }
 

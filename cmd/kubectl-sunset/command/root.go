@@ -60,6 +60,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		newRights(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
+		completeFiles(c)
 	}
 	root.InitDefaultHelpCmd()
 	describeHelp(root)

@@ -42,6 +42,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which rights are missing, and write roles that give them")
 	v.account.add(c.Flags())
 	v.connection.add(c.Flags())
+	completeContexts(c, &v.connection)
 	return c
 }
 

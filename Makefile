@@ -27,7 +27,7 @@ generate: ## Write the deepcopy functions, the CRDs, docs/cel.md, docs/reference
 	cp crds/nodes/rights.yaml charts/sunset/files/nodes/
 
 .PHONY: verify
-verify: verify-generated verify-modules lint ## Fail if a generated file or go.mod is out of date, or a linter finds something
+verify: verify-generated verify-modules verify-docs lint ## Fail if a generated file or go.mod is out of date, a link leads nowhere, or a linter finds something
 
 .PHONY: verify-generated
 verify-generated: generate
@@ -38,6 +38,10 @@ verify-generated: generate
 .PHONY: verify-modules
 verify-modules:
 	go mod tidy -diff
+
+.PHONY: verify-docs
+verify-docs:
+	go test ./test -run 'Links|Pages|Runbook'
 
 .PHONY: lint
 lint: ## Run gofmt, go vet and staticcheck
@@ -57,11 +61,17 @@ chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the t
 archives: ## Build kubectl-sunset for every platform, with checksums and the krew manifest, into dist/ (VERSION=v1.2.3)
 	go run ./test/release -version "$(VERSION)" -o dist
 
+.PHONY: record
+record: control-plane ## Keep what this version writes, for upgrades from it to be tested (VERSION=v1.2.3)
+	go test ./test/upgrade -run TestEveryFormatIsRead -record "$(VERSION)"
+
 ##### Tests
 
 .PHONY: control-plane
-control-plane: # once per machine: builds the real API server and controllers that tests run against
+control-plane: # once per machine: builds the real API server and controllers that tests run against, Helm and Prometheus
 	go run ./test/cluster/prebuild
+	$(HELM) version --short
+	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
 
 .PHONY: test
 test: control-plane ## Run all tests; those of the cluster against a real control plane

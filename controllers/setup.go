@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -50,6 +51,8 @@ type Config struct {
 	Identity   string // of this process in leader election; unique
 	Election   Election
 	Protection policy.Protection // DefaultProtection unless flags say otherwise; Namespace is added
+
+	DryRun bool // every policy that is enforced counts as a dry run: nothing is deleted or marked
 
 	MaxInFlight  int     // requests under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
@@ -79,6 +82,7 @@ const (
 // NewManager makes a manager that runs Sunset when started. The error says what of the configuration cannot be used.
 func NewManager(c Config) (manager.Manager, error) {
 	c.complete()
+	features.Export(metrics.SetFeature, c.Protection.Off)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -160,7 +164,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		return err
 	}
 	loop := &policies.Loop{
-		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, Clock: c.Clock, Leadership: lock,
+		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
 	}
 	if loop.Live, err = c.liveClient(loop); err != nil {
 		return err

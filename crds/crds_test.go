@@ -16,17 +16,21 @@ import (
 // definition is the CustomResourceDefinition of ClusterRetentionPolicy.
 func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
+	return definitions(t)["clusterretentionpolicies.sunset.x-k8s.io"]
+}
+
+// definitions are all, by name.
+func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, file := range crds.Files() {
-		if file.Name == "clusterretentionpolicies.sunset.x-k8s.io" {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.UnmarshalStrict(file.YAML, crd); err != nil {
-				t.Fatal(err)
-			}
-			return crd
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(file.YAML, crd); err != nil {
+			t.Fatal(err)
 		}
+		all[file.Name] = crd
 	}
-	t.Fatal("no definition of ClusterRetentionPolicy")
-	return nil
+	return all
 }
 
 func root(t *testing.T) *apiextensionsv1.JSONSchemaProps {
@@ -37,8 +41,13 @@ func root(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 // structural is the schema as the API server reads it.
 func structural(t *testing.T) *schema.Structural {
 	t.Helper()
+	return structuralOf(t, root(t))
+}
+
+func structuralOf(t *testing.T, root *apiextensionsv1.JSONSchemaProps) *schema.Structural {
+	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(root(t), internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(root, internal, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := schema.NewStructural(internal)
@@ -63,7 +72,14 @@ func TestSchemaIsStructural(t *testing.T) {
 	}
 }
 
+// TestEveryLevelPreservesUnknownFields of every kind: what a misspelt field or one of a newer version says is there to be seen.
 func TestEveryLevelPreservesUnknownFields(t *testing.T) {
+	for name, crd := range definitions(t) {
+		t.Run(name, func(t *testing.T) { preserves(t, structuralOf(t, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)) })
+	}
+}
+
+func preserves(t *testing.T, root *schema.Structural) {
 	levels := 0
 	var visit func(path string, s *schema.Structural)
 	visit = func(path string, s *schema.Structural) {
@@ -82,8 +98,8 @@ func TestEveryLevelPreservesUnknownFields(t *testing.T) {
 			visit(path+"[].", s.Items)
 		}
 	}
-	visit("", structural(t))
-	if levels < 9 {
+	visit("", root)
+	if levels < 6 {
 		t.Errorf("only %d levels were looked at", levels)
 	}
 }
@@ -115,6 +131,16 @@ spec:
 	pruning.Prune(after, structural(t), true)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("-written, without what status does not know +stored\n%s", diff)
+	}
+}
+
+// TestOneVersionIsServedAndStored, by the strategy None: docs/upgrade.md says how another one comes.
+func TestOneVersionIsServedAndStored(t *testing.T) {
+	for name, crd := range definitions(t) {
+		versions := crd.Spec.Versions
+		if len(versions) != 1 || versions[0].Name != "v1alpha1" || !versions[0].Served || !versions[0].Storage || crd.Spec.Conversion != nil {
+			t.Errorf("%s has versions %v, conversion %v", name, versions, crd.Spec.Conversion)
+		}
 	}
 }
 

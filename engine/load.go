@@ -26,7 +26,7 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 		}
 		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
 	}
-	p.AddProblems(problems...)
+	p.AddProblems(append(problems, p.SwitchedOff()...)...)
 	programs := map[string]*Rule{}
 	for i, r := range p.Rules {
 		program := compiled[i]

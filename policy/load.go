@@ -31,6 +31,7 @@ func (d *Document) Load(protection Protection) *Policy {
 		ServiceAccount: spec.ServiceAccountName,
 		Hash:           spec.hash(),
 		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
+		off:            protection.Off,
 	}
 	if d.Namespaced() {
 		p.namespaced = true

@@ -8,11 +8,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Protection says which kinds and namespaces no policy may touch. The zero value protects every protected kind and no
+// Protection says which kinds and namespaces no policy may touch, and what else none may do. The zero value protects every protected kind and no
 // namespace; use DefaultProtection.
 type Protection struct {
 	AllowKinds []schema.GroupKind // lifted by --allow-kinds
 	Namespaces []string           // never selected by any policy
+	Off        []Feature          // switched off by --feature-gates: rules that need one keep
 }
 
 // DefaultProtection protects the control plane's namespaces and the given ones, Sunset's own.

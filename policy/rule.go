@@ -33,6 +33,10 @@ type Policy struct {
 	// ServiceAccount of the namespace has the rights with which a RetentionPolicy's rules act.
 	ServiceAccount string
 
+	// Rehearsed: it is a dry run only because the operator wants all policies to be.
+	Rehearsed bool
+
+	off        []Feature
 	unread     *Problem // for which nothing is known of its references; nil for none
 	namespaced bool     // it is a RetentionPolicy, though perhaps one without a namespace
 

@@ -71,12 +71,14 @@ var homes = map[string][]string{
 	"github.com/spf13":                    {"cmd"},
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
+	"k8s.io/component-base":               {"controllers/features"},
 	"github.com/google/btree":             {"controllers"},
 	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd"},
 	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
 	"github.com/distribution/reference":   {"controllers/images/cri", "cmd/kubectl-sunset/imagename"},
 	"github.com/google/go-cmp":            {"test"},
+	"github.com/yuin/goldmark":            {"test"},
 }
 
 func TestModulesStayAtHome(t *testing.T) {

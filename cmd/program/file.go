@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -92,6 +93,9 @@ func asFlag(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if _, isList := setting.Value.(pflag.SliceValue); isList {
 		return asList(setting, value)
 	}
+	if setting.Value.Type() == gatesType {
+		return asGates(setting, value)
+	}
 	wanted, ok := forms[setting.Value.Type()]
 	if !ok {
 		wanted = stringForm
@@ -114,6 +118,24 @@ func asList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 		texts = append(texts, item.Value)
 	}
 	return texts, nil
+}
+
+// gatesType is the type of a flag such as References=false,NodeImages=true.
+const gatesType = "mapStringBool"
+
+func asGates(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
+	if value.Kind != yaml.MappingNode {
+		return nil, fault(value, "%s: want names with true or false, as in {References: false}, not %s", setting.Name, show(value))
+	}
+	var pairs []string
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		name, on := value.Content[i], value.Content[i+1]
+		if on.Tag != "!!bool" {
+			return nil, fault(on, "%s: %s: want true or false, not %s", setting.Name, name.Value, show(on))
+		}
+		pairs = append(pairs, name.Value+"="+on.Value)
+	}
+	return []string{strings.Join(pairs, ",")}, nil
 }
 
 // show names a value that is of the wrong type.

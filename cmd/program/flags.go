@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/version"
 )
 
@@ -39,6 +41,11 @@ func NewFlags(program, kind string) *Flags {
 }
 
 const configFlag, versionFlag = "config", "version"
+
+// AddGates adds the flag that switches features on and off.
+func (f *Flags) AddGates(gates features.Gates) {
+	f.Var(gates, "feature-gates", "features to switch on or off, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
+}
 
 // addLog adds the flags of the log. Errors say in words where they come from, so that stack traces are for panics.
 func (f *Flags) addLog() {

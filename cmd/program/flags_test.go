@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
+	"github.com/sunset-k8s/sunset/controllers/features"
 )
 
 // settings are flags of every type that there is.
@@ -35,6 +36,7 @@ func newSettings() *settings {
 	s.StringSliceVar(&s.Names, "names", []string{"a", "b"}, "")
 	s.StringVar(&s.Address, "address", ":8080", "")
 	s.Duration("wait", 0, "")
+	s.AddGates(features.New())
 	return s
 }
 
@@ -102,6 +104,30 @@ wait: 15s # as flags have it
 	}
 }
 
+// TestAFileSwitchesFeatures, as a mapping. A flag wins as a whole, as with every setting.
+func TestAFileSwitchesFeatures(t *testing.T) {
+	for want, test := range map[string]struct {
+		text string
+		args []string
+	}{
+		"":                              {"feature-gates: {}\n", nil},
+		"AllBeta=false,NodeImages=true": {"feature-gates:\n  AllBeta: false\n  NodeImages: true\n", nil},
+		"References=false":              {"feature-gates: {NodeImages: false}\n", []string{"--feature-gates=References=false"}},
+	} {
+		s := newSettings()
+		if err := s.parse(t, header+test.text, test.args...); err != nil {
+			t.Fatal(err)
+		}
+		expected := features.New()
+		if err := expected.Set(want); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Lookup("feature-gates").Value.String(); got != expected.String() {
+			t.Errorf("%s: %s", test.text, got)
+		}
+	}
+}
+
 // TestAFileThatCannotBe: one message with the file and the line says what is wrong.
 func TestAFileThatCannotBe(t *testing.T) {
 	const head = "a file for sunset-test has apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
@@ -123,6 +149,9 @@ func TestAFileThatCannotBe(t *testing.T) {
 		"a list":                {header + "name: [a]\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not a list"},
 		"an alias":              {header + "address: &a x\nname: *a\n", "sunset.yaml:4: name: want a string (in quotes, if it looks like something else), not an alias"},
 		"too much":              {header + "many: 99999999999999999999\n", "sunset.yaml:3: many: want a whole number, not 99999999999999999999"},
+		"features as a text":    {header + "feature-gates: References=false\n", "sunset.yaml:3: feature-gates: want names with true or false, as in {References: false}, not References=false"},
+		"half a feature":        {header + "feature-gates:\n  References: off-ish\n", "sunset.yaml:4: feature-gates: References: want true or false, not off-ish"},
+		"an unknown feature":    {header + "feature-gates: {Referenzen: false}\n", "sunset.yaml:3: feature-gates: unrecognized feature gate: Referenzen"},
 		"wrong although hidden": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
 		"another version":       {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
 		"another kind":          {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},

@@ -11,12 +11,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // options are the settings as given.
 type options struct {
 	*program.Flags
+	gates      features.Gates
 	allowKinds []string
 	protected  []string
 	config     controllers.Config
@@ -37,9 +39,12 @@ func parse(args []string) (controllers.Config, error) {
 func newOptions() *options {
 	o := &options{
 		Flags:  program.NewFlags("sunset-controller", "ControllerConfig"),
+		gates:  features.New(),
 		config: controllers.Config{Namespace: "sunset-system"},
 	}
 	f, c := o.Flags, &o.config
+	f.AddGates(o.gates)
+	f.BoolVar(&c.DryRun, "dry-run", false, "judge, count and forecast as ever, but delete and mark nothing: what policies enforce counts as a dry run")
 	f.StringVar(&c.Namespace, "namespace", c.Namespace, "Sunset's own namespace: it holds the lease and no policy touches it")
 	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "let replicas agree on one leader; only the leader deletes")
 	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long a leader that is silent stays one")
@@ -90,7 +95,7 @@ func (o *options) check() error {
 func (o *options) complete() (controllers.Config, error) {
 	c := o.config
 	c.Clock = clock.RealClock{}
-	c.Protection = policy.Protection{Namespaces: o.protected}
+	c.Protection = policy.Protection{Namespaces: o.protected, Off: features.Off(o.gates)}
 	var err error
 	if c.Protection.AllowKinds, err = controllers.ParseKinds(o.allowKinds); err != nil {
 		return c, o.Wrong("allow-kinds", err)

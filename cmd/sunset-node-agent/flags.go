@@ -8,12 +8,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/program"
 	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/images"
 )
 
 // options are the settings as given.
 type options struct {
 	*program.Flags
+	gates  features.Gates
 	config agent.Config
 }
 
@@ -30,8 +32,9 @@ func parse(args []string) (agent.Config, error) {
 }
 
 func newOptions() *options {
-	o := &options{Flags: program.NewFlags("sunset-node-agent", "NodeAgentConfig")}
+	o := &options{Flags: program.NewFlags("sunset-node-agent", "NodeAgentConfig"), gates: features.New(agent.Features...)}
 	f, c := o.Flags, &o.config
+	f.AddGates(o.gates)
 	f.StringVar(&c.Node, "node-name", os.Getenv("NODE_NAME"), "name of the node, by default what NODE_NAME says")
 	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "socket of the container runtime, as the kubelet names it")
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "image of every Pod's sandbox, where the runtime does not tell; it is never removed")
@@ -59,6 +62,7 @@ func (o *options) check() error {
 func (o *options) complete() (agent.Config, error) {
 	c := o.config
 	c.Clock = clock.RealClock{}
+	c.Off = features.Off(o.gates)
 	var err error
 	if c.Rest, err = o.Connect(); err != nil {
 		return c, err

@@ -5,7 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // meters are what an agent exports.
@@ -16,7 +18,7 @@ type meters struct {
 }
 
 // newMeters registers them. Agents that share a registry share them.
-func newMeters(r prometheus.Registerer) (m meters, err error) {
+func newMeters(r prometheus.Registerer, off ...policy.Feature) (m meters, err error) {
 	counter := func(name, help, label string) *prometheus.CounterVec {
 		return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}), &err)
 	}
@@ -32,6 +34,8 @@ func newMeters(r prometheus.Registerer) (m meters, err error) {
 	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Images on the node."}), &err)
 	build := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels), &err)
 	build.WithLabelValues(version.Get().MetricValues()...).Set(1)
+	gates := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric, Help: features.MetricHelp}, features.MetricLabels), &err)
+	features.Export(func(value float64, name, stage string) { gates.WithLabelValues(name, stage).Set(value) }, off, Features...)
 	return m, err
 }
 

@@ -30,6 +30,7 @@ type rules struct {
 	live     client.Reader // past every cache
 	clock    clock.PassiveClock
 	compiler *engine.Compiler
+	off      []policy.Feature // the rules that need one keep
 	labels   func() (map[string]string, bool)
 	// bound gives policies as much room as the filesystem leaves.
 	bound func([]*policy.Policy) []*policy.Policy
@@ -144,7 +145,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	if object != nil {
 		data, err := object.MarshalJSON()
 		if err == nil {
-			told, err = node.Read(data)
+			told, err = node.Read(data, r.off...)
 		}
 		if r.unread = err; err != nil {
 			r.version, r.doubt = version, err

@@ -139,6 +139,18 @@ func TestRulesAreConfirmed(t *testing.T) {
 }
 
 // TestDoubtEnds: a policy that is again as the nodes were told needs no new telling.
+// TestWhereTheFeatureIsOffRulesKeep: an agent understands none of them, whatever the controller has told it.
+func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
+	w := newTold(t)
+	w.off = Features
+	w.policy()
+	w.want("")
+	rule := w.Book().Rules(v1alpha1.ImageKind.GroupKind())[0]
+	if !rule.Invalid() || !strings.Contains(rule.Problems[0].Message, "NodeImages") {
+		t.Errorf("problems %v", rule.Problems)
+	}
+}
+
 func TestDoubtEnds(t *testing.T) {
 	w := newTold(t)
 	p := w.policy()

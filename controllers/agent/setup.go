@@ -49,6 +49,8 @@ type Config struct {
 	MaxInFlight  int           // removals under way at a time; 0 means 16
 	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
 
+	Off []policy.Feature // switched off by --feature-gates
+
 	MetricsAddress string // "0" for none
 	ProbeAddress   string // "0" for none
 	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
@@ -56,6 +58,9 @@ type Config struct {
 
 	meters meters // set by Run
 }
+
+// Features are those that an agent knows.
+var Features = []policy.Feature{policy.NodeImages}
 
 const defaultInFlight = 16
 
@@ -109,7 +114,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := kept.Anew(); err != nil {
 		log.FromContext(ctx).Error(err, "ages of images")
 	}
-	if c.meters, err = newMeters(c.Metrics); err != nil {
+	if c.meters, err = newMeters(c.Metrics, c.Off...); err != nil {
 		return err
 	}
 	mgr, err := c.manager()
@@ -181,7 +186,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
 	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
 	node.Late = diary.Removed
-	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, labels: cluster.labels, bound: keeper.bound}
+	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
 	})

@@ -182,8 +182,11 @@ func (o *Office) takeOver(ctx context.Context) (listed bool, err error) {
 		return false, err
 	}
 	for i := range all {
-		a := newAccount(o, types.UID(all[i].Name))
-		if failed := a.seal(ctx, &all[i]); failed != nil {
+		a := newAccount(o, types.UID(all[i].GetName()))
+		stored, unread := understand(&all[i])
+		if unread != nil {
+			a.late = true // as with one that says what cannot be: its own policy waits
+		} else if failed := a.seal(ctx, stored); failed != nil {
 			err = failed
 		}
 		o.mu.Lock()

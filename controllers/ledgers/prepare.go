@@ -259,7 +259,7 @@ func (a *account) bury(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		return errBuried
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNewer) {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
 	}
 	named := stored.Policy

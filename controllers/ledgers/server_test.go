@@ -3,13 +3,15 @@ package ledgers_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +27,7 @@ type server struct {
 	mu         sync.Mutex
 	version    int
 	ledgers    map[string]*v1alpha1.RetentionLedger
+	newer      map[string]map[string]any // fields that a newer version has written into a ledger
 	policies   map[types.UID]*v1alpha1.RetentionPolicyStatus
 	unrecorded bool // statuses name no ledgers yet
 	requests   []request
@@ -164,13 +167,22 @@ func (s *server) List(_ context.Context, all client.ObjectList, _ ...client.List
 	if !do {
 		return err
 	}
-	list := all.(*v1alpha1.RetentionLedgerList)
+	list := all.(*unstructured.UnstructuredList)
 	list.Items = nil
-	for _, l := range s.ledgers {
-		list.Items = append(list.Items, *l.DeepCopy())
+	for _, name := range slices.Sorted(maps.Keys(s.ledgers)) {
+		list.Items = append(list.Items, *s.asStored(name))
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.RetentionLedger) int { return strings.Compare(a.Name, b.Name) })
 	return err
+}
+
+// asStored is a ledger with what a newer version has written.
+func (s *server) asStored(name string) *unstructured.Unstructured {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.ledgers[name])
+	if err != nil {
+		panic(err)
+	}
+	maps.Copy(fields, s.newer[name])
+	return &unstructured.Unstructured{Object: fields}
 }
 
 func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -181,12 +193,11 @@ func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 		return err
 	}
 	switch o := o.(type) {
-	case *v1alpha1.RetentionLedger:
-		l := s.ledgers[key.Name]
-		if l == nil {
+	case *unstructured.Unstructured:
+		if s.ledgers[key.Name] == nil {
 			return apierrors.NewNotFound(resource, key.Name)
 		}
-		l.DeepCopyInto(o)
+		o.Object = s.asStored(key.Name).Object
 	case *v1alpha1.ClusterRetentionPolicy:
 		status := s.policies[types.UID("uid-"+key.Name)]
 		if status == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,12 +56,16 @@ func (o *Office) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error 
 	return o.Client.Delete(ctx, l.DeepCopy(), client.Preconditions{UID: &l.UID})
 }
 
+// get reads a ledger. With ErrNewer it gives what can be understood of it.
 func (o *Office) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	l := &v1alpha1.RetentionLedger{}
-	err := o.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, l)
-	return l, err
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(ledgerKind)
+	if err := o.Live.Get(ctx, types.NamespacedName{Name: string(uid)}, stored); err != nil {
+		return nil, err
+	}
+	return understand(stored)
 }
 
 // again reads a ledger after a write of it failed. The error is that of the write if that was no conflict.
@@ -72,17 +77,18 @@ func (o *Office) again(ctx context.Context, uid types.UID, failed error) (*v1alp
 }
 
 // list reads every ledger.
-func (o *Office) list(ctx context.Context) (all []v1alpha1.RetentionLedger, err error) {
-	page := &v1alpha1.RetentionLedgerList{}
+func (o *Office) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
+	page := &unstructured.UnstructuredList{}
+	page.SetGroupVersionKind(ledgerKind.GroupVersion().WithKind(ledgerKind.Kind + "List"))
 	for {
 		asked, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := o.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.Continue))
+		err := o.Live.List(asked, page, client.Limit(pageSize), client.Continue(page.GetContinue()))
 		cancel()
 		if err != nil {
 			return nil, fmt.Errorf("list RetentionLedgers: %w", err)
 		}
 		all = append(all, page.Items...)
-		if page.Continue == "" {
+		if page.GetContinue() == "" {
 			return all, nil
 		}
 	}

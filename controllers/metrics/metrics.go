@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/version"
 )
@@ -39,6 +40,9 @@ var (
 
 // Build says which build this is.
 var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)
+
+// Features says which features are on.
+var Features = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric, Help: features.MetricHelp}, features.MetricLabels)
 
 // Counted is what the latest count found. They change together: a scrape sees one count or the next.
 var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
@@ -135,11 +139,14 @@ func (c *Count) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// SetFeature says whether a feature is on.
+func SetFeature(value float64, name, stage string) { Features.WithLabelValues(name, stage).Set(value) }
+
 // Forget drops what was counted for a policy that is gone.
 func Forget(policy string) { Deletions.DeletePartialMatch(prometheus.Labels{"policy": policy}) }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Standing, Build)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Standing, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 

@@ -56,6 +56,7 @@ type Loop struct {
 	Live       rest.Interface
 	Compiler   *engine.Compiler
 	Protection policy.Protection
+	DryRun     bool // every policy is one
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
 	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, or when somebody asked last.
@@ -230,6 +231,9 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
+	if l.DryRun {
+		e.policy.Rehearse()
+	}
 	e.programs = l.Compiler.Load(e.policy)
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
 		"generation", e.generation, "problems", len(e.policy.Problems))

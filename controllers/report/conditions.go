@@ -31,7 +31,7 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	referred, asks := v.referencesKnown(p)
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
 	for _, part := range []standing{enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
-		if !part.ok && (p.Mode == v1alpha1.Enforce || part != enforcing) {
+		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
 			ready = standing{part.ok, part.reason, grant.Sentence(part.message)} // its own condition has the roles
 		}
 	}
@@ -107,6 +107,9 @@ func (v *view) watching(p *policy.Policy) standing {
 func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
 	switch p.Mode {
 	case v1alpha1.DryRun:
+		if p.Rehearsed {
+			return standing{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run: without, this policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+		}
 		if p.Namespace != "" {
 			return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, its own rules would delete %d now and %d within 24h; overrides count only where they keep longer",
 				s.Due.Now, s.Due.Day)}

@@ -36,6 +36,8 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+		"a dry run only because the operator says so": {v1alpha1.DryRun, func(p *policy.Policy) { p.Rehearsed = true }, nil, nil,
+			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
 		"suspended": {v1alpha1.Suspended, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
 		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,

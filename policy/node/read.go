@@ -38,8 +38,8 @@ type toldPolicy struct {
 }
 
 // Read reads the JSON of NodeImageRules. A field that is not known may say to keep: it is an error, and outside of a spec
-// nothing else counts then. Within a spec it makes that policy invalid.
-func Read(data []byte) (Told, error) {
+// nothing else counts then. Within a spec it makes that policy invalid. Rules that need a feature which is off are invalid too.
+func Read(data []byte, off ...policy.Feature) (Told, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var t told
@@ -51,7 +51,7 @@ func Read(data []byte) (Told, error) {
 		read.known[k.UID] = k
 	}
 	for i := range t.Policies {
-		p, err := t.Policies[i].load()
+		p, err := t.Policies[i].load(off)
 		if err != nil {
 			return Told{}, fmt.Errorf("rules about images, policy %s: %w", t.Policies[i].Name, err)
 		}
@@ -60,7 +60,7 @@ func Read(data []byte) (Told, error) {
 	return read, nil
 }
 
-func (t *toldPolicy) load() (*policy.Policy, error) {
+func (t *toldPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.ClusterRetentionPolicyKind.GroupVersion().String(),
 		"kind":       v1alpha1.ClusterRetentionPolicyKind.Kind,
@@ -74,7 +74,7 @@ func (t *toldPolicy) load() (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := document.Load(policy.Protection{})
+	p := document.Load(policy.Protection{Off: off})
 	p.Hash = t.Hash
 	if len(t.Unapproved) > 0 {
 		p.Gate = &policy.Gate{Hash: t.Hash, Rules: sets.New(t.Unapproved...)}

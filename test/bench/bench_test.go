@@ -1,25 +1,67 @@
 package main
 
 import (
+	"flag"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// lanes are scenarios that go on beside each other in the test, each lane on control planes of its own: most of the time
+// they wait, as for the end of a quiet period.
+var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references"}
 
 // TestTheBenchmarkStillWorks goes through every scenario with small sizes. No figure is judged: the machine decides those.
 func TestTheBenchmarkStillWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	lab, err := measure(t.Context(), options{size: short, atATime: agentInFlight})
+	if err := flag.Set("test.benchtime", "10ms"); err != nil { // of what is measured without a control plane
+		t.Fatal(err)
+	}
+	ctrllog.SetLogger(logr.Discard())
+	sunset, err := build(t.Context(), t.TempDir(), controllerPackage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lab.print(os.Stdout); err != nil {
+	tables := make([]*table, len(lanes))
+	group, ctx := errgroup.WithContext(t.Context())
+	for i, lane := range lanes {
+		group.Go(func() (err error) {
+			tables[i], err = measure(ctx, options{size: short, only: lane, atATime: agentInFlight, sunset: sunset})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range lab.rows {
+	all := table{}
+	for _, of := range tables {
+		all.rows = append(all.rows, of.rows...)
+	}
+	if err := all.print(os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range all.rows {
 		if row[0] == "" || row[1] == "" {
 			t.Errorf("a figure is missing: %q", row)
+		}
+	}
+}
+
+// TestEveryScenarioIsTested: no lane has forgotten one, nor has one twice.
+func TestEveryScenarioIsTested(t *testing.T) {
+	tested := strings.Split(strings.Join(lanes, ","), ",")
+	if len(tested) != len(scenarios) {
+		t.Errorf("%d scenarios are tested, of %d", len(tested), len(scenarios))
+	}
+	for _, lane := range lanes {
+		if _, err := (options{only: lane}).chosen(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsR
 		Nodes:       1,
 		Controllers: append(cluster.DefaultControllers(), "pod-garbage-collector-controller"),
 		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
-	}, l.sunset)
+	})
 	if err != nil {
 		return podsRun{}, err
 	}

@@ -27,8 +27,8 @@ const (
 	// admitEvery is the pause between two Jobs for Kueue: what it writes for them is well below the 50 requests a
 	// second that its manifest allows.
 	admitEvery = 300 * time.Millisecond
-	// kueueDueEvery and kueueDueAfter are when Jobs of another rule fall due while Workloads are deleted.
-	kueueDueEvery, kueueDueAfter = 100 * time.Millisecond, 15 * time.Second
+	// kueueDueEvery is the pause between Jobs of another rule that fall due while Workloads are deleted.
+	kueueDueEvery = 100 * time.Millisecond
 )
 
 // kueue measures how long Jobs wait until a real Kueue, as its manifest has it, admits them beside a backlog of finished
@@ -117,7 +117,7 @@ type kueueRun struct {
 
 // kueueDue are the Jobs of the other rule.
 func (l *lab) kueueDue() dueJobs {
-	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(kueueDueAfter)}
+	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(l.size.kueueAhead)}
 }
 
 // kueueDrain waits until the backlog is gone. Jobs are admitted from beginning to end; those of another rule fall due once

@@ -25,8 +25,7 @@ type lab struct {
 	plane  *cluster.Cluster
 	client kubernetes.Interface
 	policy client.Client
-	dir    string // of the binaries and their logs
-	sunset string // path of the controller
+	dir    string // of logs
 	kcm    string // path of kube-controller-manager
 	table  table
 	perJob time.Duration // how long creating one of the standing Jobs took
@@ -34,27 +33,27 @@ type lab struct {
 }
 
 func newLab(ctx context.Context, o options) (*lab, error) {
-	return openLab(ctx, o, cluster.Options{Controllers: []string{}}, "")
+	return openLab(ctx, o, cluster.Options{Controllers: []string{}})
 }
 
-// openLab is a lab on a control plane of its own. Without the path of a controller it builds one.
-func openLab(ctx context.Context, o options, plane cluster.Options, sunset string) (*lab, error) {
+// openLab is a lab on a control plane of its own.
+func openLab(ctx context.Context, o options, plane cluster.Options) (*lab, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: o, sunset: sunset, kcm: paths[cluster.ControllerManager]}
+	l := &lab{options: o, kcm: paths[cluster.ControllerManager]}
 	if l.plane, err = cluster.Start(ctx, plane); err != nil {
 		return nil, err
 	}
-	if err := l.prepare(ctx); err != nil {
+	if err := l.prepare(); err != nil {
 		l.close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *lab) prepare(ctx context.Context) error {
+func (l *lab) prepare() error {
 	root, err := moduleRoot()
 	if err != nil {
 		return err
@@ -77,17 +76,14 @@ func (l *lab) prepare(ctx context.Context) error {
 	if l.policy, err = client.New(l.plane.Config(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	if l.dir, err = os.MkdirTemp("", "sunset-bench-"); err != nil {
-		return err
-	}
-	if l.sunset != "" {
-		return nil
-	}
-	l.sunset, err = build(ctx, l.dir, "github.com/sunset-k8s/sunset/cmd/sunset-controller")
+	l.dir, err = os.MkdirTemp("", "sunset-bench-")
 	return err
 }
 
 func (l *lab) close() {
+	if l.plane == nil {
+		return
+	}
 	if err := l.plane.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ type sizes struct {
 	policies   int           // and as many namespaces, for the fences
 	kueue      int           // finished Workloads of Kueue
 	kueueDue   int           // Jobs of another rule that fall due meanwhile, 10 a second
+	kueueAhead time.Duration // before the first of these is due
 	idle       time.Duration
 	kueueFor   time.Duration // how long Kueue admits Jobs
 
@@ -44,19 +46,19 @@ type sizes struct {
 var (
 	full = sizes{drain: 20_000, rounds: 3, ttlDefault: 600, ttlTuned: 5_000, standing: 100_000, lateness: 3_000, ahead: 10 * time.Second,
 		policies: 1_000, idle: 30 * time.Second,
-		kueue: 50_000, kueueDue: 300, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
+		kueue: 50_000, kueueDue: 300, kueueAhead: 15 * time.Second, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
 		images: 2_000, imageRounds: 3,
 		referred: 10_000, referring: 50_000, spares: 400, races: 400}
-	short = sizes{drain: 300, rounds: 1, ttlDefault: 30, ttlTuned: 100, standing: 500, lateness: 200, ahead: 5 * time.Second,
-		policies: 20, idle: 2 * time.Second,
-		kueue: 300, kueueDue: 5, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
+	short = sizes{drain: 200, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 100, ahead: 5 * time.Second,
+		policies: 10, idle: time.Second,
+		kueue: 300, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
 		images: 40, imageRounds: 1,
 		referred: 20, referring: 100, spares: 10, races: 5}
 )
 
 func main() {
 	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only this scenario: cel, ranks, images, drain, ttl, fences, ledger, kueue, standing, pods or references")
+	only := flag.String("only", "", "measure only these scenarios, with commas between them: "+strings.Join(names(scenarios), ", "))
 	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
 	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
 	flags := flag.String("flags", "", "more flags for Sunset, such as --max-in-flight=4, separated by spaces")
@@ -93,51 +95,88 @@ func main() {
 // options is what to measure.
 type options struct {
 	size  sizes
-	only  string   // the one scenario to run; empty for all
+	only  string   // the scenarios to run, with commas; empty for all
 	pprof string   // where Sunset serves its profiles; empty for nowhere
 	flags []string // more flags for Sunset
 
-	atATime int // images removed
+	atATime int    // images removed
+	sunset  string // path of the controller; empty to have it built
 }
 
 // agentInFlight is --max-in-flight of the node agent by default.
 const agentInFlight = 16
 
-// measure goes through every scenario on one control plane.
+// scenario is something to measure.
+type scenario struct {
+	name  string
+	run   func(*lab, context.Context) error
+	apart bool // it has control planes of its own, and needs none of others
+}
+
+// scenarios are in the order in which they are measured.
+var scenarios = []scenario{
+	{name: "cel", run: (*lab).cel},
+	{name: "ranks", run: (*lab).ranks},
+	{name: imagesName, run: (*lab).images},
+	{name: "drain", run: (*lab).drains},
+	{name: "ttl", run: (*lab).ttlController},
+	{name: "fences", run: (*lab).fences},
+	{name: "ledger", run: (*lab).ledger},
+	{name: "kueue", run: (*lab).kueue},
+	{name: "standing", run: (*lab).standing},
+	{name: "pods", run: (*lab).pods, apart: true},
+	{name: "references", run: (*lab).references, apart: true},
+}
+
+func names(of []scenario) (all []string) {
+	for _, s := range of {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// chosen are the scenarios to run.
+func (o options) chosen() ([]scenario, error) {
+	if o.only == "" {
+		return scenarios, nil
+	}
+	wanted := strings.Split(o.only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names(scenarios), name) {
+			return nil, fmt.Errorf("there is no scenario %q", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !slices.Contains(wanted, s.name) }), nil
+}
+
+// measure goes through scenarios, on one control plane but for those that have their own.
 func measure(ctx context.Context, o options) (*table, error) {
-	lab, err := newLab(ctx, o)
+	chosen, err := o.chosen()
 	if err != nil {
 		return nil, err
 	}
-	defer lab.close()
-	measured := false
-	for _, s := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"cel", lab.cel},
-		{"ranks", lab.ranks},
-		{"images", lab.images},
-		{"drain", lab.drains},
-		{"ttl", lab.ttlController},
-		{"fences", lab.fences},
-		{"ledger", lab.ledger},
-		{"kueue", lab.kueue},
-		{"standing", lab.standing},
-		{"pods", lab.pods},
-		{"references", lab.references},
-	} {
-		if o.only != "" && o.only != s.name {
-			continue
+	if o.sunset == "" {
+		dir, err := os.MkdirTemp("", "sunset-bench-")
+		if err != nil {
+			return nil, err
 		}
-		measured = true
+		defer func() { _ = os.RemoveAll(dir) }()
+		if o.sunset, err = build(ctx, dir, controllerPackage); err != nil {
+			return nil, err
+		}
+	}
+	l := &lab{options: o}
+	if slices.ContainsFunc(chosen, func(s scenario) bool { return !s.apart }) {
+		if l, err = newLab(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	defer l.close()
+	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "%s %s ...\n", time.Now().Format(time.TimeOnly), s.name)
-		if err := s.run(ctx); err != nil {
+		if err := s.run(l, ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	if !measured {
-		return nil, fmt.Errorf("there is no scenario %q", o.only)
-	}
-	return &lab.table, nil
+	return &l.table, nil
 }

@@ -19,6 +19,8 @@ type process struct {
 	log *os.File
 }
 
+const controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
+
 // build compiles a command of this module into a directory and gives its path.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	out := filepath.Join(dir, filepath.Base(pkg))

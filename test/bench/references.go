@@ -39,7 +39,7 @@ func (l *lab) references(ctx context.Context) error {
 	own, err := openLab(ctx, l.options, cluster.Options{
 		Controllers: []string{},
 		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
-	}, l.sunset)
+	})
 	if err != nil {
 		return err
 	}

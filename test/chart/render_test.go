@@ -62,6 +62,7 @@ func TestTheSchemaRefuses(t *testing.T) {
 		"a right to everything":       "rights.kinds.*.get=true",
 		"references of everything":    "rights.references.kinds={*}",
 		"a kind and its version":      `rights.kinds.batch/v1.get=true`,
+		"half a feature":              "featureGates.References=off",
 		"a word for a number":         "controller.maxInFlight=many",
 		"a path that is none":         "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",
 	} {

@@ -16,6 +16,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* featureGates: of a dictionary, as the flag wants it */}}
+{{- define "sunset.featureGates" -}}
+{{- $pairs := list }}
+{{- range $name, $on := . }}{{ $pairs = append $pairs (printf "%s=%t" $name $on) }}{{ end }}
+{{- join "," $pairs }}
+{{- end }}
+
 {{/* file: of a list with the chart's context and a name: what is under crds in the repository, for the release's namespace */}}
 {{- define "sunset.file" -}}
 {{- $root := index . 0 }}{{ $name := index . 1 -}}

@@ -1,0 +1,34 @@
+package ledgers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ErrNewer is wrapped by the trouble of a policy whose ledger a newer version of Sunset has written.
+var ErrNewer = errors.New("a newer version of Sunset wrote it, and it has fields that this one does not know")
+
+var ledgerKind = v1alpha1.GroupVersion.WithKind("RetentionLedger")
+
+// understand reads a ledger as it is stored. The error is ErrNewer if there is more in it: it may say that something counts
+// which does not count here, and writing the ledger would drop it. The definition has the API server keep such fields. Those
+// of metadata are the API server's.
+func understand(stored *unstructured.Unstructured) (*v1alpha1.RetentionLedger, error) {
+	l := &v1alpha1.RetentionLedger{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, l); err != nil {
+		return nil, err
+	}
+	own := maps.Clone(stored.Object)
+	delete(own, "metadata")
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(own, &v1alpha1.RetentionLedger{}, true)
+	if err != nil {
+		return l, fmt.Errorf("%w: %w", ErrNewer, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,70 @@
+package ledgers_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// writesNewer has a newer version write a field into the ledger of a policy; nil takes it back.
+func (s *server) writesNewer(name string, fields map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newer = map[string]map[string]any{name: fields}
+}
+
+// A ledger of a newer version keeps everything of its policy, is not written, and stops no other, whether it was there when
+// Sunset began or is changed later. Without the field things go on.
+func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
+	for name, fields := range map[string]map[string]any{
+		"a field":           {"reserved": int64(3)},
+		"a field below":     {"total": map[string]any{"deleted": int64(0), "gone": int64(0), "refused": int64(1)}},
+		"a field in a list": {"open": []any{map[string]any{"rule": "r", "apiVersion": "v1", "kind": "Pod", "cluster": "b", "objects": []any{}}}},
+	} {
+		for when, before := range map[string]bool{"from the start": true, "later": false} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				inBubble(t, func(w *world) {
+					pass(time.Second)
+					w.use(policyOf("p", nil), policyOf("q", nil))
+					pass(time.Second)
+					if !before {
+						w.writesNewer("uid-q", fields)
+						w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return l })
+					}
+					written := w.stored("uid-q").ResourceVersion
+					w.add("team-a", "other-", 3, 0)
+					w.add("team-a", "job-", 3, 0)
+					pass(30 * time.Second)
+					w.is(3, 0)
+					if n := len(w.names()); n != 3 {
+						t.Errorf("removed %q", w.names())
+					}
+					if now := w.stored("uid-q").ResourceVersion; now != written {
+						t.Errorf("it was written: version %s, then %s", written, now)
+					}
+					if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, ledgers.ErrNewer) {
+						t.Errorf("trouble %v", s.Trouble)
+					}
+					w.writesNewer("uid-q", nil)
+					pass(5 * time.Second)
+					if before { // what was not sealed at the start begins with a new process
+						w.endedWith(ledgers.ErrLate)
+						return
+					}
+					if n := w.stored("uid-q").Total.Deleted; n != 3 {
+						t.Errorf("%d removed after it was mended", n)
+					}
+				}, func(w *world) {
+					w.ledgerOf("p")
+					w.ledgerOf("q")
+					if before {
+						w.newer = map[string]map[string]any{"uid-q": fields}
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// featured has a rule for each feature, and one that needs none.
+const featured = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: featured, uid: u-1}
+spec:
+  mode: Enforce
+  references:
+  - from: {apiVersion: example.com/v1, kind: Site}
+    to: ConfigMap
+    names: "[object.spec.config]"
+  rules:
+  - name: none
+    target: {apiVersion: v1, kind: Pod}
+    eligible: "true"
+    startTime: object.metadata.creationTimestamp
+    ttl: 1h
+  - name: images
+    target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}
+    eligible: "true"
+    ttl: 1h
+  - name: references
+    target: {apiVersion: v1, kind: ConfigMap}
+    eligible: references.count == 0
+    ttl: 1h
+  - name: owners
+    target: {apiVersion: v1, kind: Pod}
+    eligible: "true"
+    startTime: object.metadata.creationTimestamp
+    ttl: 1h
+    delete: {what: Owner}
+`
+
+// TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: it keeps and says which feature; the others stay as they are.
+func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
+	data, err := yaml.YAMLToJSON([]byte(featured))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, off := range map[string]policy.Feature{
+		"": "", "images": policy.NodeImages, "references": policy.References, "owners": policy.OwnerDeletion,
+	} {
+		document, err := policy.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := document.Load(policy.Protection{Off: []policy.Feature{off}})
+		compiler.Load(p)
+		for _, r := range p.Rules {
+			if r.Invalid() != (r.ID.Rule == rule) {
+				t.Errorf("%s off: rule %s has problems %v", off, r.ID.Rule, r.Problems)
+			}
+		}
+		if rule != "" && (len(p.Problems) != 1 || !strings.Contains(p.Problems[0].String(), "feature gate "+string(off)+", which is off")) {
+			t.Errorf("%s off: %v", off, p.Problems)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestRehearse makes dry runs of what is enforced, and of nothing else: what is suspended keeps, as before.
+func TestRehearse(t *testing.T) {
+	for mode, want := range map[v1alpha1.Mode]v1alpha1.Mode{
+		v1alpha1.Enforce: v1alpha1.DryRun, v1alpha1.DryRun: v1alpha1.DryRun, v1alpha1.Suspended: v1alpha1.Suspended,
+	} {
+		p := &policy.Policy{Mode: mode, Rules: []*policy.Rule{{Mode: mode}}, Overrides: []*policy.Override{{InForce: true}}}
+		p.Rehearse()
+		if p.Mode != want || p.Rules[0].Mode != want || p.Rehearsed != (mode == v1alpha1.Enforce) || !p.Overrides[0].InForce {
+			t.Errorf("%s: %+v with %+v", mode, p, p.Rules[0])
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// here are the ConfigMaps of the test that people have made, and how many of them are marked. It is wrong for one to be on its
+// way, or to have a finalizer.
+func (w *world) here() (all []corev1.ConfigMap, marked int) {
+	w.Helper()
+	list := &corev1.ConfigMapList{}
+	w.no(w.List(w.Context(), list, client.InNamespace(w.namespace), client.HasLabels{"test"}))
+	for i := range list.Items {
+		cm := &list.Items[i]
+		if len(cm.Finalizers) > 0 || cm.DeletionTimestamp != nil {
+			w.Errorf("%s has finalizers %v, is deleted %v", cm.Name, cm.Finalizers, cm.DeletionTimestamp)
+		}
+		if _, ok := cm.Annotations[v1alpha1.EligibleSinceAnnotation]; ok {
+			marked++
+		}
+	}
+	return list.Items, marked
+}
+
+// retired is a ConfigMap that a rule without startTime marks at once.
+func (w *world) retired(name string) *corev1.ConfigMap {
+	cm := w.configMap(name, marked)
+	w.label(cm, `"yes"`)
+	return cm
+}
+
+// halfway is a backlog, and objects that are to be marked.
+func (w *world) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
+	for i := range 100 {
+		w.configMap(fmt.Sprint("backlog-", i), fleet)
+	}
+	for i := range 10 {
+		w.retired(fmt.Sprint("marked-", i))
+	}
+	return w.policy("fleeting", fmt.Sprintf(fleetingPolicy, "Enforce")), w.policy("unused", fmt.Sprintf(unused, "Enforce", "1h"))
+}
+
+// TestUninstalledInTheMiddleOfABacklog: its process is told to end, and its rights are taken away at the same time, as with helm
+// uninstall. Nothing is deleted any more, nothing hangs, and one command takes every mark away.
+func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
+	w := newWorld(t)
+	user := "sunset-" + w.namespace
+	config, err := w.plane.UserConfig(user)
+	w.no(err)
+	w.grant(user, "core", core...)
+	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
+	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
+	w.halfway()
+	g := newGateFor(t, config)
+	writes := g.record(func(r *http.Request) bool {
+		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
+	})
+	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")
+	cluster.Eventually(t, patience, func() error {
+		if all, marked := w.here(); len(all) > 90 || marked < 10 {
+			return fmt.Errorf("%d are there, %d marked", len(all), marked)
+		}
+		return nil
+	})
+	revoke()
+	p.stop(t)
+	sent := len(writes())
+	left, _ := w.here()
+	if len(left) < 20 {
+		t.Fatalf("only %d were left in the middle", len(left))
+	}
+	time.Sleep(2 * time.Second)
+	if now, _ := w.here(); len(now) != len(left) || len(writes()) != sent {
+		t.Errorf("%d were left, and then %d; %d writes, and then %d", len(left), len(now), sent, len(writes()))
+	}
+	run := w.commandLine(w.plane.Config(), "--all", "--force")
+	for _, test := range []struct {
+		flag   string
+		marked int
+	}{{"--dry-run=client", 10}, {"--force", 0}} {
+		said, err := run("unmark", test.flag)
+		if now, marked := w.here(); err != nil || marked != test.marked || len(now) != len(left) {
+			t.Errorf("%s: %d are there of %d, and %d are marked: %v\n%s", test.flag, len(now), len(left), marked, err, said)
+		}
+	}
+}
+
+// TestTheBrakeForEverything: with --dry-run all is counted and nothing deleted or marked; policies say why. Without it the
+// backlog goes, and what was counted needs no approval.
+func TestTheBrakeForEverything(t *testing.T) {
+	w := newWorld(t)
+	stop := w.sunset(func(c *controllers.Config) { c.DryRun = true })
+	fleeting, unused := w.halfway()
+	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
+		if p.Spec.Mode != v1alpha1.DryRun {
+			return fmt.Errorf("nodes are told to %s", p.Spec.Mode)
+		}
+		return nil
+	})
+	for p, due := range map[*v1alpha1.ClusterRetentionPolicy]int64{fleeting: 100, unused: 0} {
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			c := w.condition(s, v1alpha1.ConditionReady)
+			if s.Due.Now != due || s.Due.Hour < due || s.Matched == 0 || c.Reason != "DryRun" || !strings.Contains(c.Message, "--dry-run") {
+				return errors.New("not a dry run by flag with everything counted")
+			}
+			return nil
+		})
+	}
+	if all, marked := w.here(); len(all) != 110 || marked != 0 {
+		t.Errorf("%d are there, %d are marked", len(all), marked)
+	}
+	stop()
+	w.sunset()
+	cluster.Eventually(t, patience, func() error {
+		if all, marked := w.here(); len(all) != 10 || marked != 10 {
+			return fmt.Errorf("%d are there, %d are marked", len(all), marked)
+		}
+		return nil
+	})
+}
+
+// unreferencedPolicy marks ConfigMaps that nothing refers to.
+const unreferencedPolicy = `
+mode: Enforce
+rules:
+- name: unreferenced
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {test: features}}}
+  eligible: references.count == 0
+  ttl: 0s
+`
+
+// TestAFeatureThatIsOffKeeps what its rules are about, and marks of before, although another rule would delete it.
+func TestAFeatureThatIsOffKeeps(t *testing.T) {
+	w := newWorld(t)
+	w.sunset(func(c *controllers.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
+	kept := w.configMap("kept", map[string]string{"test": "features"})
+	const since = `{"0123456789abcdef":"2001-01-01T00:00:00Z"}`
+	w.setAnnotation(kept, v1alpha1.EligibleSinceAnnotation, fmt.Sprintf("%q", since))
+	unreferenced := w.policy("unreferenced", unreferencedPolicy)
+	w.expect(unreferenced, v1alpha1.ConditionReady, "RuleInvalid", "feature gate References, which is off", "--feature-gates=References=true")
+	w.policy("anything", strings.Replace(fmt.Sprintf(fleetingPolicy, "Enforce"), "{test: versions}", "{test: features}", 1))
+	images := w.policy("images", agedImages)
+	w.expect(images, v1alpha1.ConditionReady, "RuleInvalid", "feature gate NodeImages, which is off")
+	w.told(images, func(p v1alpha1.NodeImagePolicy) error {
+		for _, r := range p.Spec.Rules {
+			if err := contains(r.Eligible, "not understood"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.policy("alive", fmt.Sprintf(fleetingPolicy, "Enforce"))
+	w.gone(w.configMap("other", fleet))
+	w.stays(time.Second, kept)
+	if now := kept.Annotations[v1alpha1.EligibleSinceAnnotation]; now != since {
+		t.Errorf("marked %s, and then %s", since, now)
+	}
+}

@@ -1,0 +1,250 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/upgrade"
+)
+
+// left is what an earlier version left behind, on a real API server.
+type left struct {
+	*world
+	*upgrade.Recording
+	later time.Duration // than it was recorded is now
+	due   time.Time     // when the marked object is to go
+}
+
+// leave brings the definitions of a version, then its objects, and then the definitions of today. It is as if they had been
+// recorded just so long ago that the marked object is due within seconds.
+func (w *world) leave(r *upgrade.Recording) *left {
+	w.Helper()
+	l := &left{world: w, Recording: r}
+	w.definitions(filepath.Join(r.Dir, upgrade.CRDsFile))
+	w.Cleanup(func() { w.definitions("../../crds") })
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "upgrade"}}
+	w.no(client.IgnoreAlreadyExists(w.Create(w.Context(), ns)))
+	l.due = time.Now().Add(4 * time.Second)
+	for _, u := range r.Objects {
+		for _, at := range policy.ParseMarks(u.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]) {
+			l.later = l.due.Sub(at.Add(10 * time.Minute)).Truncate(time.Second)
+			l.due = at.Add(10*time.Minute + l.later)
+		}
+	}
+	objects := append([]*unstructured.Unstructured{}, r.Objects...)
+	if r.HasAgent() {
+		objects = append(objects, l.node())
+	}
+	w.no(upgrade.Store(w.Context(), w.plane.URL(cluster.Etcd), objects, l.later))
+	w.Cleanup(func() {
+		for _, u := range objects {
+			_ = w.Delete(context.Background(), u.DeepCopy())
+		}
+	})
+	w.definitions("../../crds")
+	return l
+}
+
+func (w *world) definitions(path string) {
+	w.Helper()
+	_, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true})
+	w.no(err)
+}
+
+// node is the one whose agent was recorded.
+func (l *left) node() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	u.SetName(upgrade.Node)
+	for _, report := range l.Of(v1alpha1.GroupVersion.WithKind("NodeImageReport")) {
+		u.SetUID(report.GetOwnerReferences()[0].UID)
+	}
+	return u
+}
+
+// object is a ConfigMap that was left behind, or the policy of a name.
+func (l *left) object(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "upgrade", Name: name}}
+}
+
+func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
+	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// TestWhatAnEarlierVersionLeftGoesOn: with the objects of the first and of the last version that was recorded, as they are
+// stored, marks count, limits hold, what was open is settled, totals go on, and so do the ages of images. Nothing has to be
+// approved again. Then a newer version writes what this one does not know, and is rolled back: nothing goes.
+func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
+	all, err := upgrade.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := all[0], all[0]
+	for _, r := range all {
+		if r.At.Before(first.At) {
+			first = r
+		}
+		if r.At.After(last.At) {
+			last = r
+		}
+	}
+	w := newWorld(t)
+	for _, r := range []*upgrade.Recording{first, last} {
+		t.Run(r.Name, func(t *testing.T) {
+			l := w.in(t).leave(r)
+			stop := l.sunset()
+			l.goesOn()
+			if r.HasAgent() {
+				l.imagesGoOn()
+			}
+			stop()
+			if r == last {
+				l.rollBack()
+			}
+		})
+	}
+}
+
+// in is the world of a part of the test.
+func (w *world) in(t *testing.T) *world {
+	part := *w
+	part.T = t
+	return &part
+}
+
+func (l *left) goesOn() {
+	l.Helper()
+	marked := l.object("retired")
+	l.no(l.Get(l.Context(), client.ObjectKeyFromObject(marked), marked))
+	as := marked.Annotations[v1alpha1.EligibleSinceAnnotation]
+	for time.Until(l.due) > 500*time.Millisecond {
+		l.stays(100*time.Millisecond, marked, l.object("in-use"))
+		if now := marked.Annotations[v1alpha1.EligibleSinceAnnotation]; now != as {
+			l.Fatalf("marked %s, and now %s", as, now)
+		}
+	}
+	l.gone(marked)
+	if early := time.Until(l.due); early > 0 {
+		l.Errorf("the marked object is gone %s early", early)
+	}
+	l.status(policyNamed("limited"), func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Ledger == nil || s.Ledger.LedgerCount != (v1alpha1.LedgerCount{Deleted: 3, Gone: 1}) || s.Ledger.Open != 0 || s.Deleted != 3 {
+			return errors.New("want 2 deleted before, 1 since, and 1 gone")
+		}
+		if c := l.condition(s, v1alpha1.ConditionEnforcing); c.Reason != string(policy.IsLimited) {
+			return fmt.Errorf("enforcing: %v", c)
+		}
+		return nil
+	})
+	if n := l.stillThere("open-there", "third-1"); n != 1 {
+		l.Errorf("of the last two %d are there, and the limit leaves one", n)
+	}
+	l.stays(0, l.object("in-use"))
+}
+
+// stillThere counts ConfigMaps.
+func (l *left) stillThere(names ...string) (n int) {
+	for _, name := range names {
+		if err := l.Get(l.Context(), client.ObjectKeyFromObject(l.object(name)), &corev1.ConfigMap{}); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// imagesGoOn runs today's agent with what the earlier one kept.
+func (l *left) imagesGoOn() {
+	l.Helper()
+	state := filepath.Join(l.TempDir(), upgrade.StateDir)
+	l.no(os.CopyFS(state, os.DirFS(filepath.Join(l.Dir, upgrade.StateDir))))
+	s := critest.Start(l.T)
+	s.Update(func(s *critest.State) {
+		s.Images = append(s.Images, critest.Image(1, "old.test/app:v1"), critest.Image(3, "quick.test/app:v2"))
+	})
+	stop := l.startAgent(agent.Config{Clock: hasty{}, Node: upgrade.Node, Endpoint: s.Endpoint, StateDir: state})
+	l.leaves(s, 1)
+	l.tells(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: upgrade.Node}}, func(r *v1alpha1.NodeImageReport) error {
+		if r.Removed.Images != 2 {
+			return fmt.Errorf("%d images removed, and one of them before", r.Removed.Images)
+		}
+		return nil
+	})
+	stop()
+}
+
+// rollBack has a newer version write into the ledger, a mark and a policy, and then this one run.
+func (l *left) rollBack() {
+	l.Helper()
+	limited := policyNamed("limited")
+	l.edit(limited, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Limits.MaxDeletions = 100 })
+	l.no(l.Get(l.Context(), client.ObjectKeyFromObject(limited), limited))
+	stored := &v1alpha1.RetentionLedger{ObjectMeta: metav1.ObjectMeta{Name: string(limited.UID)}}
+	l.merge(stored, `{"reserved":3}`)
+	newer := l.clusterPolicy("newer", fmt.Sprintf(unused, "Enforce", "0s"))
+	l.no(unstructured.SetNestedField(newer.Object, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "upgrade"}}, "spec", "namespaceSelector"))
+	l.no(unstructured.SetNestedField(newer.Object, "object.metadata.name == 'kept'", "spec", "unless"))
+	l.create(newer)
+	l.Cleanup(func() { _ = l.Delete(context.Background(), newer) })
+	kept, marked := l.object("kept"), l.object("marked")
+	kept.Labels = map[string]string{"test": "marks", "unused": "yes"}
+	marked.Labels = map[string]string{"app": "marks", "retired": "true"}
+	const since = `{"0123456789abcdef":{"since":"2001-01-01T00:00:00Z","by":"a newer version"}}`
+	marked.Annotations = map[string]string{v1alpha1.EligibleSinceAnnotation: since}
+	l.create(kept)
+	l.create(marked)
+	began := time.Now()
+	ended := l.sunsetUntilLost()
+	l.status(limited, func(s v1alpha1.RetentionPolicyStatus) error {
+		if c := l.condition(s, v1alpha1.ConditionReady); c.Reason != "LedgerUnavailable" || !strings.Contains(c.Message, "newer version") || !strings.Contains(c.Message, "reserved") {
+			return fmt.Errorf("ready: %v", c)
+		}
+		return nil
+	})
+	l.status(policyNamed(newer.GetName()), func(s v1alpha1.RetentionPolicyStatus) error {
+		if c := l.condition(s, v1alpha1.ConditionReady); c.Reason != "RuleInvalid" || !strings.Contains(c.Message, "unless") {
+			return fmt.Errorf("ready: %v", c)
+		}
+		return nil
+	})
+	if at := l.mark(marked); at.Before(began.Truncate(time.Second)) {
+		l.Errorf("a mark that cannot be read counts from %s", at)
+	}
+	l.stays(time.Second, kept, marked)
+	if n := l.stillThere("open-there", "third-1"); n != 1 {
+		l.Errorf("%d are there of those that the ledger keeps", n)
+	}
+	l.merge(stored, `{"reserved":null}`)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ledgers.ErrLate) {
+			l.Errorf("ended with %v", err)
+		}
+	case <-time.After(patience):
+		l.Error("a ledger that can be read again is not taken over")
+	}
+}
+
+// merge writes fields into an object, be they known or not.
+func (w *world) merge(object client.Object, patch string) {
+	w.Helper()
+	w.no(w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
+}

@@ -1,0 +1,53 @@
+package monitoring_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestThePageHasEveryPanel: docs/dashboard.md says when to look at each panel, and names no other.
+func TestThePageHasEveryPanel(t *testing.T) {
+	text, err := os.ReadFile("../../docs/dashboard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct{ Type, Title string }
+	}
+	read(t, "dashboard.json", &dashboard)
+	var panels, rows []string
+	for _, p := range dashboard.Panels {
+		if p.Type == "row" {
+			rows = append(rows, p.Title)
+		} else {
+			panels = append(panels, p.Title)
+		}
+	}
+	expectSame(t, "rows", rows, first(text, `(?m)^\| ([A-Z][\w ]+) \|`))
+	expectSame(t, "panels", panels, first(text, "`([A-Z][^`]+)`"))
+}
+
+// first are the first groups of all matches.
+func first(text []byte, pattern string) (all []string) {
+	for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+		all = append(all, string(match[1]))
+	}
+	return all
+}
+
+// expectSame compares names in any order.
+func expectSame(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("docs/dashboard.md has not %q among its %s", name, what)
+		}
+	}
+	for _, name := range got {
+		if !slices.Contains(want, name) {
+			t.Errorf("the dashboard has not %q among its %s", name, what)
+		}
+	}
+}

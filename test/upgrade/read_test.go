@@ -1,0 +1,208 @@
+package upgrade_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
+	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/node"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/upgrade"
+)
+
+// TestEveryFormatIsRead goes on from what each version has written. With -record another is added first.
+func TestEveryFormatIsRead(t *testing.T) {
+	if *recordAs != "" {
+		record(t, *recordAs, *recordFrom)
+	}
+	all, err := upgrade.All()
+	no(t, err)
+	if len(all) < 3 {
+		t.Fatalf("%d recordings", len(all))
+	}
+	for _, r := range all {
+		t.Run(r.Name, func(t *testing.T) {
+			p := &past{Recording: r, T: t, policies: map[string]*policy.Policy{}}
+			p.load()
+			t.Run("previews", p.previews)
+			t.Run("marks", p.marks)
+			t.Run("ledger", p.ledger)
+			if r.HasAgent() {
+				t.Run("rules of nodes", p.rules)
+				t.Run("report", p.report)
+				t.Run("ages of images", p.ages)
+			}
+		})
+	}
+}
+
+var (
+	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	ledgerKind    = v1alpha1.GroupVersion.WithKind("RetentionLedger")
+	reportKind    = v1alpha1.GroupVersion.WithKind("NodeImageReport")
+)
+
+// past is a recording with its policies as today's code reads them.
+type past struct {
+	*upgrade.Recording
+	*testing.T
+	policies map[string]*policy.Policy
+}
+
+func (p *past) load() {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	no(p.T, err)
+	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
+		data, err := u.MarshalJSON()
+		no(p.T, err)
+		document, err := policy.Parse(data)
+		no(p.T, err)
+		read := document.Load(policy.DefaultProtection())
+		compiler.Load(read)
+		if len(read.Problems) > 0 {
+			p.Errorf("policy %s: %v", read.Name, read.Problems)
+		}
+		p.policies[read.Name] = read
+	}
+}
+
+// as reads an object strictly.
+func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
+	t.Helper()
+	into := new(T)
+	no(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
+	return into
+}
+
+// previews: what was previewed needs no approval again, as its hash is the same.
+func (p *past) previews(t *testing.T) {
+	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
+		written := as[v1alpha1.ClusterRetentionPolicy](t, u)
+		counted := written.Status.Previews
+		if n := len(counted); n == 0 || counted[n-1].Hash != p.policies[written.Name].Hash {
+			t.Errorf("policy %s has hash %s; previewed %v", written.Name, p.policies[written.Name].Hash, counted)
+		}
+	}
+}
+
+// marks: the time that an object is marked with counts on, by the name under which it was written.
+func (p *past) marks(t *testing.T) {
+	rule := p.policies["marks"].Rules[0]
+	for _, u := range p.Of(configMapKind) {
+		if u.GetName() != "retired" {
+			continue
+		}
+		text := u.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]
+		at, ok := policy.ParseMarks(text)[rule.Mark]
+		if age := p.At.Sub(at); !ok || age < 0 || age > time.Minute {
+			t.Errorf("marked %s, of which %s says %v", text, rule.Mark, at)
+		}
+		return
+	}
+	t.Error("nothing is marked")
+}
+
+// ledger: what is open and spent counts against limits, what is open is settled, and totals go on.
+func (p *past) ledger(t *testing.T) {
+	l := as[v1alpha1.RetentionLedger](t, p.Of(ledgerKind)[0])
+	limits := p.policies["limited"].Limits
+	budget := &ledger.Budget{Max: limits.Max, Window: limits.Window}
+	k := ledger.New("today")
+	no(t, k.Read(l))
+	taken := k.Draft(p.At)
+	k.Wrote(taken, taken.Object())
+	if charged, free := k.Charged(p.At, budget), k.FreeAt(p.At, budget); charged != 4 || free.IsZero() {
+		t.Errorf("%d charged, free at %v", charged, free)
+	}
+	for _, e := range k.Doubtful() {
+		if e.Name == "open-lost" {
+			k.Saw(e, ledger.Sight{Absent: true})
+		}
+	}
+	settled := k.Draft(p.At).Object()
+	if want := (v1alpha1.LedgerCount{Deleted: 2, Gone: 1}); settled.Total != want || len(settled.Open) != 1 || len(settled.Rules[0].Outcomes) != 3 {
+		t.Errorf("total %v, open %v, rules %v", settled.Total, settled.Open, settled.Rules)
+	}
+	k.Wrote(k.Draft(p.At), settled)
+	if charged := k.Charged(p.At.Add(23*time.Hour), budget); charged != 4 {
+		t.Errorf("%d charged within the window", charged)
+	}
+	if charged := k.Charged(p.At.Add(25*time.Hour), budget); charged != 1 {
+		t.Errorf("%d charged after it, when one is open", charged)
+	}
+}
+
+// rules: an agent obeys what an earlier controller has told it, of the policies that there are.
+func (p *past) rules(t *testing.T) {
+	data, err := p.Of(v1alpha1.NodeImageRulesKind)[0].MarshalJSON()
+	no(t, err)
+	told, err := node.Read(data)
+	no(t, err)
+	if len(told.Policies) != 1 || len(told.Policies[0].Problems) > 0 || told.Policies[0].Hash != p.policies["images"].Hash {
+		t.Errorf("told %+v", told.Policies)
+	}
+	var now []metav1.PartialObjectMetadata
+	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
+		now = append(now, *as[metav1.PartialObjectMetadata](t, &unstructured.Unstructured{Object: map[string]any{"metadata": u.Object["metadata"]}}))
+	}
+	if err := told.Compare(now); err != nil {
+		t.Error(err)
+	}
+}
+
+// report: the controller sums up what an earlier agent reports, and today's agent counts on from it.
+func (p *past) report(t *testing.T) {
+	r := as[v1alpha1.NodeImageReport](t, p.Of(reportKind)[0])
+	if r.Name != upgrade.Node || r.Removed.Images != 1 || len(r.Policies) != 1 || r.Policies[0].Hash != p.policies["images"].Hash {
+		t.Errorf("%+v", r)
+	}
+}
+
+// ages: the file of an earlier agent counts on within its boot, and stands still across another.
+func (p *past) ages(t *testing.T) {
+	var file struct {
+		Content struct {
+			ObservedUntil time.Time
+			BootID        string
+			Boot          time.Duration
+			Images        []struct{ Known int64 }
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(p.Dir, upgrade.StateDir, history.Name))
+	no(t, err)
+	no(t, json.Unmarshal(text, &file))
+	known := time.Duration(file.Content.Images[0].Known) * time.Millisecond
+	last := history.Reading{Wall: file.Content.ObservedUntil, BootID: file.Content.BootID, Boot: file.Content.Boot}
+	same, other := last, history.Reading{Wall: last.Wall.Add(time.Hour), BootID: "another", Boot: time.Minute}
+	same.Wall, same.Boot = same.Wall.Add(time.Second), same.Boot+time.Second
+	for name, test := range map[string]struct {
+		at   history.Reading
+		want time.Duration
+	}{"the same boot": {same, known + time.Second}, "another boot": {other, known}} {
+		dir := t.TempDir()
+		no(t, os.CopyFS(dir, os.DirFS(filepath.Join(p.Dir, upgrade.StateDir))))
+		kept, err := history.Open(dir, test.at, history.Options{Machine: upgrade.Node, Gap: time.Minute})
+		no(t, err)
+		kept.Observe(test.at, []history.Seen{{ID: critest.ID(1)}})
+		record, ok := kept.Of(critest.ID(1))
+		if err := kept.Anew(); err != nil || !ok || record.UnusedFor != test.want {
+			t.Errorf("%s: %+v, not unused for %s: %v", name, record, test.want, err)
+		}
+		if removed := kept.PulledAgain(); len(removed) > 0 {
+			t.Errorf("%s: pulled again %v", name, removed)
+		}
+		no(t, kept.Close())
+	}
+}

@@ -54,14 +54,20 @@ func (l *Loop) dropStaleAnswers() {
 }
 
 func (l *Loop) readNamespace(ctx context.Context, name string) error {
+	seen := l.seen(func() string { return l.namespaces.versionOf(name) })
 	item := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
+	if err == nil {
+		err = sameName(item, &metav1.ObjectMeta{Name: name})
+	}
 	a := answer{}
 	switch {
 	case apierrors.IsNotFound(err):
 		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
 	case err != nil:
 		return fmt.Errorf("read namespace %s: %w", name, err)
+	case older(item.ResourceVersion, seen):
+		return l.startOver()
 	case item.DeletionTimestamp != nil:
 		a.err = fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, name)
 	default:
@@ -76,9 +82,13 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 }
 
 func (l *Loop) readAllNamespaces(ctx context.Context) error {
-	list := &metav1.PartialObjectMetadataList{}
-	if err := l.readMetadata(ctx, namespacesPath, "PartialObjectMetadataList", list); err != nil {
+	seen := l.seen(func() string { return l.namespaces.newest })
+	list, err := l.readList(ctx, namespacesPath)
+	if err != nil {
 		return fmt.Errorf("read namespaces: %w", err)
+	}
+	if older(list.ResourceVersion, seen) {
+		return l.startOver()
 	}
 	l.takeLiveNamespaces(list.Items, list)
 	now := l.Clock.Now()

@@ -1,0 +1,133 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// Timeline says when a revision came to be, as closely as the audit logs tell: etcd itself keeps no times.
+type Timeline struct {
+	begun, ended []moment // by revision and by time, both ascending
+}
+
+type moment struct {
+	revision int64
+	at       time.Time
+}
+
+// NewTimeline reads the times from answers to writes: what a server answered with a revision was received before that
+// came to be, and answered after. Answers to DELETEs may have no revision, but what they ended has one in the log.
+func NewTimeline(requests []Request, l *Log) *Timeline {
+	first, last := map[int64]time.Time{}, map[int64]time.Time{}
+	for _, r := range requests {
+		if !r.Writes() || !r.Succeeded() || r.Answered.IsZero() {
+			continue
+		}
+		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
+		if r.Verb == "delete" {
+			revision, err = l.endedBy(r)
+		}
+		if err != nil {
+			continue
+		}
+		sooner(last, revision, r.Answered)
+		if !r.changedNothing() {
+			sooner(first, revision, r.Received) // of several that answer with it the first wrote it
+		}
+	}
+	t := &Timeline{ended: falling(last)}
+	maps.DeleteFunc(first, func(revision int64, at time.Time) bool { // a patch that changed nothing
+		by, known := t.Latest(revision)
+		return known && at.After(by)
+	})
+	t.begun = rising(first)
+	return t
+}
+
+// changedNothing reports whether an update was answered with the version that it was for. Of patches nobody can tell.
+func (r Request) changedNothing() bool {
+	var body answered
+	return r.Verb == "update" && json.Unmarshal(r.Body, &body) == nil && body.Metadata.ResourceVersion == r.AnsweredVersion()
+}
+
+var errEndedNothing = errors.New("the DELETE ended nothing that is known")
+
+// endedBy is the revision at which a DELETE ended an object: the version that it names, or whichever was there.
+func (l *Log) endedBy(r Request) (int64, error) {
+	uid, version := r.Preconditions()
+	if uid == "" {
+		uid = r.AnsweredUID()
+	}
+	if end, ended := l.End(uid); ended && (version == "" || version == end.Before.GetResourceVersion()) {
+		return end.Revision, nil
+	}
+	return 0, errEndedNothing
+}
+
+func sooner(times map[int64]time.Time, revision int64, at time.Time) {
+	if known, ok := times[revision]; !ok || at.Before(known) {
+		times[revision] = at
+	}
+}
+
+// rising keeps of each moment the latest of all before it.
+func rising(at map[int64]time.Time) []moment {
+	moments := sorted(at)
+	for i := 1; i < len(moments); i++ {
+		if moments[i].at.Before(moments[i-1].at) {
+			moments[i].at = moments[i-1].at
+		}
+	}
+	return moments
+}
+
+// falling keeps of each moment the earliest of all after it.
+func falling(at map[int64]time.Time) []moment {
+	moments := sorted(at)
+	for i := len(moments) - 2; i >= 0; i-- {
+		if moments[i].at.After(moments[i+1].at) {
+			moments[i].at = moments[i+1].at
+		}
+	}
+	return moments
+}
+
+func sorted(at map[int64]time.Time) []moment {
+	moments := make([]moment, 0, len(at))
+	for revision, t := range at {
+		moments = append(moments, moment{revision, t})
+	}
+	sort.Slice(moments, func(i, j int) bool { return moments[i].revision < moments[j].revision })
+	return moments
+}
+
+// Earliest is a time before which a revision surely was not; zero if nothing is known.
+func (t *Timeline) Earliest(revision int64) time.Time {
+	n := sort.Search(len(t.begun), func(i int) bool { return t.begun[i].revision > revision })
+	if n == 0 {
+		return time.Time{}
+	}
+	return t.begun[n-1].at
+}
+
+// Latest is a time by which a revision surely was; false if nothing is known.
+func (t *Timeline) Latest(revision int64) (time.Time, bool) {
+	n := sort.Search(len(t.ended), func(i int) bool { return t.ended[i].revision >= revision })
+	if n == len(t.ended) {
+		return time.Time{}, false
+	}
+	return t.ended[n].at, true
+}
+
+// Passed is the last revision that surely was by a time; 0 if nothing is known.
+func (t *Timeline) Passed(at time.Time) int64 {
+	n := sort.Search(len(t.ended), func(i int) bool { return t.ended[i].at.After(at) })
+	if n == 0 {
+		return 0
+	}
+	return t.ended[n-1].revision
+}

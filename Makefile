@@ -86,6 +86,14 @@ test-long: control-plane ## Explore more of what can happen to a ledger, and kil
 	SUNSET_LONG=1 go test -timeout 30m -run TestKilledAtEveryWrite ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
 
+SEEDS ?= 20
+TIME ?=
+
+.PHONY: faults
+faults: control-plane ## Run every fault scenario, and mutants that these must catch; then SEEDS=20 random schedules, or for TIME=30m (over an hour)
+	SUNSET_FAULTS=all go test -v -timeout 0 -skip TestRandomSchedules ./test/faults
+	SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS="$(SEEDS)" SUNSET_FAULTS_TIME="$(TIME)" go test -v -timeout 0 -run TestRandomSchedules ./test/faults
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

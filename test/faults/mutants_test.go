@@ -22,7 +22,7 @@ var mutants = map[string]struct {
 	"no-skew-check":       {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`, scene.Long},
 	"no-fence":            {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|what goes)`, scene.Long},
 	"error-is-a-match":    {"^TestAnExpressionThatFailsKeeps$", `should have stayed`, scene.Long},
-	"limits-in-memory":    {"^TestF35ACrashLoop$", `broken: limits hold`, scene.Long},
+	"limits-in-memory":    {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits hold`, scene.Long},
 	"no-retry":            {"^TestF14DeletesAreToldToComeBackLater$", `is still there`, scene.Long},
 	"marks-stay":          {"^TestATimeStartsAnew$", `broken: nothing goes before its time`, scene.Short},
 }

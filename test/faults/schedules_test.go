@@ -44,15 +44,21 @@ func runs(t *testing.T, seed int64, f *figures) {
 		}
 	})
 	s = scene.New(t, scene.Options{})
-	drawn.Run(s)
+	f.strike(drawn.Run(s))
 }
 
 // figures sum up what was tried.
 type figures struct {
 	began time.Time
 
-	mu                                        sync.Mutex
-	schedules, deletions, removed, violations int
+	mu                                                sync.Mutex
+	schedules, struck, deletions, removed, violations int
+}
+
+func (f *figures) strike(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.struck += n
 }
 
 func (f *figures) add(s *scene.Scene) {
@@ -71,8 +77,8 @@ func (f *figures) add(s *scene.Scene) {
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%d schedules in %s: %d DELETEs checked, %d objects removed, %d violations",
-		f.schedules, time.Since(f.began).Round(time.Second), f.deletions, f.removed, f.violations)
+	return fmt.Sprintf("%d schedules in %s: %d requests met trouble, %d DELETEs checked, %d objects removed, %d violations",
+		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.deletions, f.removed, f.violations)
 }
 
 // seeds hands out the seeds of this run, each once.

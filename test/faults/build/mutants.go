@@ -49,8 +49,8 @@ var mutants = map[string][]Patch{
 	// What failed once is not tried again.
 	"no-retry": {{
 		File: "controllers/retention/remove.go",
-		Old:  "\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
-		New:  "\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
+		Old:  "\t}\n\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
+		New:  "\t}\n\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
 	}},
 	// A mark stays when the object is not eligible any more, and counts when it is again.
 	"marks-stay": {

@@ -56,10 +56,13 @@ func (r Request) changedNothing() bool {
 
 var errEndedNothing = errors.New("the DELETE ended nothing that is known")
 
-// endedBy is the revision at which a DELETE ended the version that it names.
+// endedBy is the revision at which a DELETE ended an object: the version that it names, or whichever was there.
 func (l *Log) endedBy(r Request) (int64, error) {
 	uid, version := r.Preconditions()
-	if end, ended := l.End(uid); ended && end.Before.GetResourceVersion() == version {
+	if uid == "" {
+		uid = r.AnsweredUID()
+	}
+	if end, ended := l.End(uid); ended && (version == "" || version == end.Before.GetResourceVersion()) {
 		return end.Revision, nil
 	}
 	return 0, errEndedNothing

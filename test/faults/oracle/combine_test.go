@@ -183,10 +183,53 @@ func TestOwners(t *testing.T) {
 	})
 }
 
+func TestReferences(t *testing.T) {
+	used := func(pod string, until, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", eligible: references.count == 0, ttl: 0s")
+			x := p.configMap("x")
+			user := p.store(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: user}, spec: {` + pod + `}}`)
+			p.wait(until)
+			if after >= 0 {
+				p.remove(user)
+				p.wait(after)
+			}
+			p.sunset(x)
+		}
+	}
+	const mounted, hour, never = `volumes: [{projected: {sources: [{configMap: {name: x}}]}}]`, time.Hour, -1
+	tell(t, map[string]story{
+		"nothing refers to it any more":            {tell: used(mounted, hour, 31*time.Second)},
+		"something referred to it a moment ago":    {tell: used(mounted, hour, 20*time.Second), want: broken(oracle.NotEarly)},
+		"a volume refers to it":                    {tell: used(mounted, hour, never), want: broken(oracle.Judged)},
+		"an environment refers to it":              {tell: used(`containers: [{envFrom: [{configMapRef: {name: x, optional: true}}]}]`, hour, never), want: broken(oracle.Judged)},
+		"something refers to a Secret of its name": {tell: used(`volumes: [{secret: {secretName: x}}]`, hour, never)},
+		"it came a moment ago":                     {tell: used("", 20*time.Second, never), want: broken(oracle.NotEarly)},
+	})
+}
+
+func TestDeclaredReferences(t *testing.T) {
+	declared := func(expression string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", ", references: [{from: {apiVersion: example.com/v1, kind: Site}, to: ConfigMap, names: '"+expression+"'}]",
+				", eligible: references.count == 0, ttl: 0s")
+			x := p.configMap("x")
+			p.store(`{apiVersion: example.com/v1, kind: Site, metadata: {namespace: a, name: shop}, spec: {configMap: x}}`)
+			p.wait(time.Hour)
+			p.sunset(x)
+		}
+	}
+	tell(t, map[string]story{
+		"one that names another": {tell: declared("[object.metadata.name]")},
+		"one that names it":      {tell: declared("[object.spec.configMap]"), want: broken(oracle.Judged)},
+		"one that fails":         {tell: declared("[object.spec.secret]"), want: broken(oracle.Judged)},
+	})
+}
+
 // TestWhatIsNotKnownIsNotJudged: neither fine nor a violation.
 func TestWhatIsNotKnownIsNotJudged(t *testing.T) {
 	p := newPast(t)
-	p.policy("p", "Enforce", "", ", eligible: references.count == 0")
+	p.policy("p", "Enforce", "", ", eligible: 'configMapsIn(object) == []'")
 	x := p.configMap("x")
 	p.wait(time.Hour)
 	p.sunset(x)

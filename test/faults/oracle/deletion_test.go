@@ -200,10 +200,7 @@ func TestMoments(t *testing.T) {
 		"an object made anew under the name of one that was due": {
 			tell: func(p *past) {
 				begin(p)
-				p.revision++
-				if err := p.log.Remove(p.revision, "/registry/configmaps/a/x"); err != nil {
-					p.Fatal(err)
-				}
+				p.remove(p.configMap("x"))
 				p.sunset(p.configMap("x"), func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil })
 			},
 			want: broken(oracle.Fenced, oracle.NotEarly),

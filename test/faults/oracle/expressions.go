@@ -13,19 +13,19 @@ import (
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/lazy"
 	"k8s.io/apiserver/pkg/cel/library"
-
-	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
 // errUnknown is of what the oracle does not know: it is not judged, rather than kept.
 var errUnknown = errors.New("the oracle does not know")
 
 // notKnown are the functions and variables of the product that the oracle leaves out.
-var notKnown = regexp.MustCompile(`\b(references|node)\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
+var notKnown = regexp.MustCompile(`\bnode\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
+
+var readsReferences = regexp.MustCompile(`\breferences\b`)
 
 func newEnv() (*cel.Env, error) {
 	return cel.NewEnv(append(functions(),
-		cel.Variable("object", cel.DynType), cel.Variable("variables", cel.DynType),
+		cel.Variable("object", cel.DynType), cel.Variable("variables", cel.DynType), cel.Variable("references", cel.DynType),
 		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true),
 		ext.Bindings(), ext.Strings(), ext.Sets(), ext.Lists(), ext.TwoVarComprehensions(), ext.Math(),
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
@@ -38,6 +38,7 @@ type compiled struct {
 	variables                            map[string]cel.Program
 	names                                []string
 	eligible, start, ttl, group, outcome cel.Program
+	refers                               bool  // it reads references
 	unknown                              error // why it cannot be judged
 }
 
@@ -73,6 +74,7 @@ func (j *judge) compile(r *rule) (*compiled, error) {
 		texts = append(texts, v.Expression)
 	}
 	for _, text := range append(texts, group) {
+		c.refers = c.refers || readsReferences.MatchString(text)
 		if notKnown.MatchString(text) {
 			c.unknown = fmt.Errorf("%w what rule %s reads: %s", errUnknown, r.id(), text)
 			return c, nil
@@ -97,24 +99,32 @@ func (j *judge) compile(r *rule) (*compiled, error) {
 // longest is when an expression is given up. The product does much sooner, and keeps the object as well.
 const longest = 5 * time.Second
 
+// about is what expressions see: one version of an object, and what refers to it.
+type about struct {
+	object, references map[string]any
+}
+
 // ask evaluates a program about an object.
-func (c *compiled) ask(p cel.Program, s *history.State) (ref.Val, error) {
+func (c *compiled) ask(p cel.Program, a about) (ref.Val, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	object := seen(s)
-	value, _, err := p.ContextEval(ctx, map[string]any{"object": object, "variables": c.lazily(ctx, object)})
+	value, _, err := p.ContextEval(ctx, a.with(c.lazily(ctx, a)))
 	return value, err
 }
 
+func (a about) with(variables *lazy.MapValue) map[string]any {
+	return map[string]any{"object": a.object, "references": a.references, "variables": variables}
+}
+
 // lazily are the variables, each computed where it is needed.
-func (c *compiled) lazily(ctx context.Context, object map[string]any) *lazy.MapValue {
+func (c *compiled) lazily(ctx context.Context, a about) *lazy.MapValue {
 	variables := lazy.NewMapValue(types.MapType)
 	for _, name := range c.names {
 		variables.Append(name, func(m *lazy.MapValue) ref.Val {
 			if c.variables[name] == nil {
 				return types.NewErr("variable %s cannot be compiled", name)
 			}
-			value, _, err := c.variables[name].ContextEval(ctx, map[string]any{"object": object, "variables": m})
+			value, _, err := c.variables[name].ContextEval(ctx, a.with(m))
 			if err != nil {
 				return types.WrapErr(err)
 			}

@@ -21,16 +21,20 @@ type facts struct {
 }
 
 type question struct {
-	r *rule
-	s *history.State
+	r        *rule
+	s        *history.State
+	revision int64 // of what refers to the object, where that is asked
 }
 
-func (j *judge) facts(r *rule, s *history.State) facts {
-	q := question{r, s}
+func (j *judge) facts(r *rule, s *history.State, revision int64) facts {
+	q := question{r: r, s: s}
+	if r.compiled.refers {
+		q.revision = revision
+	}
 	if known, ok := j.known[q]; ok {
 		return known
 	}
-	f, err := r.ask(s)
+	f, err := j.ask(q)
 	f.err = err
 	if !f.start.IsZero() {
 		f.start = latest(f.start, created(s))
@@ -39,13 +43,24 @@ func (j *judge) facts(r *rule, s *history.State) facts {
 	return f
 }
 
+func (j *judge) ask(q question) (facts, error) {
+	a := about{object: seen(q.s)}
+	if q.r.compiled.refers {
+		var err error
+		if a.references, err = j.references(q.s, q.revision); err != nil {
+			return facts{}, err
+		}
+	}
+	return q.r.ask(q.s, a)
+}
+
 // ask asks the expressions in their order. Of an object that is not eligible nothing else is asked.
-func (r *rule) ask(s *history.State) (f facts, err error) {
+func (r *rule) ask(s *history.State, a about) (f facts, err error) {
 	c := r.compiled
 	if c.unknown != nil {
 		return f, c.unknown
 	}
-	value, err := c.ask(c.eligible, s)
+	value, err := c.ask(c.eligible, a)
 	if err != nil {
 		return f, err
 	}
@@ -55,35 +70,35 @@ func (r *rule) ask(s *history.State) (f facts, err error) {
 	if _, err := ownTTL(s); err != nil {
 		return f, err
 	}
-	if f.start, err = r.askStart(s); err != nil {
+	if f.start, err = r.askStart(s, a); err != nil {
 		return f, err
 	}
-	if f.ttl, err = r.askTTL(s); err != nil {
+	if f.ttl, err = r.askTTL(a); err != nil {
 		return f, err
 	}
 	if c.group != nil {
-		if f.group, err = c.askText(c.group, s); err != nil {
+		if f.group, err = c.askText(c.group, a); err != nil {
 			return f, err
 		}
 	}
-	return f, r.askOutcome(s)
+	return f, r.askOutcome(a)
 }
 
-func (r *rule) askStart(s *history.State) (time.Time, error) {
+func (r *rule) askStart(s *history.State, a about) (time.Time, error) {
 	if r.compiled.start == nil {
 		return markOf(s), nil
 	}
-	value, err := r.compiled.ask(r.compiled.start, s)
+	value, err := r.compiled.ask(r.compiled.start, a)
 	if err != nil {
 		return time.Time{}, err
 	}
 	return moment(value)
 }
 
-func (r *rule) askTTL(s *history.State) (time.Duration, error) {
+func (r *rule) askTTL(a about) (time.Duration, error) {
 	switch {
 	case r.compiled.ttl != nil:
-		value, err := r.compiled.ask(r.compiled.ttl, s)
+		value, err := r.compiled.ask(r.compiled.ttl, a)
 		if err != nil {
 			return 0, err
 		}
@@ -95,8 +110,8 @@ func (r *rule) askTTL(s *history.State) (time.Duration, error) {
 	}
 }
 
-func (c *compiled) askText(p cel.Program, s *history.State) (string, error) {
-	value, err := c.ask(p, s)
+func (c *compiled) askText(p cel.Program, a about) (string, error) {
+	value, err := c.ask(p, a)
 	if err != nil {
 		return "", err
 	}
@@ -105,11 +120,11 @@ func (c *compiled) askText(p cel.Program, s *history.State) (string, error) {
 
 const longestOutcome = 63
 
-func (r *rule) askOutcome(s *history.State) error {
+func (r *rule) askOutcome(a about) error {
 	if r.compiled.outcome == nil {
 		return nil
 	}
-	outcome, err := r.compiled.askText(r.compiled.outcome, s)
+	outcome, err := r.compiled.askText(r.compiled.outcome, a)
 	if err == nil && len([]rune(outcome)) > longestOutcome {
 		err = errors.New("the outcome is too long")
 	}

@@ -16,26 +16,26 @@ import (
 func functions() []cel.EnvOption {
 	moments := cel.OptionalType(cel.TimestampType)
 	return []cel.EnvOption{
-		about("finished", cel.BoolType, func(o map[string]any) (ref.Val, error) {
+		asked("finished", cel.BoolType, func(o map[string]any) (ref.Val, error) {
 			e, err := endOf(o)
 			return types.Bool(e.ended), err
 		}),
-		about("succeeded", cel.BoolType, func(o map[string]any) (ref.Val, error) {
+		asked("succeeded", cel.BoolType, func(o map[string]any) (ref.Val, error) {
 			e, err := endOf(o)
 			return types.Bool(e.ended && e.well), err
 		}),
-		about("failed", cel.BoolType, func(o map[string]any) (ref.Val, error) {
+		asked("failed", cel.BoolType, func(o map[string]any) (ref.Val, error) {
 			e, err := endOf(o)
 			return types.Bool(e.ended && e.badly), err
 		}),
-		about("finishedAt", moments, func(o map[string]any) (ref.Val, error) {
+		asked("finishedAt", moments, func(o map[string]any) (ref.Val, error) {
 			e, err := endOf(o)
 			if err == nil && e.ended && e.at.IsZero() {
 				err = fmt.Errorf("ended, and does not say when")
 			}
 			return optionalTime(e.at), err
 		}),
-		about("controllerOf", cel.OptionalType(cel.MapType(cel.StringType, cel.DynType)), func(o map[string]any) (ref.Val, error) {
+		asked("controllerOf", cel.OptionalType(cel.MapType(cel.StringType, cel.DynType)), func(o map[string]any) (ref.Val, error) {
 			owner := controllerIn(o)
 			if owner == nil {
 				return types.OptionalNone, nil
@@ -53,7 +53,7 @@ func functions() []cel.EnvOption {
 	}
 }
 
-func about(name string, result *cel.Type, f func(map[string]any) (ref.Val, error)) cel.EnvOption {
+func asked(name string, result *cel.Type, f func(map[string]any) (ref.Val, error)) cel.EnvOption {
 	return cel.Function(name, cel.Overload(name+"_any", []*cel.Type{cel.DynType}, result, cel.UnaryBinding(func(o ref.Val) ref.Val {
 		value, err := f(native(o))
 		if err != nil {

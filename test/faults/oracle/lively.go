@@ -14,8 +14,8 @@ import (
 // what is checked of each deletion this makes the end that of a run in which nothing was disturbed: what must go is gone,
 // and what must stay was not deleted.
 func (j *judge) lively() {
-	by := j.Ended.Add(-j.Deadline)
-	if j.Quiet.IsZero() || j.Quiet.After(by) {
+	by, settled := j.settled()
+	if !settled {
 		return
 	}
 	decided := j.decidedBy()

@@ -143,6 +143,14 @@ func (p *past) sunset(s *history.State, adjust ...func(*metav1.DeleteOptions)) {
 	p.request(s, 200, options)
 }
 
+// remove deletes an object, as somebody else does.
+func (p *past) remove(s *history.State) {
+	p.Helper()
+	p.sunset(s)
+	last := &p.requests[len(p.requests)-1]
+	last.User, last.Options = others, metav1.DeleteOptions{}
+}
+
 // configMap creates one in namespace a.
 func (p *past) configMap(name string, more ...string) *history.State {
 	p.Helper()

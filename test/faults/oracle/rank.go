@@ -38,7 +38,7 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 		return standing{unknown: doubt}
 	}
 	place, inGroup := 0, 0
-	group := j.facts(r, s).group
+	group := j.facts(r, s, o.revision).group
 	for _, m := range members {
 		if m.s.GetUID() == s.GetUID() {
 			break
@@ -61,7 +61,7 @@ func (j *judge) members(r *rule, of *history.State, o order) (members []member, 
 		if s.GetNamespace() != of.GetNamespace() || isTerminating(s) || isMirror(s) || !r.selector.Matches(labels.Set(s.GetLabels())) {
 			continue
 		}
-		f := j.facts(r, s)
+		f := j.facts(r, s, o.revision)
 		switch {
 		case f.err != nil:
 			doubt = f.err

@@ -84,7 +84,7 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 	if !r.clustered() && !j.isPermitted(r, s, o.from, o.revision) {
 		return kept("its ServiceAccount lacks rights")
 	}
-	f := j.facts(r, s)
+	f := j.facts(r, s, o.revision)
 	switch {
 	case f.err != nil && isUnknown(f.err):
 		return say{rule: r, unknown: f.err}
@@ -105,7 +105,15 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 	if place.unknown != nil || place.newest {
 		return say{rule: r, unknown: place.unknown, keep: "among the newest"}
 	}
-	return r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
+	soonest, err := j.soonest(r, s, o.revision)
+	if err != nil {
+		return say{rule: r, unknown: err}
+	}
+	given := r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
+	if !given.due.IsZero() {
+		given.due = latest(given.due, soonest)
+	}
+	return given
 }
 
 // time says when an object is due that nothing of the rule keeps.

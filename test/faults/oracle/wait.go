@@ -13,11 +13,11 @@ import (
 // eligible, nor before the rule was first enforced. Marks that somebody else wrote are theirs.
 func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
 	s, r := d.change.Before, v.by
-	if r.StartTime != "" || !j.isOurMark(s) {
-		return nil
+	if r.StartTime != "" || r.compiled.refers || !j.isOurMark(s) {
+		return nil // since when nothing referred to it is not followed
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
-	due := start.Add(r.lifetime(s, j.facts(r, s).ttl, r.settings(o.teams)))
+	due := start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams)))
 	if !due.After(d.at) || j.standing(r, s, o).excess {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (j *judge) isEligible(r *rule, s *history.State) bool {
 	if !r.selector.Matches(labels.Set(s.GetLabels())) {
 		return false
 	}
-	f := j.facts(r, s)
+	f := j.facts(r, s, s.Revision)
 	return f.err == nil && f.eligible
 }
 

@@ -16,7 +16,7 @@ func (d *drawing) fault(at time.Duration) {
 	i, last := d.IntN(replicas), d.while(most)
 	switch d.IntN(10) {
 	case 0, 1, 2, 3:
-		d.add(at, d.strike(i))
+		d.add(at, d.strike())
 	case 4:
 		d.lasting(at, last, freeze{i, pick(d, watched...), last})
 	case 5:
@@ -42,9 +42,8 @@ func (d *drawing) lasting(at, last time.Duration, a undone) {
 
 var watched = []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
 
-// strike is a fault of some requests.
+// strike is a fault of some requests, of whichever replica sends them.
 type strike struct {
-	replica        int
 	verb, resource string
 	gate.Fault
 }
@@ -59,11 +58,11 @@ func (s strike) String() string {
 	case s.Answer != nil:
 		what = fmt.Sprintf("answered with %d", s.Answer.Code)
 	}
-	return fmt.Sprintf("replica %d: %d of %s %s, after %d, %s", s.replica, s.Times, s.verb, s.resource, s.Skip, what)
+	return fmt.Sprintf("%d of %s %s of each replica, after %d, %s", s.Times, s.verb, s.resource, s.Skip, what)
 }
 
-func (d *drawing) strike(i int) strike {
-	s := strike{replica: i, verb: "delete", resource: "configmaps"}
+func (d *drawing) strike() strike {
+	s := strike{verb: "delete", resource: "configmaps"}
 	if d.chance(50) {
 		of := pick(d, [2]string{"update", "retentionledgers"}, [2]string{"list", "clusterretentionpolicies"}, [2]string{"list", "retentionpolicies"},
 			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"})
@@ -87,7 +86,11 @@ func (d *drawing) strike(i int) strike {
 	return s
 }
 
-func (s strike) on(t *stage) { t.armed = append(t.armed, t.replicas[s.replica].Gate.Arm(s.Fault)) }
+func (s strike) on(t *stage) {
+	for _, r := range t.replicas {
+		t.armed = append(t.armed, r.Gate.Arm(s.Fault))
+	}
+}
 
 // undone is an action that ends.
 type undone interface {

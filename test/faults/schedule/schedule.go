@@ -30,8 +30,8 @@ type action interface {
 
 const (
 	length  = 16 * time.Second // of the trouble
-	actions = 60
-	objects = 20 // names, which are made anew and again
+	actions = 90
+	objects = 40 // names, which are made anew and again
 	most    = 4 * time.Second
 )
 

@@ -1,0 +1,221 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// quietPeriod is for how long nothing must have referred to what goes by a rule that reads references.
+const quietPeriod = 30 * time.Second
+
+// podSpecs are where the kinds that tests have keep a PodSpec.
+var podSpecs = map[schema.GroupKind][]string{
+	{Kind: "Pod"}:                        {"spec"},
+	{Kind: "PodTemplate"}:                {"template", "spec"},
+	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
+	{Group: "apps", Kind: "Deployment"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
+	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template", "spec"},
+	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template", "spec"},
+	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
+	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+// notFollowed are kinds that refer to ConfigMaps and Secrets in ways that are not known here: where there is one, nothing is
+// judged by references.
+var notFollowed = []schema.GroupKind{
+	{Group: "apps", Kind: "ControllerRevision"}, {Group: "networking.k8s.io", Kind: "Ingress"},
+	{Group: "networking.k8s.io", Kind: "IngressClass"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}, {Group: "gateway.networking.k8s.io", Kind: "Gateway"},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"},
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"},
+}
+
+// references are what refers to an object at a revision, as rules see it.
+func (j *judge) references(s *history.State, revision int64) (map[string]any, error) {
+	for _, kind := range notFollowed {
+		if len(j.Log.Kind(kind, revision)) > 0 {
+			return nil, fmt.Errorf("%w what a %s refers to", errUnknown, kind)
+		}
+	}
+	by := []any{}
+	for _, kind := range j.referrers(revision) {
+		for _, from := range j.Log.Kind(kind, revision) {
+			refers, err := j.refers(from, s, revision)
+			if err != nil {
+				return nil, err
+			}
+			if refers {
+				by = append(by, map[string]any{"kind": from.GetKind(), "namespace": from.GetNamespace(), "name": from.GetName()})
+			}
+		}
+	}
+	return map[string]any{"count": int64(len(by)), "by": by}, nil
+}
+
+// referrers are the kinds that may refer to others: those of Kubernetes, and those that policies declare.
+func (j *judge) referrers(revision int64) []schema.GroupKind {
+	kinds := []schema.GroupKind{{Kind: "ServiceAccount"}, {Kind: "ConfigMap"}, {Kind: "Secret"}}
+	for kind := range podSpecs {
+		kinds = append(kinds, kind)
+	}
+	for _, p := range j.listed(clusterKind, "", revision) {
+		for _, declared := range p.spec.References {
+			if kind := kindOf(declared); !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+func kindOf(declared v1alpha1.Reference) schema.GroupKind {
+	return schema.FromAPIVersionAndKind(declared.From.APIVersion, declared.From.Kind).GroupKind()
+}
+
+// refers reports whether one object refers to another: by its PodSpec, as an owned object to its owner, or as policies declare.
+func (j *judge) refers(from, to *history.State, revision int64) (bool, error) {
+	if from.GetUID() == to.GetUID() {
+		return false, nil
+	}
+	if from.GetNamespace() == to.GetNamespace() && (j.mounts(from, to) || owns(to, from)) {
+		return true, nil
+	}
+	for _, p := range j.listed(clusterKind, "", revision) {
+		for _, declared := range p.spec.References {
+			if kindOf(declared) != from.GroupVersionKind().GroupKind() || string(declared.To) != to.GetKind() {
+				continue
+			}
+			if named, err := j.declares(declared, from, to); named || err != nil {
+				return named, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func (j *judge) mounts(from, to *history.State) bool {
+	spec := from.Object
+	path, has := podSpecs[from.GroupVersionKind().GroupKind()]
+	if isKind(from, "v1", "ServiceAccount") {
+		return to.GetKind() == "Secret" && names(append(mapsIn(spec, "secrets"), mapsIn(spec, "imagePullSecrets")...), to)
+	}
+	for _, field := range path {
+		spec = mapIn(spec, field)
+	}
+	return has && mentions(spec, to)
+}
+
+// fields are where a PodSpec names an object of a kind: the field, and the one below it with the name.
+var fields = map[string]map[string]string{
+	"ConfigMap": {"configMap": "name", "configMapRef": "name", "configMapKeyRef": "name"},
+	"Secret": {"secret": "secretName", "secretRef": "name", "secretKeyRef": "name", "nodePublishSecretRef": "name",
+		"volumeAttributes": "secretName"},
+}
+
+// mentions looks for the name of an object anywhere in a PodSpec.
+func mentions(value any, to *history.State) bool {
+	switch x := value.(type) {
+	case []any:
+		return slices.ContainsFunc(x, func(one any) bool { return mentions(one, to) })
+	case map[string]any:
+		for field, inner := range x {
+			named := mapIn(x, field)
+			switch {
+			case fields[to.GetKind()][field] != "" && named[fields[to.GetKind()][field]] == to.GetName(),
+				to.GetKind() == "Secret" && field == "secret" && named["name"] == to.GetName(), // of a projected volume
+				to.GetKind() == "Secret" && field == "imagePullSecrets" && names(mapsIn(x, field), to),
+				mentions(inner, to):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func names(list []map[string]any, to *history.State) bool {
+	return slices.ContainsFunc(list, func(one map[string]any) bool { return one["name"] == to.GetName() })
+}
+
+// owns reports whether a ConfigMap or Secret is owned by another one.
+func owns(owner, owned *history.State) bool {
+	return isMaterial(owned) && slices.ContainsFunc(mapsIn(mapIn(owned.Object, "metadata"), "ownerReferences"), func(o map[string]any) bool {
+		return o["uid"] == string(owner.GetUID())
+	})
+}
+
+// declares asks a declaration of what an object refers to.
+func (j *judge) declares(declared v1alpha1.Reference, from, to *history.State) (bool, error) {
+	program, err := j.program(declared.Names)
+	if err != nil {
+		return false, err
+	}
+	value, _, err := program.Eval(map[string]any{"object": seen(from), "variables": map[string]any{}, "references": map[string]any{}})
+	if err != nil {
+		return false, err
+	}
+	list, ok := value.(traits.Lister)
+	if !ok {
+		return false, fmt.Errorf("%s gives no list", declared.Names)
+	}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		namespace, name := from.GetNamespace(), ""
+		switch x := it.Next().Value().(type) {
+		case string:
+			name = x
+		case map[string]any:
+			name, _ = x["name"].(string)
+			if other, _ := x["namespace"].(string); other != "" {
+				namespace = other
+			}
+		default:
+			return false, fmt.Errorf("%w names such as %v", errUnknown, x)
+		}
+		if name == to.GetName() && namespace == to.GetNamespace() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lastReferred is when something last ceased to refer to an object, at the soonest; zero if nothing ever did.
+func (j *judge) lastReferred(s *history.State, upTo int64) (last time.Time, err error) {
+	for _, kind := range j.referrers(upTo) {
+		for _, c := range j.Log.Between(kind, 0, upTo) {
+			if c.Before == nil {
+				continue
+			}
+			before, err := j.refers(c.Before, s, c.Revision)
+			if err != nil || !before {
+				continue
+			}
+			after := false
+			if c.After != nil {
+				if after, err = j.refers(c.After, s, c.Revision); err != nil {
+					return last, err
+				}
+			}
+			if !after {
+				last = latest(last, j.times.Earliest(c.Revision))
+			}
+		}
+	}
+	return last, nil
+}
+
+// soonest is when the quiet period of an object is over; zero for a rule that reads no references.
+func (j *judge) soonest(r *rule, s *history.State, revision int64) (time.Time, error) {
+	if !r.compiled.refers {
+		return time.Time{}, nil
+	}
+	last, err := j.lastReferred(s, revision)
+	return latest(last, created(s)).Add(quietPeriod), err
+}

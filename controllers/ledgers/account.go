@@ -1,9 +1,11 @@
 package ledgers
 
 import (
+	"errors"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -196,12 +198,17 @@ func (a *account) drop(r *request) {
 	delete(a.requests, r.subject.UID)
 }
 
-// sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile.
+// sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile, or when the
+// ledger is gone in which it stood: nobody would count it.
 func (a *account) sending(i policy.Intent, t policy.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.requests[i.Subject.UID]
 	if r == nil || !r.stands || !r.entry.Is(t) || r.subject != subjectOf(i) {
+		return false
+	}
+	if errors.Is(a.trouble, ErrMissing) || apierrors.IsNotFound(a.trouble) {
+		a.withdraw(r)
 		return false
 	}
 	if budget := a.budget(); budget != nil && a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max {

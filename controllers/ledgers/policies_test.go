@@ -66,6 +66,28 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 	})
 }
 
+// TestWhatWasWrittenDownInALedgerThatIsGoneStays: nobody would ever count it.
+func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 3, 10*time.Second)
+		pass(9500 * time.Millisecond)
+		w.is(0, 0, "job-0", "job-1", "job-2")
+		var copied *v1alpha1.RetentionLedger
+		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { copied = l; return nil })
+		w.add("team-a", "drop-", 1, 0) // something has to be written, or nobody notices
+		pass(5 * time.Second)
+		if len(w.names()) > 0 {
+			t.Fatalf("removed %q", w.names())
+		}
+		w.server.mu.Lock()
+		w.put(copied)
+		w.server.mu.Unlock()
+		pass(5 * time.Second)
+		w.is(4, 0)
+	})
+}
+
 func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) {
 	for name, running := range map[string]bool{"while it runs": true, "before it begins": false} {
 		t.Run(name, func(t *testing.T) {

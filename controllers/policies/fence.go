@@ -131,7 +131,7 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	if err != nil {
-		return fmt.Errorf("read policies: %w", err)
+		return fmt.Errorf("read %s: %w", on.plural, err)
 	}
 	if older(list.ResourceVersion, seen) {
 		return l.startOver()

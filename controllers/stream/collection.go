@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -45,8 +46,12 @@ func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metada
 	options.FieldSelector = c.FieldSelector
 	var body io.ReadCloser
 	err := retry.OnError(reconnects, isBroken, func() (err error) {
-		body, err = c.Client.Get().AbsPath(c.Path...).SetHeader("Accept", accept).
-			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Stream(ctx)
+		request := c.Client.Get().AbsPath(c.Path...).SetHeader("Accept", accept).
+			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion)
+		if ptr.Deref(options.SendInitialEvents, false) {
+			request.MaxRetries(1) // by itself it would come back ten times, as long after each other as it is told: see isPutOff
+		}
+		body, err = request.Stream(ctx)
 		return err
 	})
 	if err != nil {
@@ -104,15 +109,25 @@ func (c *Collection) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 // WatchWithContext watches from where the options say. A listing that is streamed is of the newest state too.
 func (c *Collection) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	if ptr.Deref(options.SendInitialEvents, false) {
+	listing := ptr.Deref(options.SendInitialEvents, false)
+	if listing {
 		options.ResourceVersion = ""
 	}
 	answer, err := c.get(ctx, options, AcceptMetadata)
+	if listing && isPutOff(err) {
+		return nil, fmt.Errorf("stream a listing: %v", err) // not wrapped: see isPutOff
+	}
 	if err != nil {
 		return nil, err
 	}
 	unreadable := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(log.FromContext(ctx), answer, unreadable), nil
+}
+
+// isPutOff reports whether the reflector would ask for a streamed listing again and again by itself, and nobody would know why
+// there is none. Any other error makes it ask for the pages, and the error of that is told.
+func isPutOff(err error) bool {
+	return apierrors.IsTooManyRequests(err) || net.IsConnectionRefused(err)
 }
 
 // List and Watch complete cache.ListerWatcher; the reflector calls the methods above.

@@ -1,15 +1,18 @@
 package stream_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/stream"
@@ -91,7 +94,32 @@ func TestAListingIsOfTheNewestState(t *testing.T) {
 	}
 }
 
-func client(t *testing.T, s *server) rest.Interface {
+// putOff is a server that never begins to stream a listing, and says of pages why it has none.
+type putOff struct{}
+
+func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, reason, why := http.StatusInternalServerError, metav1.StatusReasonInternalError, "the conversion webhook failed"
+	if r.URL.Query().Get("watch") == "true" {
+		code, reason, why = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "storage is initializing"
+	}
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, why)
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// TestAListingThatIsAlwaysPutOffIsTold: the reflector would ask again and again, and never say why there is none.
+func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c := &stream.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}}
+	err := cache.NewReflectorWithOptions(c, nil, cache.NewStore(cache.MetaNamespaceKeyFunc), cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
+	if err == nil || !strings.Contains(err.Error(), "the conversion webhook failed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	t.Helper()
 	config := &rest.Config{Host: "http://server"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()

@@ -60,7 +60,7 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 
 // An object is held at each step of its deletion, and stays for good once the API server has taken the hold.
 func TestF03AHoldAtEveryStep(t *testing.T) {
-	scene.Short(t)
+	scene.Long(t)
 	s := scene.New(t, scene.Options{})
 	leads, _ := pair(s, scene.Start{})
 	p := s.Policy("previews", previews("Enforce", "2s")+limited(1000))

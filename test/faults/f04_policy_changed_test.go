@@ -53,7 +53,7 @@ func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
 		}
 	}
 	inTheMiddle(t, map[string]change{
-		"a longer time":           {override("ttl: 1h"), scene.Short},
+		"a longer time":           {override("ttl: 1h"), scene.Long},
 		"a suspension":            {override("suspend: true"), scene.Long},
 		"a time nobody can read":  {override("ttl: 2 days"), scene.Long},
 		"a field nobody knows":    {override("ttl: 0s, unless: sunday"), scene.Long},

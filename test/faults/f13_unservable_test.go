@@ -76,7 +76,7 @@ rules:
 	for _, cm := range configMaps(s, "cm", 5, preview) {
 		s.Gone(cm)
 	}
-	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "widgets")
+	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "conversion webhook")
 	s.Status(dead, func(status v1alpha1.RetentionPolicyStatus) error {
 		if c := scene.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
 			return errors.New("it should say that nobody serves the kind")
@@ -87,9 +87,10 @@ rules:
 	requests := len(since(began, r.Gate.Journal()))
 	s.Logf("%d requests in %s beside kinds in trouble", requests, time.Since(began).Round(time.Second))
 
+	s.Edit(converted, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun })
 	s.Remove(service)
 	s.Change(crd, func() { crd.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"} })
-	s.Gone(stored)
+	counted(s, converted, 1)
 	tells(s, dead, v1alpha1.ConditionWatching, "KindNotFound")
 	counted(s, p, 0)
 }

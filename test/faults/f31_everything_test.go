@@ -18,7 +18,7 @@ const byDefault = "approval: {backlogCount: 100, backlogPercent: 25}\n"
 // A typo makes a policy match everything. It waits for somebody to look, over a change of leaders and a restart too; the mended
 // policy deletes what was meant.
 func TestF31APolicyMatchesEverything(t *testing.T) {
-	scene.Short(t)
+	scene.Long(t)
 	s := scene.New(t, scene.Options{})
 	meant := s.ConfigMap("meant", preview)
 	configMaps(s, "precious", 30, map[string]string{"env": "production"})

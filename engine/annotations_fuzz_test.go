@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -68,12 +66,12 @@ func FuzzAnnotations(f *testing.F) {
 
 		var read struct {
 			Metadata struct{ Annotations map[string]string }
-		}
-		if err := utiljson.Unmarshal(data, &read); err != nil {
+		} // text that is no UTF-8 was mended on the way
+		if err := json.Unmarshal(data, &read); err != nil {
 			t.Fatal(err)
 		}
 		want := naiveVerdict(read.Metadata.Annotations, r.Mark, created, now)
-		if got.Action != want.Action || got.Reason != want.Reason || !got.Due.Equal(want.Due) {
+		if got.Action != want.Action || got.Reason != want.Reason || want.Action != policy.Keep && !got.Due.Equal(want.Due) {
 			t.Errorf("%v at %s: %s %s %s, want %s %s %s", annotations, now, got.Action, got.Reason, got.Due, want.Action, want.Reason, want.Due)
 		}
 	})

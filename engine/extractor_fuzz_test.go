@@ -112,7 +112,7 @@ func FuzzPodSpec(f *testing.F) {
 			for _, r := range found {
 				names = append(names, r.Name)
 			}
-			if want := possible(walked[kind]); !cmp.Equal(want, possible(names)) {
+			if want := possible(walked[kind]); !slices.Equal(want, possible(names)) {
 				t.Errorf("%s refers to %ss %q, and %q is found", data, kind, want, names)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/controllers/referrers"
 )
 
 // FuzzReferrer reads any object as one of each kind that Kubernetes has. Nothing may panic; what cannot be read is an error
@@ -27,11 +27,8 @@ func FuzzReferrer(f *testing.F) {
 	} {
 		f.Add([]byte(data))
 	}
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	table := builtInTable(f, c)
+	c := newCompiler(f)
+	table, _ := referrers.NewTable(c, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var whole map[string]any
 		if json.Unmarshal(data, &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts(data, &whole) != nil || whole == nil {

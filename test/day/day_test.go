@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // wherever this runs
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,32 +39,61 @@ type day struct {
 	processes int
 	named     int
 	now       *process // nil while there is none
+	settle    func()   // waits until nothing happens any more, in a bubble
 }
 
-// TestADay is two days whose users have other dice; SUNSET_LONG=1 makes it thirty.
+// dates are days that differ, in time zones that differ: clocks are set forward and back, and February has 29 days.
+var dates = []struct {
+	name, zone string
+	midnight   time.Time
+}{
+	{"spring", "Europe/Berlin", time.Date(2000, time.March, 26, 0, 0, 0, 0, time.UTC)},
+	{"autumn", "Europe/Berlin", time.Date(2000, time.October, 29, 0, 0, 0, 0, time.UTC)},
+	{"leap day", "Pacific/Auckland", time.Date(2000, time.February, 29, 0, 0, 0, 0, time.UTC)},
+}
+
+// TestADay is a day in spring and one in autumn. SUNSET_LONG=1 makes it thirty, with other users each.
 func TestADay(t *testing.T) {
 	seeds := uint64(2)
 	if os.Getenv("SUNSET_LONG") != "" {
 		seeds = 30
 	}
 	for seed := range seeds {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+		date := dates[seed%uint64(len(dates))]
+		t.Run(fmt.Sprintf("%s, seed %d", date.name, seed), func(t *testing.T) {
+			inZone(t, date.zone)
 			began := time.Now()
-			synctest.Test(t, func(t *testing.T) { live(t, seed) })
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(date.midnight))
+				live(t, seed)
+			})
 			t.Logf("in %s", time.Since(began).Round(time.Millisecond))
 		})
 	}
 }
 
+// inZone has the process be somewhere, as TZ does.
+func inZone(t *testing.T, name string) {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Local
+	time.Local = zone
+	t.Cleanup(func() { time.Local = before })
+}
+
 func live(t *testing.T, seed uint64) {
 	d := newDay(t, seed)
+	d.settle = synctest.Wait
 	d.begin()
 	for end := time.Now().Add(24 * time.Hour); time.Now().Before(end) && d.faults == 0; {
 		for minute := time.Now().Add(time.Minute); time.Now().Before(minute); {
 			time.Sleep(time.Duration(1+d.users.IntN(5000)) * time.Millisecond)
 			d.live()
 		}
-		synctest.Wait()
+		d.settle()
 		d.locked(d.check)
 	}
 	d.evening()
@@ -75,9 +105,9 @@ func newDay(t *testing.T, seed uint64) *day {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	d := &day{T: t, compiler: compile(), users: rand.New(rand.NewPCG(seed, 1))}
+	d := &day{T: t, settle: func() {}, compiler: compile(), users: rand.New(rand.NewPCG(seed, 1))}
 	d.server = &server{random: rand.New(rand.NewPCG(seed, 2)), things: map[string]*thing{}, all: map[schema.GroupVersionKind][]*thing{}, watches: map[*watch]struct{}{}}
-	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, things: func(kind schema.GroupVersionKind) []*thing {
+	d.model = &model{open: d.open, T: t, plans: []dated{firstPlan.dated(d.compiler)}, deleted: map[string]int{}, late: map[string]time.Duration{}, things: func(kind schema.GroupVersionKind) []*thing {
 		return d.server.all[kind]
 	}}
 	d.stored = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ClusterRetentionPolicy{}).
@@ -98,7 +128,7 @@ func (d *day) locked(do func()) {
 func (d *day) begin() {
 	d.now = d.start(time.Duration(d.users.Int64N(int64(2*most))) - most)
 	time.Sleep(5 * time.Second)
-	synctest.Wait()
+	d.settle()
 	d.locked(func() {
 		d.up = time.Now()
 		for _, o := range d.all[previews] {
@@ -152,7 +182,7 @@ func (d *day) evening() {
 	d.locked(func() { d.trouble, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
 	for range 60 {
 		time.Sleep(time.Minute)
-		synctest.Wait()
+		d.settle()
 		d.locked(d.check)
 	}
 	d.end((*process).stop)

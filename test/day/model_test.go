@@ -39,8 +39,9 @@ type model struct {
 
 	spent    []time.Time // DELETEs of Snapshots
 	deleted  map[string]int
-	remarked int         // marks that were made anew or removed
-	taken    []time.Time // Snapshots that users deleted: a ledger may count them too
+	late     map[string]time.Duration // how late the latest went; what waits for others does not count
+	remarked int                      // marks that were made anew or removed
+	taken    []time.Time              // Snapshots that users deleted: a ledger may count them too
 }
 
 // dated is a plan and since when it is wanted.
@@ -88,6 +89,9 @@ func (m *model) removed(p *process, o *thing) {
 		if now.Sub(m.plans[i].at) > lag {
 			break
 		}
+	}
+	if due, keeps := m.due(o, m.plan()); keeps == "" && now.Sub(due) > m.late[o.kind.Kind] {
+		m.late[o.kind.Kind] = now.Sub(due)
 	}
 	if why != nil {
 		m.fault("%s goes, deleted by the process of %s: %q; plan %+v", o, clock(p.began), why, m.plan())

@@ -18,6 +18,8 @@ type plan struct {
 	jobsTTL time.Duration
 	audit   v1alpha1.Mode // of the policy that keeps Jobs with label audit longer
 
+	also string // what else a Job must be to be eligible: CEL
+
 	idle    v1alpha1.Mode
 	label   string // of Previews, which says that one is not used
 	idleTTL time.Duration
@@ -46,7 +48,7 @@ spec:
   rules:
   - name: finished
     target: {apiVersion: batch/v1, kind: Job}
-    eligible: finished(object)
+    eligible: finished(object)%[9]s
     startTime: finishedAt(object)
     ttl: %[2]s
     override: {annotation: true, ttl: {min: 5m, max: 6h}}
@@ -94,7 +96,7 @@ func (p plan) dated(c *engine.Compiler) dated {
 
 // read gives what Sunset makes of the plan.
 func (p plan) read(c *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
-	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window)
+	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also)
 	var all []*policy.Policy
 	programs := map[string]*engine.Rule{}
 	for document := range documents(text) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -147,7 +146,7 @@ func (p *process) report(ctx context.Context, c client.Client) {
 func (p *process) stop() {
 	p.cancel()
 	p.ended.Wait()
-	synctest.Wait()
+	p.settle()
 }
 
 func (p *process) kill() {

@@ -43,6 +43,7 @@ type thing struct {
 	held      string        // value of the annotation; empty for none
 	ttl       time.Duration // its own; 0 for none
 	marks     string        // what Sunset has written on it; empty for nothing
+	spec      any           // what nobody here is interested in
 
 	changed time.Time // by a user
 	gone    time.Time // zero while it is there
@@ -86,6 +87,9 @@ func (o *thing) json() []byte {
 			"namespace": o.namespace, "name": o.name, "uid": o.uid, "resourceVersion": strconv.Itoa(o.version),
 			"creationTimestamp": o.created.UTC().Format(time.RFC3339), "labels": maps.Clone(o.labels), "annotations": annotations,
 		},
+	}
+	if o.spec != nil {
+		object["spec"] = o.spec
 	}
 	if !o.finished.IsZero() {
 		at := o.finished.UTC().Format(time.RFC3339)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -241,7 +240,7 @@ func (d *day) restart() {
 		time.Sleep(time.Second)
 		d.goOn()
 	}
-	synctest.Wait()
+	d.settle()
 	d.begin()
 }
 

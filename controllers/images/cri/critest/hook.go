@@ -77,11 +77,19 @@ func Answer(answer any) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
 }
 
+// Asked is the image that a call is about: its ID, or however it was named.
+func Asked(request any) string {
+	of, _ := request.(interface{ GetImage() *runtimeapi.ImageSpec })
+	if of == nil {
+		return ""
+	}
+	return of.GetImage().GetImage()
+}
+
 // Removals is a hook of RemoveImage that calls another for each image, by its ID; those without are removed.
 func Removals(hooks map[string]Hook) Hook {
 	return func(ctx context.Context, request any, handle func() (any, error)) (any, error) {
-		q, _ := request.(*runtimeapi.RemoveImageRequest)
-		if h := hooks[q.GetImage().GetImage()]; h != nil {
+		if h := hooks[Asked(request)]; h != nil {
 			return h(ctx, request, handle)
 		}
 		return handle()

@@ -207,3 +207,19 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 		x.version++
 	}
 }
+
+// Recall takes back that a subject is gone which the watch still shows. It reports whether the subject is known.
+func (x *Index) Recall(uid types.UID, now time.Time) (known bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.rows[uid]
+	if row == nil {
+		return false
+	}
+	if row.gone {
+		row.gone = false
+		x.enlist(row, now)
+		x.version++
+	}
+	return true
+}

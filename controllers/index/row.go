@@ -25,7 +25,7 @@ type Row struct {
 	nameEnds uint32 // in text
 	uidEnds  uint32
 	flags    policy.Flags
-	gone     bool // a DELETE of this version succeeded; only a newer version counts
+	gone     bool // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Recall
 	leaving  bool // a DELETE is under way
 	told     bool // it waits, and was handed over Ahead of its time
 }

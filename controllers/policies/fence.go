@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/policy"
@@ -25,6 +26,10 @@ const (
 var (
 	errNotRead = errors.New("policies and namespaces have not been read yet")
 	errRewound = errors.New("the API server's history went back, as after a restore: starting over")
+
+	errPartial  = errors.New("the answer is no complete list")
+	errOther    = errors.New("the answer is about another object")
+	errDisagree = errors.New("the API server lists all but this one, and has it")
 )
 
 // freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
@@ -123,13 +128,16 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 }
 
 func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
-	list := &metav1.PartialObjectMetadataList{}
-	if err := l.readMetadata(ctx, on.list(), "PartialObjectMetadataList", list); err != nil {
+	list, err := l.readList(ctx, on.list())
+	if err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
 	if on.rewound(list.ResourceVersion) {
 		l.fail(errRewound)
 		return errRewound
+	}
+	if err := l.confirmMissing(ctx, on, list); err != nil {
+		return err
 	}
 	var changed []*unstructured.Unstructured
 	for i := range list.Items {
@@ -137,7 +145,11 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 			continue
 		}
 		object := emptyOf(on.kind)
-		switch err := l.readJSON(ctx, on.path(&list.Items[i]), &object.Object); {
+		err := l.readJSON(ctx, on.path(&list.Items[i]), &object.Object)
+		if err == nil {
+			err = sameName(object, &list.Items[i])
+		}
+		switch {
 		case err == nil:
 			changed = append(changed, object)
 		case !apierrors.IsNotFound(err):
@@ -146,6 +158,35 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 	}
 	l.takeLivePolicies(ctx, on, list, changed)
 	return nil
+}
+
+// confirmMissing asks for each policy that a live list lacks: only the API server's word that there is none makes it gone.
+// An empty list is what a server says that has not read its store yet.
+func (l *Loop) confirmMissing(ctx context.Context, on shelf, list *metav1.PartialObjectMetadataList) error {
+	for _, missing := range l.missing(on, list) {
+		object := &metav1.PartialObjectMetadata{}
+		err := l.readMetadata(ctx, on.path(missing), "PartialObjectMetadata", object)
+		switch {
+		case isAbsent(err, missing.GetName()):
+		case err != nil:
+			return fmt.Errorf("read policy %s: %w", keyOf(missing), err)
+		case object.UID == missing.GetUID() || sameName(object, missing) != nil:
+			return fmt.Errorf("policy %s: %w", keyOf(missing), errDisagree)
+		}
+	}
+	return nil
+}
+
+// missing are the policies that are known and a live list should have, and has not.
+func (l *Loop) missing(on shelf, list *metav1.PartialObjectMetadataList) []metav1.Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []metav1.Object
+	for key, s := range on.lacking(uidsOf(list), list.ResourceVersion) {
+		namespace, name, _ := cache.SplitMetaNamespaceKey(key)
+		all = append(all, &metav1.ObjectMeta{Namespace: namespace, Name: name, UID: s.uid})
+	}
+	return all
 }
 
 func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {

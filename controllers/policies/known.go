@@ -106,14 +106,22 @@ func (k *known[T]) rewound(version string) bool {
 // confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list.
 func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
 	k.horizon = version
-	dropped := false
+	lacking := k.lacking(uids, version)
+	for name := range lacking {
+		delete(k.all, name)
+	}
+	return len(lacking) > 0
+}
+
+// lacking is what a complete live list of a resourceVersion should have, and has not.
+func (k *known[T]) lacking(uids map[types.UID]bool, version string) map[string]*sight[T] {
+	all := map[string]*sight[T]{}
 	for name, s := range k.all {
 		if !uids[s.uid] && !newer(s.version, version) {
-			delete(k.all, name)
-			dropped = true
+			all[name] = s
 		}
 	}
-	return dropped
+	return all
 }
 
 // newer compares resourceVersions. What cannot be compared counts as newer: it is looked at again.

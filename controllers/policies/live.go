@@ -2,9 +2,12 @@ package policies
 
 import (
 	"context"
+	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	sigsjson "sigs.k8s.io/json"
 )
 
@@ -20,11 +23,42 @@ func (l *Loop) readJSON(ctx context.Context, path string, into any) error {
 
 // read is one live read: no cache of ours or of the API server answers it.
 func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
-	data, err := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx).Raw()
+	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
+	if err := result.Error(); err != nil { // Raw's error leaves out what the API server says about it
+		return err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return err
 	}
 	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into) // as client-go does: numbers of any object stay whole
+}
+
+// readList reads the metadata of a whole collection: what lacks a part of it, or is none, is an error.
+func (l *Loop) readList(ctx context.Context, path string) (*metav1.PartialObjectMetadataList, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	if err := l.readMetadata(ctx, path, "PartialObjectMetadataList", list); err != nil {
+		return nil, err
+	}
+	if list.ResourceVersion == "" || list.Continue != "" || ptr.Deref(list.RemainingItemCount, 0) > 0 {
+		return nil, errPartial
+	}
+	return list, nil
+}
+
+// sameName fails if an answer is not about the object that was asked for.
+func sameName(got, asked metav1.Object) error {
+	if got.GetUID() == "" || keyOf(got) != keyOf(asked) {
+		return errOther
+	}
+	return nil
+}
+
+// isAbsent reports whether an error says that there is no object of a name. A server that does not serve the kind, or not
+// yet, says less.
+func isAbsent(err error, name string) bool {
+	status := apierrors.APIStatus(nil)
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name
 }
 
 func uidsOf(list *metav1.PartialObjectMetadataList) map[types.UID]bool {

@@ -56,6 +56,9 @@ func (l *Loop) dropStaleAnswers() {
 func (l *Loop) readNamespace(ctx context.Context, name string) error {
 	item := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
+	if err == nil {
+		err = sameName(item, &metav1.ObjectMeta{Name: name})
+	}
 	a := answer{}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -76,8 +79,8 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 }
 
 func (l *Loop) readAllNamespaces(ctx context.Context) error {
-	list := &metav1.PartialObjectMetadataList{}
-	if err := l.readMetadata(ctx, namespacesPath, "PartialObjectMetadataList", list); err != nil {
+	list, err := l.readList(ctx, namespacesPath)
+	if err != nil {
 		return fmt.Errorf("read namespaces: %w", err)
 	}
 	l.takeLiveNamespaces(list.Items, list)

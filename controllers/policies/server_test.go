@@ -8,14 +8,17 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,10 +62,11 @@ type server struct {
 	live     state
 	version  int
 	requests []string
-	skewed   time.Duration      // how far its clock is ahead
-	dateless bool               // its answers have no Date
-	fail     func(string) error // what happens to a request instead of an answer
-	during   func(path string)  // what happens while a request is answered: after the state was read
+	skewed   time.Duration                     // how far its clock is ahead
+	dateless bool                              // its answers have no Date
+	fail     func(string) error                // what happens to a request instead of an answer
+	during   func(path string)                 // what happens while a request is answered: after the state was read
+	said     func(path string, answer any) any // what it says instead of the truth; nil for that
 	cache    state
 }
 
@@ -205,7 +209,7 @@ func (s *server) sync() {
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.URL.Path)
-	live, version, fail, during := s.live.clone(), s.version, s.fail, s.during
+	live, version, fail, during, said := s.live.clone(), s.version, s.fail, s.during, s.said
 	header := http.Header{"Content-Type": {"application/json"}}
 	if !s.dateless {
 		header.Set("Date", s.clock.Now().Add(s.skewed).UTC().Format(http.TimeFormat))
@@ -220,8 +224,11 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	body := live.answer(r.URL.Path, fmt.Sprint(100+version))
+	if said != nil {
+		body = said(r.URL.Path, body)
+	}
 	if body == nil {
-		return errorResponse(statusError(http.StatusNotFound), header)
+		return notFound(r.URL.Path, header)
 	}
 	return response(http.StatusOK, body, header)
 }
@@ -230,6 +237,13 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+// notFound is what an API server answers that serves a kind and has no object of the name.
+func notFound(at string, header http.Header) (*http.Response, error) {
+	err := apierrors.NewNotFound(schema.GroupResource{}, path.Base(at))
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return response(http.StatusNotFound, err.ErrStatus, header)
+}
 
 func errorResponse(err error, header http.Header) (*http.Response, error) {
 	code, ok := err.(statusError)

@@ -252,7 +252,7 @@ func TestOneOwnerCountsOnce(t *testing.T) {
 			pods = append(pods, row(fmt.Sprint("pod-", i), time.Now(), ownedBy("job")))
 		}
 		w.source(0).list(pods...)
-		w.after(time.Hour)
+		w.after(time.Second)
 		if n := len(w.happened()); n != 2 || len(w.attempted()) != 20 {
 			t.Errorf("happened: %v; attempted %v", w.happened(), w.attempted())
 		}

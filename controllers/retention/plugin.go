@@ -81,7 +81,7 @@ type Result int
 const (
 	Failed  Result = iota // no answer, or one that says nothing about the subject
 	Removed               // it is gone, or on its way out
-	Gone                  // somebody else removed it
+	Gone                  // it is not there, or so the other side says
 	Changed               // it is no longer the version that was judged; judge the new one
 	Busy                  // the other side asks for less
 	Refused               // this subject may not be removed; others may

@@ -374,7 +374,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 	}
 }
 
-func TestGoneIsNotWitnessedNorTriedAgain(t *testing.T) {
+func TestGoneIsNotWitnessed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
 			w.outcome = func(policy.Warrant) retention.Outcome {
@@ -382,12 +382,42 @@ func TestGoneIsNotWitnessedNorTriedAgain(t *testing.T) {
 			}
 		})
 		w.use(rule("a"))
-		w.source(0).list(row("x", w.began))
+		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.after(time.Second)
+		w.source(0).sink.Forget("uid-x")
 		w.after(10 * time.Hour)
-		w.use(rule("a", ttl(time.Minute))) // everything is judged again
-		w.after(time.Minute)
 		expect(t, "attempts", []string{"x@1"}, w.attempted())
 		expect(t, "happened", nil, w.happened())
+	})
+}
+
+// TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet finds nothing, and no event of a watch
+// corrects it.
+func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		starting := true
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if starting {
+					return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.after(time.Hour)
+		if n := len(w.attempted()); n < 5 || n > 20 {
+			t.Errorf("%d attempts in an hour", n)
+		}
+		w.set(func() { starting = false })
+		w.after(10 * time.Minute)
+		expect(t, "removed", []string{"x"}, w.removed())
+		n := len(w.attempted())
+		w.after(time.Hour)
+		expect(t, "attempts after it was removed", n, len(w.attempted()))
 	})
 }
 

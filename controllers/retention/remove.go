@@ -27,6 +27,10 @@ const (
 // reconcile judges one subject and carries the verdict out. What may take a while comes before the fence, and the verdict
 // after it, so that nothing it rests on is older than the fence promises.
 func (p *pipeline) reconcile(ctx context.Context, it item) {
+	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
+		p.tries.forget(it)
+		return
+	}
 	if p.limit.acquire(ctx) != nil {
 		return
 	}
@@ -168,11 +172,14 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	switch o.Result {
 	case Removed, Gone:
 		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
-		p.tries.forget(it)
 		p.tries.allow(it.namespace)
 		if o.Result == Removed {
+			p.tries.forget(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
+			return
 		}
+		// An API server that has not read its store yet finds nothing. If it was wrong, nobody else will say so.
+		p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 		return
 	case Changed:
 		log.V(1).Info("changed since it was judged")

@@ -10,6 +10,7 @@ const (
 	retryChanged  = time.Second      // at most, for a subject that keeps changing
 	retryBusy     = 30 * time.Second // at most, while the other side is busy or silent
 	retryRefused  = 10 * time.Minute // at most, for a subject that is refused
+	retryGone     = 5 * time.Second  // at first, for a subject that is said to be gone and is still known
 	rereadAfter   = 3                // conflicts in a row after which the watch is not waited for
 	deniedRetry   = 5 * time.Second  // between two attempts in a namespace where the right to delete is missing
 	deniedPerItem = time.Millisecond // added for each subject waiting, so that waiting costs little
@@ -47,8 +48,10 @@ func (t *tries) again(it item, version string, result Result) time.Duration {
 }
 
 func backoff(t try) time.Duration {
-	most := retryBusy
+	first, most := retryFirst, retryBusy
 	switch {
+	case t.result == Gone:
+		first, most = retryGone, retryRefused
 	case t.result == Changed && !t.same:
 		most = retryChanged
 	case t.result == Changed, t.result == Refused:
@@ -59,7 +62,7 @@ func backoff(t try) time.Duration {
 	if t.count > 20 {
 		return most
 	}
-	return min(most, retryFirst<<(t.count-1))
+	return min(most, first<<(t.count-1))
 }
 
 // contested reports whether a subject has changed under so many attempts that the watch should not be waited for.
@@ -68,6 +71,13 @@ func (t *tries) contested(it item) bool {
 	defer t.mu.Unlock()
 	last := t.failed[it]
 	return last.result == Changed && last.count >= rereadAfter
+}
+
+// saidGone reports whether the last attempt found a subject gone.
+func (t *tries) saidGone(it item) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed[it].result == Gone
 }
 
 // forget ends the counting for a subject.

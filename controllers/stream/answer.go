@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 )
 
 // answer is what the API server says, read piece by piece: each object is decoded before the next one is read. It implements
@@ -101,8 +102,12 @@ func (a *answer) page() (*List, error) {
 	if err == nil {
 		err = a.ended()
 	}
-	if err == nil && list.Items == nil {
+	switch {
+	case err != nil:
+	case list.Items == nil:
 		err = errNoList
+	case list.Continue == "" && ptr.Deref(list.RemainingItemCount, 0) > 0:
+		err = errLost
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read list: %w", err)
@@ -156,6 +161,7 @@ var (
 	errNoObject = errors.New("not a JSON object")
 	errNoList   = errors.New("there is no list of items")
 	errMore     = errors.New("something follows the list")
+	errLost     = errors.New("more is left, and it does not say where")
 )
 
 // object reads one object; visit reads the value of each field.

@@ -212,12 +212,13 @@ func TestAPageThatIsNotWhole(t *testing.T) {
 		}
 	}
 	for name, page := range map[string]string{
-		"no items":              `{"metadata":{}}`,
-		"a Status":              expired,
-		"items of another sort": `{"items":"none"}`,
-		"a null item":           `{"items":[null]}`,
-		"an item without UID":   `{"items":[{"metadata":{"name":"x"}}]}`,
-		"something behind it":   whole + `{}`,
+		"no items":                 `{"metadata":{}}`,
+		"a Status":                 expired,
+		"items of another sort":    `{"items":"none"}`,
+		"a null item":              `{"items":[null]}`,
+		"an item without UID":      `{"items":[{"metadata":{"name":"x"}}]}`,
+		"something behind it":      whole + `{}`,
+		"no word where it goes on": `{"metadata":{"remainingItemCount":3},"items":[` + job + `]}`,
 	} {
 		if _, err := stream.Page(page, decoder{}); err == nil {
 			t.Errorf("%s: no error", name)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,26 @@ const AuditMetadata = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: Metadata
+`
+
+// AuditBodies is an audit policy that records who did what, with what went there
+// and back for deletions and for what retention is decided by: Sunset's own
+// objects and namespaces. Of a lease it has what was written, and of everything
+// else what AuditMetadata has.
+const AuditBodies = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: Metadata
+  verbs: [get, list, watch]
+- level: RequestResponse
+  verbs: [delete, deletecollection]
+- level: RequestResponse
+  resources: [{group: sunset.x-k8s.io}, {group: node.sunset.x-k8s.io}, {group: "", resources: [namespaces, namespaces/finalize, namespaces/status]}]
+- level: Request
+  resources: [{group: coordination.k8s.io}]
 - level: Metadata
 `
 
@@ -48,9 +69,9 @@ func (c *Cluster) writeKeys() error {
 // off: ServiceAccount, because nothing here makes default service accounts,
 // and TaintNodesByCondition, because nothing here would remove its taint from
 // a node that became ready.
-func (c *Cluster) apiServer(etcd string) *server {
+func (c *Cluster) apiServer(component Component, etcd string) *server {
 	return &server{
-		component: APIServer,
+		component: component,
 		scheme:    "https",
 		ready:     c.apiReady,
 		args: func(port int) []string {
@@ -72,23 +93,49 @@ func (c *Cluster) apiServer(etcd string) *server {
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 				"--allow-privileged=true",
 			}
-			args = append(args, c.auditArgs()...)
+			args = append(args, c.auditArgs(component)...)
+			args = append(args, c.historyArgs()...)
 			args = append(args, c.opts.featureGates()...)
 			return append(args, c.opts.APIServerArgs...)
 		},
 	}
 }
 
-func (c *Cluster) auditArgs() []string {
+func (c *Cluster) auditArgs(component Component) []string {
 	if c.opts.AuditPolicy == "" {
 		return nil
 	}
 	return []string{
 		"--audit-policy-file=" + c.scratch.path(auditFile),
-		"--audit-log-path=" + c.AuditLog(),
+		"--audit-log-path=" + c.auditLog(component),
 		"--audit-log-maxsize=10000", // megabytes: never rotated away under a reader
 	}
 }
+
+func (c *Cluster) auditLog(component Component) string {
+	if component == APIServer {
+		return filepath.Join(c.logs, "audit.log")
+	}
+	return filepath.Join(c.logs, "audit-"+string(component)+".log")
+}
+
+func (c *Cluster) historyArgs() []string {
+	if !c.opts.History {
+		return nil
+	}
+	return []string{"--etcd-compaction-interval=0", "--storage-media-type=application/json"}
+}
+
+// beginSecond starts the second API server behind a relay.
+func (c *Cluster) beginSecond(ctx context.Context, etcdPort int) (err error) {
+	if c.relay, err = NewRelay(fmt.Sprintf("127.0.0.1:%d", etcdPort)); err != nil {
+		return err
+	}
+	return c.begin(ctx, c.apiServer(SecondAPIServer, "http://"+c.relay.Address()))
+}
+
+// Relay is what the second API server reaches etcd through; nil without one.
+func (c *Cluster) Relay() *Relay { return c.relay }
 
 // apiReady is true when the server says so and has made the namespace default,
 // which readyz does not wait for.

@@ -22,6 +22,7 @@ type Cluster struct {
 	ca      *authority
 	paths   Paths
 	admin   *rest.Config
+	relay   *Relay // nil without a second API server
 
 	kueueOpts KueueOptions // of the last StartKueue
 
@@ -80,9 +81,13 @@ func (c *Cluster) run(ctx context.Context) error {
 	if err := c.begin(ctx, etcd); err != nil {
 		return err
 	}
-	api := c.apiServer(etcd.url())
-	if err := c.begin(ctx, api); err != nil {
+	if err := c.begin(ctx, c.apiServer(APIServer, etcd.url())); err != nil {
 		return err
+	}
+	if c.opts.SecondAPIServer {
+		if err := c.beginSecond(ctx, etcd.port); err != nil {
+			return err
+		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, component := range c.opts.components() {
@@ -101,7 +106,7 @@ func (c *Cluster) run(ctx context.Context) error {
 // begin starts s and makes it the cluster's, also if it fails.
 func (c *Cluster) begin(ctx context.Context, s *server) error {
 	s.command = command{
-		path: c.paths[s.component],
+		path: c.paths[s.component.program()],
 		dir:  c.scratch.dir,
 		log:  filepath.Join(c.logs, string(s.component)+".log"),
 	}
@@ -128,6 +133,7 @@ func (c *Cluster) Stop() error {
 		defer c.mu.Unlock()
 		c.err = c.crashes()
 		c.endAll()
+		c.relay.close()
 		c.err = errors.Join(c.err, c.scratch.remove())
 	})
 	return c.err
@@ -160,6 +166,7 @@ func (c *Cluster) discard() error {
 		return nil
 	}
 	c.endAll()
+	c.relay.close()
 	return c.scratch.remove()
 }
 
@@ -171,9 +178,17 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
 // after Stop.
 func (c *Cluster) Kubeconfig() string { return c.scratch.path("admin.kubeconfig") }
 
-// AuditLog is the path of the audit log, one JSON event a line. The file
-// exists only with Options.AuditPolicy.
-func (c *Cluster) AuditLog() string { return filepath.Join(c.logs, "audit.log") }
+// AuditLog is the path of the API server's audit log, one JSON event a line.
+// The file exists only with Options.AuditPolicy.
+func (c *Cluster) AuditLog() string { return c.auditLog(APIServer) }
+
+// AuditLogs are the paths of the audit logs of all API servers.
+func (c *Cluster) AuditLogs() []string {
+	if !c.opts.SecondAPIServer {
+		return []string{c.AuditLog()}
+	}
+	return []string{c.AuditLog(), c.auditLog(SecondAPIServer)}
+}
 
 // LogDir is where the components' logs are: Options.LogDir, or a directory
 // that is gone after Stop.

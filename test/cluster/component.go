@@ -13,11 +13,22 @@ const (
 	Kwok              Component = "kwok"
 	Kueue             Component = "kueue" // runs only after StartKueue
 
+	// SecondAPIServer is the same program as APIServer, with Options.SecondAPIServer.
+	SecondAPIServer Component = "kube-apiserver-b"
+
 	// Those of a node are no part of a cluster: test/containerd runs them.
 	Containerd     Component = "containerd"
 	ContainerdShim Component = "containerd-shim-runc-v2"
 	Ctr            Component = "ctr"
 )
+
+// program is the component whose binary this one runs.
+func (c Component) program() Component {
+	if c == SecondAPIServer {
+		return APIServer
+	}
+	return c
+}
 
 // home is a Go module whose go.mod pins components with all they are built of.
 type home struct {

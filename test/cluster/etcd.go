@@ -21,7 +21,7 @@ func (c *Cluster) etcd() *server {
 			url := fmt.Sprintf("http://127.0.0.1:%d", port)
 			return append([]string{
 				"--name=" + name,
-				"--data-dir=" + c.scratch.path("etcd"),
+				"--data-dir=" + c.scratch.path(etcdDir),
 				"--listen-client-urls=" + url,
 				"--advertise-client-urls=" + url,
 				"--listen-peer-urls=http://127.0.0.1:0", // nobody connects

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"syscall"
 )
 
 // Kill ends a component as a crash would, with SIGKILL, and returns when it is
@@ -32,6 +33,26 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
 	return s.restart(ctx)
+}
+
+// Pause makes a component stand still, with SIGSTOP, as a machine does that is
+// suspended. It keeps its connections.
+func (c *Cluster) Pause(component Component) error { return c.signal(component, syscall.SIGSTOP) }
+
+// Resume lets a component go on that stands still.
+func (c *Cluster) Resume(component Component) error { return c.signal(component, syscall.SIGCONT) }
+
+func (c *Cluster) signal(component Component, signal syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.find(component)
+	if err != nil {
+		return err
+	}
+	if err := s.proc.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("%s to %s: %w", signal, component, err)
+	}
+	return nil
 }
 
 // PID is the process id of a component, running or not, for reading its memory

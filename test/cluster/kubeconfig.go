@@ -15,6 +15,15 @@ func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error
 	return c.userConfig(c.admin.Host, name, groups...)
 }
 
+// UserConfigAt is UserConfig for the API server that is named.
+func (c *Cluster) UserConfigAt(server Component, name string, groups ...string) (*rest.Config, error) {
+	url := c.URL(server)
+	if server.program() != APIServer || url == "" {
+		return nil, fmt.Errorf("this cluster has no API server %s", server)
+	}
+	return c.userConfig(url, name, groups...)
+}
+
 func (c *Cluster) userConfig(host, name string, groups ...string) (*rest.Config, error) {
 	pair, err := c.ca.client(name, groups...)
 	if err != nil {

@@ -13,6 +13,17 @@ import (
 // NodeName is the name of the i-th fake node, counted from zero.
 func NodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
+// AddNodes starts kwok with n nodes in a cluster that was started without, and
+// returns when they are Ready. It builds kwok if need be. One call a cluster.
+func (c *Cluster) AddNodes(ctx context.Context, n int) error {
+	paths, err := Binaries(ctx, c.opts.progress(), Kwok)
+	if err != nil {
+		return err
+	}
+	c.paths[Kwok], c.opts.Nodes = paths[Kwok], n
+	return c.beginNodes(ctx)
+}
+
 // createNodes creates Options.Nodes nodes, some at a time.
 func (c *Cluster) createNodes(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.admin)

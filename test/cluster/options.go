@@ -32,6 +32,14 @@ type Options struct {
 	// Scheduler starts kube-scheduler. Without it a Pod needs spec.nodeName.
 	Scheduler bool
 
+	// SecondAPIServer starts another API server on the same etcd, which it
+	// reaches through Cluster.Relay. Its audit log is its own.
+	SecondAPIServer bool
+
+	// History keeps every revision in etcd, and objects in it as JSON, so that
+	// all that ever was can be read from there.
+	History bool
+
 	// FeatureGates is given to API server, controller manager and scheduler,
 	// in the form "A=true,B=false". Empty leaves the defaults.
 	FeatureGates string

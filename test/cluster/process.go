@@ -101,6 +101,7 @@ func (p *process) crashed() error {
 func (p *process) terminate() {
 	p.ended = true
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may have been paused
 }
 
 // finish waits for the child to end, and kills it after grace.

@@ -47,6 +47,16 @@ func (p *Program) Start(ctx context.Context, ready func(context.Context) error) 
 // PID is the id of the process that was started last.
 func (p *Program) PID() int { return p.proc.cmd.Process.Pid }
 
+// Signal sends a signal to the program.
+func (p *Program) Signal(signal syscall.Signal) error { return p.proc.cmd.Process.Signal(signal) }
+
+// Ended is closed when the program that was started last has ended.
+func (p *Program) Ended() <-chan struct{} { return p.proc.done }
+
+// Failure is how the program that was started last has ended: nil with exit code
+// 0. It must have ended.
+func (p *Program) Failure() error { return p.proc.err }
+
 // Crashed is why the program ended although nobody asked it to; nil otherwise.
 func (p *Program) Crashed() error {
 	if p.proc == nil {

@@ -17,13 +17,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // behindGate runs Sunset behind a gate.
-func behindGate(t *testing.T) (*world, *gate) {
+func behindGate(t *testing.T) (*world, *gate.Gate) {
 	w := newWorld(t)
-	g := newGate(t, w.plane)
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	g := gate.New(t, w.plane.Config())
+	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
 	return w, g
 }
 
@@ -36,7 +37,7 @@ func (w *world) ofConfigMap(method, name string) func(*http.Request) bool {
 
 func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 	w, g := behindGate(t)
-	deletes := g.record(w.ofConfigMap(http.MethodDelete, ""))
+	deletes := recorded(g, w.ofConfigMap(http.MethodDelete, ""))
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.namespace, Name: "stuck", Labels: preview, Finalizers: []string{"example.com/never"}}}
 	leaving := stuck.DeepCopy()
@@ -111,12 +112,12 @@ func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
 
 func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 	for name, storm := range map[string]struct {
-		answer
+		gate.Answer
 		requests int64 // at most in three seconds
 		together int64 // at most at a time in the third second
 	}{
-		"429 with Retry-After": {answer{code: 429, headers: map[string]string{"Retry-After": "1"}, reason: metav1.StatusReasonTooManyRequests}, 60, 8},
-		"500":                  {answer{code: 500, reason: metav1.StatusReasonInternalError}, 300, 2},
+		"429 with Retry-After": {gate.Answer{Code: 429, Headers: map[string]string{"Retry-After": "1"}, Reason: metav1.StatusReasonTooManyRequests}, 60, 8},
+		"500":                  {gate.Answer{Code: 500, Reason: metav1.StatusReasonInternalError}, 300, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := behindGate(t)
@@ -125,8 +126,8 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 			for i := range n {
 				w.configMap(fmt.Sprintf("cm-%d", i), preview)
 			}
-			s := &stormy{match: w.ofConfigMap(http.MethodDelete, ""), answer: storm.answer}
-			g.answers(s.respond)
+			s := &stormy{match: w.ofConfigMap(http.MethodDelete, ""), answer: storm.Answer}
+			raging := g.Answers(s.respond)
 			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 			w.stays(3*time.Second, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-0"}})
 			t.Logf("%d requests into a storm of 3s, at most %d at a time in the end", s.requests.Load(), s.together.Load())
@@ -136,7 +137,7 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 			if got := s.together.Load(); got > storm.together {
 				t.Errorf("%d requests at a time after two seconds of storm", got)
 			}
-			g.answers(nil)
+			raging.Lift()
 			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 				if s.Deleted != n {
 					return errors.New("not all deleted")
@@ -150,14 +151,14 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 // stormy refuses requests, slowly enough that those under way at a time can be counted.
 type stormy struct {
 	match    func(*http.Request) bool
-	answer   answer
+	answer   gate.Answer
 	began    atomic.Pointer[time.Time]
 	requests atomic.Int64
 	underWay atomic.Int64
 	together atomic.Int64 // the most under way at a time after two seconds
 }
 
-func (s *stormy) respond(r *http.Request) *answer {
+func (s *stormy) respond(r *http.Request) *gate.Answer {
 	if !s.match(r) {
 		return nil
 	}
@@ -183,7 +184,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 		}
 		return nil
 	})
-	thaw := g.freeze()
+	thaw := g.Freeze(nil)
 	defer thaw()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspended })
 	w.stays(8*time.Second, cm)
@@ -203,7 +204,7 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 		}
 		return nil
 	})
-	thaw := g.freeze()
+	thaw := g.Freeze(nil)
 	defer thaw()
 	w.labelNamespace("clean", "no-more")
 	w.stays(8*time.Second, cm)
@@ -211,12 +212,12 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 
 func TestASkewedClockStopsDeletions(t *testing.T) {
 	w, g := behindGate(t)
-	g.skew(10 * time.Minute)
+	g.Skew(10 * time.Minute)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	cm := w.configMap("cm", preview)
 	w.expect(p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
 	w.stays(time.Second, cm)
-	g.skew(0)
+	g.Skew(0)
 	w.gone(cm)
 }
 
@@ -224,12 +225,12 @@ func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
 	w, g := behindGate(t)
 	var attempts atomic.Int64
 	conflicts := w.ofConfigMap(http.MethodDelete, "conflicts")
-	g.answers(func(r *http.Request) *answer {
+	conflict := g.Answers(func(r *http.Request) *gate.Answer {
 		if !conflicts(r) {
 			return nil
 		}
 		attempts.Add(1)
-		return &answer{code: 409, reason: metav1.StatusReasonConflict}
+		return &gate.Answer{Code: 409, Reason: metav1.StatusReasonConflict}
 	})
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	never := w.configMap("conflicts", preview)
@@ -240,7 +241,7 @@ func TestAnObjectThatAlwaysConflictsDelaysNobody(t *testing.T) {
 	if n := attempts.Load(); n < 3 || n > 10 {
 		t.Errorf("%d attempts in a few seconds", n)
 	}
-	g.answers(nil)
+	conflict.Lift()
 	w.gone(never)
 }
 

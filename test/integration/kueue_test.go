@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // TestKueue proves what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
@@ -45,9 +46,9 @@ rules:
 
 func finishedWorkloadsGo(t *testing.T) {
 	w := newWorld(t)
-	g := newGateFor(t, w.byTheKueuePage())
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
-	writes := g.record(w.ofWorkloads)
+	g := gate.New(t, w.byTheKueuePage())
+	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	writes := recorded(g, w.ofWorkloads)
 	w.queues("", "later", "at-once", "kept")
 	p := w.policy("finished", finishedWorkloads)
 	later := w.queued("later", "later", cluster.Succeeded)
@@ -83,7 +84,7 @@ func finishedWorkloadsGo(t *testing.T) {
 			t.Errorf("Job %s was changed: finalizers %v", job.Name, job.Finalizers)
 		}
 	}
-	onlyFencedDeletes(t, writes(), 3+g.refused()) // Kueue takes its finalizer away at the same time
+	onlyFencedDeletes(t, writes(), 3+conflicts(g)) // Kueue takes its finalizer away at the same time
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 3 || s.Errors != 0 {
 			return errors.New("wrong counts")
@@ -155,7 +156,7 @@ rules:
 
 func deactivatedWorkloadsGo(t *testing.T) {
 	w, g := behindGate(t)
-	writes := g.record(w.ofWorkloads)
+	writes := recorded(g, w.ofWorkloads)
 	w.queues(w.admissionCheck(), "checked")
 	w.queues("", "plain")
 	p := w.policy("deactivated", fmt.Sprintf(deactivatedWorkloads, "1h"))
@@ -191,7 +192,7 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	waits := w.workload(refused, is("QuotaReserved"), rejected)
 
 	w.stays(time.Second, users, tooLong, again, waits, unready, slow, ofUser, refused)
-	onlyFencedDeletes(t, writes(), 2+g.refused())
+	onlyFencedDeletes(t, writes(), 2+conflicts(g))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 2 || s.Errors != 0 || s.Due.Day != 1 {
 			return errors.New("wrong counts")
@@ -236,19 +237,19 @@ func priorityAndNamespaceDecide(t *testing.T) {
 // what it was before.
 func reactivatedWorkloadStays(t *testing.T) {
 	w, g := behindGate(t)
-	held := g.catchOne(func(r *http.Request) bool { return r.Method == http.MethodDelete && w.ofWorkloads(r) })
+	held := catchOne(g, func(r *http.Request) bool { return r.Method == http.MethodDelete && w.ofWorkloads(r) })
 	w.queues(w.admissionCheck(), "checked")
 	w.policy("deactivated", fmt.Sprintf(deactivatedWorkloads, "0s"))
 	job := w.queued("checked", "refused", cluster.Endless)
 	w.reject(w.workload(job, is("QuotaReserved")))
 	workload := w.workload(job, is("Evicted", "DeactivatedDueToAdmissionCheck"))
 	select {
-	case <-held.arrived:
+	case <-held.Arrived():
 	case <-time.After(patience):
 		t.Fatal("no DELETE came")
 	}
 	w.activate(workload, true)
-	close(held.release)
+	held.Release()
 	w.stays(2*time.Second, workload, job)
 	expectRefused(t, g)
 }

@@ -1,13 +1,11 @@
 package integration_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // crashing deletes what goes at once and what goes soon, counts both apart, and leaves one of all for want of room.
@@ -97,15 +96,15 @@ func (w *world) holderOf(p *v1alpha1.ClusterRetentionPolicy) string {
 }
 
 // sortOf is what sort of a write of the controller a request is; empty for none.
-func sortOf(r *http.Request) string {
+func sortOf(method, path string) string {
 	switch {
-	case r.Method == http.MethodGet:
+	case method == http.MethodGet:
 		return ""
-	case strings.Contains(r.URL.Path, "/retentionledgers"):
-		return map[string]string{http.MethodPost: "making the ledger", http.MethodPut: "writing the ledger"}[r.Method]
-	case strings.HasSuffix(r.URL.Path, "/status"):
+	case strings.Contains(path, "/retentionledgers"):
+		return map[string]string{http.MethodPost: "making the ledger", http.MethodPut: "writing the ledger"}[method]
+	case strings.HasSuffix(path, "/status"):
 		return "writing the status"
-	case r.Method == http.MethodDelete:
+	case method == http.MethodDelete:
 		return "deleting"
 	default:
 		return ""
@@ -128,36 +127,18 @@ func (m moment) String() string {
 }
 
 // trap calls spring at a moment, once. That write's answer, and that of all others from then on, gets lost.
-func (g *gate) trap(m moment, spring func()) {
-	var mu sync.Mutex
-	seen, sprung := 0, false
-	step := func(r *http.Request) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if sortOf(r) == m.sort && !sprung {
-			if seen++; seen == m.n {
-				sprung = true
-				spring()
-			}
-		}
-		return sprung && sortOf(r) != ""
+func trap(g *gate.Gate, m moment, spring func()) {
+	sorted := func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) == m.sort }
+	others := gate.Fault{Match: func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) != "" }, Drop: gate.Before}
+	sprung := func() {
+		g.Arm(others)
+		spring()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if m.after {
-		g.done = func(r *http.Request) error {
-			if step(r) {
-				return errors.New("trapped")
-			}
-			return nil
-		}
-		return
-	}
-	g.answer = func(r *http.Request) *answer {
-		if step(r) {
-			return &answer{code: http.StatusServiceUnavailable}
-		}
-		return nil
+		others.Drop = gate.After
+		g.Arm(gate.Fault{Match: sorted, Skip: m.n - 1, Times: 1, DoAfter: sprung, Drop: gate.After})
+	} else {
+		g.Arm(gate.Fault{Match: sorted, Skip: m.n - 1, Times: 1, Do: sprung, Drop: gate.Before})
 	}
 }
 
@@ -180,7 +161,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			g := w.view(p)
 			first := make(chan *process, 1)
 			killed := make(chan struct{})
-			g.trap(m, func() {
+			trap(g, m, func() {
 				_ = (<-first).Process.Kill()
 				close(killed)
 			})
@@ -212,23 +193,16 @@ func TestKilledAtEveryWrite(t *testing.T) {
 func everyMoment(t *testing.T) (all []moment) {
 	w, p := crashScene(t)
 	g := w.view(p)
-	var mu sync.Mutex
-	counts := map[string]int{}
-	g.done = func(r *http.Request) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if sort := sortOf(r); sort != "" {
-			counts[sort]++
-			all = append(all, moment{sort, counts[sort], false}, moment{sort, counts[sort], true})
-		}
-		return nil
-	}
 	undisturbed := controller(t, g, "--leader-elect=false")
 	w.touch("changes")
 	w.atTheEnd(p)
-	mu.Lock()
-	defer mu.Unlock()
-	g.done, all = nil, slices.Clone(all)
+	counts := map[string]int{}
+	for _, e := range g.Journal() {
+		if sort := sortOf(e.Method, e.Path); sort != "" && e.Answered != 0 {
+			counts[sort]++
+			all = append(all, moment{sort, counts[sort], false}, moment{sort, counts[sort], true})
+		}
+	}
 	undisturbed.stop(t)
 	return all
 }

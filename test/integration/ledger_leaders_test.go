@@ -76,7 +76,7 @@ func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 	var back atomic.Bool
 	var late, unfenced atomic.Int64
 	deletes := w.ofConfigMap(http.MethodDelete, "")
-	sent := g.record(func(r *http.Request) bool {
+	sent := recorded(g, func(r *http.Request) bool {
 		if !deletes(r) {
 			return false
 		}

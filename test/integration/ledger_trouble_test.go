@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // other is a policy about other ConfigMaps, with a ledger of its own or without one.
@@ -92,21 +93,19 @@ func TestALedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
 
 func TestLedgersThatCannotBeListedAtFirst(t *testing.T) {
 	w := newWorld(t)
-	g := newGate(t, w.plane)
-	g.answers(func(r *http.Request) *answer {
-		if strings.HasSuffix(r.URL.Path, "/retentionledgers") {
-			return &answer{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden}
-		}
-		return nil
+	g := gate.New(t, w.plane.Config())
+	forbidden := g.Arm(gate.Fault{
+		Match:  gate.Requests("list", "retentionledgers"),
+		Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
 	})
 	p := w.policy("limited", limited(1000, "1h"))
 	_, labels := w.other(false)
 	stays := w.configMap("stays", preview)
-	ended := w.sunsetUntilLost(func(c *controllers.Config) { c.Rest = g.config() })
+	ended := w.sunsetUntilLost(func(c *controllers.Config) { c.Rest = g.Config() })
 	w.gone(w.configMap("goes", labels))
 	w.expect(p, v1alpha1.ConditionEnforcing, "LedgerNotRead")
 	w.stays(0, stays)
-	g.answers(nil)
+	forbidden.Lift()
 	var err error
 	cluster.Eventually(t, patience, func() error {
 		select {

@@ -139,7 +139,7 @@ func TestForgedAndForeignMarks(t *testing.T) {
 // TestADryRunMarksNothing and says that its numbers are estimated.
 func TestADryRunMarksNothing(t *testing.T) {
 	w, g := behindGate(t)
-	writes := g.record(func(r *http.Request) bool {
+	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
 	})
 	p := w.policy("unused", fmt.Sprintf(unused, "DryRun", "1h"))

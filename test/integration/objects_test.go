@@ -173,7 +173,7 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 				}
 				return nil
 			})
-			listings := g.record(ofAllConfigMaps)
+			listings := recorded(g, ofAllConfigMaps)
 			edited := time.Now()
 			test.edit(w, p)
 			w.gone(cm)
@@ -207,7 +207,7 @@ rules:
 	}
 	w.gone(with("first", "old"))
 	isNew := with("is-new", "new")
-	listings := g.record(ofAllConfigMaps)
+	listings := recorded(g, ofAllConfigMaps)
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].Eligible = "object.?data[?'new'].hasValue()" })
 	isOld := with("is-old", "old")
 	w.gone(isNew)

@@ -115,7 +115,7 @@ func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
 	w.gone(w.configMap("probe", preview))
 	cm := w.configMap("cm", preview)
-	thaw := g.freeze()
+	thaw := g.Freeze(nil)
 	w.team("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	w.stays(6*time.Second, cm)
 	thaw()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // withOwner lets the owners of preview ConfigMaps go.
@@ -58,7 +59,7 @@ func (w *world) finishedJob(name string) *batchv1.Job {
 // TestTheOwnerGoesAndTakesAlongWhatItOwns: a Job goes instead of two ConfigMaps, once, and its Pods and they go with it.
 func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	w, g := behindGate(t)
-	requests := g.record(func(r *http.Request) bool {
+	requests := recorded(g, func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") && (r.Method == http.MethodDelete || r.Method == http.MethodGet)
 	})
 	job := w.finishedJob("job")
@@ -192,14 +193,14 @@ func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
 }
 
 // heldOwnerDelete gives a Job and what it owns, the DELETE of the Job held back on its way.
-func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate, *batchv1.Job, *corev1.ConfigMap, *caught) {
+func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate.Gate, *batchv1.Job, *corev1.ConfigMap, *gate.Armed) {
 	w, g := behindGate(t)
-	held := g.catchOne(func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) })
+	held := catchOne(g, func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) })
 	job := w.finishedJob("job")
 	cm := w.ownedBy("one", job)
 	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
 	select {
-	case <-held.arrived:
+	case <-held.Arrived():
 	case <-time.After(patience):
 		t.Fatalf("no %s of %s came", method, path)
 	}
@@ -209,7 +210,7 @@ func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate, *batchv1
 func TestAHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
 	w.annotate(job, `"true"`)
-	close(held.release)
+	held.Release()
 	w.stays(2*time.Second, job, cm)
 	expectRefused(t, g)
 }
@@ -217,7 +218,7 @@ func TestAHoldOnTheOwnerThatArrivesBeforeTheDeleteWins(t *testing.T) {
 func TestAnOwnerThatChangesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
 	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
 	w.setAnnotation(job, "example.org/changed", `"yes"`)
-	close(held.release)
+	held.Release()
 	w.gone(job) // still finished, in its new version
 	w.gone(cm)
 	expectRefused(t, g)
@@ -227,7 +228,7 @@ func TestAnOwnerThatChangesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
 func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
 	w, _, job, cm, held := heldOwnerDelete(t, http.MethodGet, "/configmaps/one")
 	w.annotate(cm, `"true"`)
-	close(held.release)
+	held.Release()
 	w.stays(2*time.Second, job, cm)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // podsOfJobs deletes Pods as soon as their Jobs have counted them. A Pod that no Job controls yet may still be adopted by one.
@@ -83,9 +84,9 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	without, with := newWorld(t), newWorld(t)
 	without.direct(shapes)
 	witness := with.direct(shapes)
-	g := newGate(t, with.plane)
-	deletes := g.record(with.deletesPods)
-	with.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	g := gate.New(t, with.plane.Config())
+	deletes := recorded(g, with.deletesPods)
+	with.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
 	with.policy("pods", podsOfJobs)
 	t.Run("shapes", func(t *testing.T) {
 		for name, shape := range shapes {
@@ -144,9 +145,9 @@ func TestPodsOfABigJob(t *testing.T) {
 	const completions, parallelism = 500, 100
 	w := newWorld(t)
 	witness := w.watchPods(nil)
-	g := newGate(t, w.plane)
-	deletes := g.record(w.deletesPods)
-	behind := func(c *controllers.Config) { c.Rest = g.config() }
+	g := gate.New(t, w.plane.Config())
+	deletes := recorded(g, w.deletesPods)
+	behind := func(c *controllers.Config) { c.Rest = g.Config() }
 	stop := w.sunset(behind)
 	w.policy("pods", podsOfJobs)
 	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}
@@ -180,7 +181,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	w, g := behindGate(t)
 	paused := &run{world: w, shape: shape{spec: sized(30, 6), fate: endlessFrom(6, 12)}}
 	witness := w.direct(map[string]shape{"paused": paused.shape})
-	deletes := g.record(w.deletesPods)
+	deletes := recorded(g, w.deletesPods)
 	w.policy("pods", podsOfJobs)
 	paused.start("paused")
 	paused.until("six are done, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })

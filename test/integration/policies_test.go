@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 func TestAnUnknownFieldMakesItsRuleInvalidAndKeeps(t *testing.T) {
@@ -96,10 +97,10 @@ rules:
 
 func TestOneFencedDeleteAndNoGet(t *testing.T) {
 	w := newWorld(t)
-	g := newGate(t, w.plane)
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	g := gate.New(t, w.plane.Config())
+	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
-	seen := g.record(func(r *http.Request) bool {
+	seen := recorded(g, func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/configmaps/")
 	})
 	for i := range 20 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // builtIn is the directory of what was built, to be removed at the end.
@@ -42,14 +43,14 @@ type process struct {
 }
 
 // controller starts a process that reaches the API server through a gate. It is killed when the test ends.
-func controller(t *testing.T, g *gate, args ...string) *process {
+func controller(t *testing.T, g *gate.Gate, args ...string) *process {
 	t.Helper()
 	binary, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, g.config()); err != nil {
+	if err := cluster.WriteKubeconfig(kubeconfig, g.Config()); err != nil {
 		t.Fatal(err)
 	}
 	p := &process{ended: make(chan struct{}), log: &bytes.Buffer{}}
@@ -99,9 +100,15 @@ func (p *process) endsByItself(t *testing.T) string {
 }
 
 // view is a gate that shows but one policy and its ledger, so that tests with processes of their own do not meet.
-func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate {
-	g := newGate(w.T, w.plane)
-	g.see = func(r *http.Request) {
+func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate.Gate {
+	g := gate.New(w.T, w.plane.Config())
+	g.Adjust(only(p))
+	return g
+}
+
+// only narrows what asks for policies and ledgers to one policy and its ledger.
+func only(p *v1alpha1.ClusterRetentionPolicy) func(*http.Request) {
+	return func(r *http.Request) {
 		name := ""
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/clusterretentionpolicies"):
@@ -115,5 +122,4 @@ func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate {
 			r.URL.RawQuery = query.Encode()
 		}
 	}
-	return g
 }

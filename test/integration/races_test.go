@@ -12,18 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // heldDelete runs Sunset behind a gate and gives the DELETE of a due ConfigMap, held back on its way.
-func heldDelete(t *testing.T) (*world, *gate, *corev1.ConfigMap, *caught) {
+func heldDelete(t *testing.T) (*world, *gate.Gate, *corev1.ConfigMap, *gate.Armed) {
 	w, g := behindGate(t)
-	held := g.catchOne(func(r *http.Request) bool {
+	held := catchOne(g, func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/cm")
 	})
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	cm := w.configMap("cm", preview)
 	select {
-	case <-held.arrived:
+	case <-held.Arrived():
 	case <-time.After(patience):
 		t.Fatal("no DELETE came")
 	}
@@ -36,15 +37,15 @@ func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	if err := w.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	close(held.release)
+	held.Release()
 	w.stays(2*time.Second, cm)
 	expectRefused(t, g)
 }
 
 // expectRefused checks that it was the API server that refused the DELETE: with 409, for its preconditions.
-func expectRefused(t *testing.T, g *gate) {
+func expectRefused(t *testing.T, g *gate.Gate) {
 	t.Helper()
-	if n := g.refused(); n != 1 {
+	if n := conflicts(g); n != 1 {
 		t.Errorf("the API server answered 409 to %d DELETEs, want 1", n)
 	}
 }
@@ -55,7 +56,7 @@ func TestAChangeThatArrivesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
 	if err := w.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	close(held.release)
+	held.Release()
 	w.gone(cm) // still due, in its new version
 	expectRefused(t, g)
 }
@@ -68,7 +69,7 @@ func TestANamesakeWithANewUIDStays(t *testing.T) {
 	// The namesake is no preview: only the old one's facts could delete it.
 	namesake := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: cm.Name}}
 	w.create(namesake)
-	close(held.release)
+	held.Release()
 	w.stays(2*time.Second, namesake)
 	expectRefused(t, g)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // ranked creates a ConfigMap of a preview environment that is used soon: those of a higher place later. Creation gives no
@@ -104,7 +105,7 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	for i := range 10 {
 		w.ranked(fmt.Sprint("cm-", i), "a", i)
 	}
-	g.answers(everyOther())
+	g.Answers(everyOther())
 	var watching sync.WaitGroup
 	done := make(chan struct{})
 	defer func() { close(done); watching.Wait() }()
@@ -187,10 +188,10 @@ func TestACapacityIsAPartOfTheQuota(t *testing.T) {
 }
 
 // everyOther lets every other DELETE of a ConfigMap fail.
-func everyOther() func(*http.Request) *answer {
+func everyOther() func(*http.Request) *gate.Answer {
 	var mu sync.Mutex
 	n := 0
-	return func(r *http.Request) *answer {
+	return func(r *http.Request) *gate.Answer {
 		if r.Method != http.MethodDelete {
 			return nil
 		}
@@ -199,6 +200,6 @@ func everyOther() func(*http.Request) *answer {
 		if n++; n%2 == 0 {
 			return nil
 		}
-		return &answer{code: http.StatusInternalServerError}
+		return &gate.Answer{Code: http.StatusInternalServerError}
 	}
 }

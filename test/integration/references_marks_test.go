@@ -26,7 +26,7 @@ rules:
 func (w *world) marksFollowReferences() {
 	w.Helper()
 	g := w.view(w.policy("unreferenced", markedUnreferenced))
-	throughGate := func(c *controllers.Config) { c.Rest = g.config() }
+	throughGate := func(c *controllers.Config) { c.Rest = g.Config() }
 	stop := w.sunset(throughGate)
 	unused, again, used := w.configMap("unused", nil), w.configMap("again", nil), w.configMap("used", nil)
 	w.using(used)

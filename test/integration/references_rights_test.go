@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // referring are the rights to see what refers to ConfigMaps, but CronJobs.
@@ -31,13 +32,13 @@ func (w *world) whatCannotBeFollowedKeeps() {
 		w.Fatal(err)
 	}
 	p := w.policy("unreferenced", unreferenced)
-	g := newGateFor(w.T, config)
-	g.see = w.view(p).see
+	g := gate.New(w.T, config)
+	g.Adjust(only(p))
 	w.grant(user, "core", core...)
 	w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	w.grant(user, "referring", referring...)
 	revoke := w.grant(user, "cronjobs", ofCronJobs)
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
 	unused := w.configMap("unused", nil)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 1 {
@@ -47,7 +48,7 @@ func (w *world) whatCannotBeFollowedKeeps() {
 	})
 
 	revoke()
-	g.CloseClientConnections() // watches outlive the right to watch, until something ends them
+	g.Cut() // watches outlive the right to watch, until something ends them
 	w.expect(p, v1alpha1.ConditionReferencesKnown, "ReferencesUnknown", "list and watch", "cronjobs")
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 0 {

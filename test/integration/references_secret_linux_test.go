@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // TestSecretDataEntersNoMemory looks through the memory of a controller of its own, whose rules are about Secrets: it has
@@ -34,7 +35,7 @@ func TestSecretDataEntersNoMemory(t *testing.T) {
 	w.create(secret)
 	w.secret("applied", "", map[string]string{corev1.LastAppliedConfigAnnotation: fmt.Sprintf(
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"applied"},"stringData":{"password":%q}}`, applied)})
-	controller := controller(t, newGate(t, w.plane), "--leader-elect=false", "--zap-log-level=10")
+	controller := controller(t, gate.New(t, w.plane.Config()), "--leader-elect=false", "--zap-log-level=10")
 	held := func(want int64) {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 			if s.Matched != 2 || s.Eligible != 2 || s.Held != want {

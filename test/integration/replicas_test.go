@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
@@ -45,9 +46,9 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 // A leader that cannot renew stops deleting before another can take over, although all else still works for it.
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w, home := newWorld(t), newWorld(t).namespace
-	g := newGate(t, w.plane)
+	g := gate.New(t, w.plane.Config())
 	lost := w.sunsetUntilLost(func(c *controllers.Config) {
-		c.Rest = g.config()
+		c.Rest = g.Config()
 		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
 		c.Namespace, c.Identity = home, "first"
 	})
@@ -63,9 +64,9 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	var deletedLate atomic.Bool
 	blocked := time.Now()
 	deletes := w.ofConfigMap(http.MethodDelete, "")
-	g.answers(func(r *http.Request) *answer {
+	g.Answers(func(r *http.Request) *gate.Answer {
 		if strings.Contains(r.URL.Path, "/leases/") && r.Method != http.MethodGet {
-			return &answer{code: 500}
+			return &gate.Answer{Code: 500}
 		}
 		if deletes(r) && time.Since(blocked) > 6*time.Second {
 			deletedLate.Store(true)

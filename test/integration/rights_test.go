@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // grant lets a user do more, cluster-wide, until revoke is called.
@@ -90,14 +91,14 @@ func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGateFor(t, config)
+	g := gate.New(t, config)
 	w.grant(user, "core", core...)
 	revoke := w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
-	w.sunset(func(c *controllers.Config) { c.Rest = g.config() })
+	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
 	revoke()
-	g.CloseClientConnections() // watches outlive the right to watch, until something ends them
+	g.Cut() // watches outlive the right to watch, until something ends them
 	w.expect(p, v1alpha1.ConditionWatching, "Forbidden", "list and watch", "configmaps")
 	between := w.configMap("between", preview)
 	w.stays(time.Second, between)

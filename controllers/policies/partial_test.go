@@ -1,0 +1,78 @@
+package policies_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
+// has lost the rest of an answer.
+func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
+	listing := func(metadata map[string]any) map[string]any {
+		return map[string]any{"metadata": metadata, "items": []any{}}
+	}
+	tests := map[string]struct {
+		part  string // which paths end so
+		said  any
+		fails error // what a GET of the policy gives; nil for the policy
+	}{
+		"an empty list":                      {"policies", listing(map[string]any{"resourceVersion": "999"}), nil},
+		"a list that goes on":                {"policies", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"a list that has lost where":         {"policies", listing(map[string]any{"resourceVersion": "999", "remainingItemCount": 7}), nil},
+		"an empty list, and no answer":       {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusServiceUnavailable)},
+		"an empty list, and nothing there":   {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusNotFound)},
+		"no list at all":                     {"policies", map[string]any{}, nil},
+		"another object than the namespace":  {"namespaces/team-a", map[string]any{}, nil},
+		"no list of namespaces":              {"namespaces", map[string]any{}, nil},
+		"a list of namespaces that goes on":  {"namespaces", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"another object than the new policy": {"clusterretentionpolicies/veto", map[string]any{}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			l.policy("team-a/pause", "{overrides: [{policy: p, suspend: true}]}")
+			l.refresh()
+			l.later(2 * time.Second)
+			if test.part == "namespaces" {
+				l.fillOneByOne()
+			}
+			l.policy("veto", spec("Suspended", "1h"))
+			l.said = func(path string, answer any) any {
+				if strings.HasSuffix(path, test.part) {
+					return test.said
+				}
+				return answer
+			}
+			l.fail = func(path string) error {
+				if strings.HasSuffix(path, "/p") || strings.HasSuffix(path, "/pause") {
+					return test.fails
+				}
+				return nil
+			}
+			if rules, err := l.check("team-a"); err == nil {
+				t.Errorf("allowed: %v", rules)
+			}
+			l.said, l.fail = nil, nil
+			l.later(2 * time.Second)
+			expect(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
+		})
+	}
+}
+
+// TestANamesakeThatIsNewerThanTheList: the one before is gone all the same.
+func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
+	l := oneEnforced(t)
+	l.removePolicy("p")
+	l.during = func(path string) {
+		if strings.HasSuffix(path, "/retentionpolicies") || !strings.HasSuffix(path, "policies") {
+			return
+		}
+		l.during = nil
+		l.policy("p", spec("DryRun", "1h"))
+	}
+	expect(t, "rules", []string{}, l.allowed("team-a"))
+	l.later(2 * time.Second)
+	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+}

@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// Relay passes TCP connections on to a server, and can stop doing so. All
+// methods may be called from any goroutine.
+type Relay struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	flows chan struct{}     // closed while bytes flow
+	cut   bool              // connections are refused
+	open  map[net.Conn]bool // both ends of each connection
+	ended bool
+}
+
+// NewRelay listens on 127.0.0.1 for a server at host:port, until the process
+// ends or the cluster that it belongs to does.
+func NewRelay(target string) (*Relay, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{listener: listener, target: target, flows: make(chan struct{}), open: map[net.Conn]bool{}}
+	close(r.flows)
+	go r.accept()
+	return r, nil
+}
+
+// Address is the host:port that the relay listens on.
+func (r *Relay) Address() string { return r.listener.Addr().String() }
+
+// Stall stops every byte in both directions. Connections stay, and new ones are
+// accepted: the server seems to be there, and says nothing.
+func (r *Relay) Stall() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stalled() {
+		return
+	}
+	r.flows = make(chan struct{})
+}
+
+// Cut ends every connection, and new ones at once: nobody seems to listen.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = true
+	r.hangUp()
+}
+
+// Heal undoes Stall and Cut. What was stalled arrives late, and nothing is lost.
+func (r *Relay) Heal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = false
+	if r.stalled() {
+		close(r.flows)
+	}
+}
+
+func (r *Relay) stalled() bool {
+	select {
+	case <-r.flows:
+		return false
+	default:
+		return true
+	}
+}
+
+func (r *Relay) hangUp() {
+	for connection := range r.open {
+		_ = connection.Close()
+	}
+	clear(r.open)
+}
+
+// close ends the relay. One that is nil has nothing to end.
+func (r *Relay) close() {
+	if r == nil {
+		return
+	}
+	_ = r.listener.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	r.hangUp()
+	if r.stalled() {
+		close(r.flows)
+	}
+}
+
+func (r *Relay) accept() {
+	for {
+		near, err := r.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			go r.connect(near)
+		}
+	}
+}
+
+func (r *Relay) connect(near net.Conn) {
+	far, err := net.Dial("tcp", r.target)
+	if err != nil {
+		_ = near.Close()
+		return
+	}
+	if !r.keep(near, far) {
+		_ = near.Close()
+		_ = far.Close()
+		return
+	}
+	go r.pass(near, far)
+	r.pass(far, near)
+}
+
+// keep notes a connection. It is false when there shall be none.
+func (r *Relay) keep(ends ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut || r.ended {
+		return false
+	}
+	for _, end := range ends {
+		r.open[end] = true
+	}
+	return true
+}
+
+// pass copies what comes from one end to the other until one of them ends.
+func (r *Relay) pass(to, from net.Conn) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		r.wait()
+		if n > 0 {
+			if _, broken := to.Write(buffer[:n]); broken != nil {
+				err = io.ErrClosedPipe
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, end := range []net.Conn{to, from} {
+		_ = end.Close()
+		delete(r.open, end)
+	}
+}
+
+// wait waits while the relay is stalled.
+func (r *Relay) wait() {
+	r.mu.Lock()
+	flows := r.flows
+	r.mu.Unlock()
+	<-flows
+}

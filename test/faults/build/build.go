@@ -1,0 +1,153 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Variable is the environment variable that says what Default builds: nothing or "plain" means Plain, "race" means Race, and
+// every other value is a mutant's name. So a scenario that runs in a test process of its own can be made to judge a mutant.
+const Variable = "SUNSET_FAULTS_BUILD"
+
+const controller = "./cmd/sunset-controller"
+
+// flavour is one way to build the controller.
+type flavour struct {
+	name    string
+	race    bool
+	patches []Patch
+}
+
+var (
+	plain   = flavour{name: "plain"}
+	race    = flavour{name: "race", race: true}
+	clocked = flavour{name: "clocked", patches: []Patch{{
+		File: "cmd/sunset-controller/flags.go",
+		Old:  "\t\"k8s.io/utils/clock\"\n",
+		New:  "\tclock \"github.com/sunset-k8s/sunset/test/faults/build/shifted\"\n",
+	}}}
+)
+
+// Default is the path of the controller that replicas run when a scene does not say otherwise.
+func Default(t testing.TB) string {
+	t.Helper()
+	switch name := os.Getenv(Variable); name {
+	case "", plain.name:
+		return Plain(t)
+	case race.name:
+		return Race(t)
+	default:
+		return Mutant(t, name)
+	}
+}
+
+// Plain is the path of the controller as it is.
+func Plain(t testing.TB) string { t.Helper(); return plain.path(t) }
+
+// Race is the path of a controller with the race detector.
+func Race(t testing.TB) string { t.Helper(); return race.path(t) }
+
+// Clocked is the path of a controller that reads a Clock. Without one (see Clock.Env) it reads the machine's.
+func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
+
+// Mutant is the path of a controller that lacks a safety mechanism. name is one of Mutants.
+func Mutant(t testing.TB, name string) string {
+	t.Helper()
+	patches, ok := mutants[name]
+	if !ok {
+		t.Fatalf("there is no mutant %q, but %v", name, Mutants())
+	}
+	return flavour{name: name, patches: patches}.path(t)
+}
+
+// done is what this process has built.
+var done struct {
+	sync.Mutex
+	dir  string
+	made map[string]func() error // by the flavour's name
+}
+
+// path builds a flavour, if that has not been done, and gives its path. Those who ask for the same wait for each other.
+func (f flavour) path(t testing.TB) string {
+	t.Helper()
+	dir, make, err := f.begun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := make(); err != nil {
+		t.Fatalf("build the controller, %s: %v", f.name, err)
+	}
+	return filepath.Join(dir, f.name)
+}
+
+func (f flavour) begun() (dir string, make func() error, err error) {
+	done.Lock()
+	defer done.Unlock()
+	if done.dir == "" {
+		if done.dir, err = os.MkdirTemp("", "sunset-builds-"); err != nil {
+			return "", nil, err
+		}
+		done.made = map[string]func() error{}
+	}
+	dir = done.dir
+	if done.made[f.name] == nil {
+		done.made[f.name] = sync.OnceValue(func() error { return f.build(dir) })
+	}
+	return dir, done.made[f.name], nil
+}
+
+// build makes the controller in a directory.
+func (f flavour) build(dir string) error {
+	args := []string{"-o", filepath.Join(dir, f.name)}
+	if f.race {
+		args = append(args, "-race")
+	}
+	return f.run(append(args, controller)...)
+}
+
+// run runs go build with the flavour's patches over the sources.
+func (f flavour) run(args ...string) error {
+	root, err := root()
+	if err != nil {
+		return err
+	}
+	overlay, err := lay(root, f.patches)
+	if err != nil {
+		return err
+	}
+	defer overlay.remove()
+	cmd := exec.Command("go", append([]string{"build", "-overlay", overlay.path()}, args...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// Remove removes what was built, at the end of a test process.
+func Remove() {
+	done.Lock()
+	defer done.Unlock()
+	_ = os.RemoveAll(done.dir) // at worst it stays
+	done.dir, done.made = "", nil
+}
+
+// root is the directory of the module around the working directory, as tests have it.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			err = errors.New("no go.mod around the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", err
+}

@@ -1,0 +1,54 @@
+package build
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	Remove()
+	os.Exit(code)
+}
+
+// TestMutantsCompile: every patch still fits the product, and what it makes is Go.
+func TestMutantsCompile(t *testing.T) {
+	for _, name := range Mutants() {
+		t.Run(name, func(t *testing.T) { compiles(t, flavour{name: name, patches: mutants[name]}) })
+	}
+	t.Run("clocked", func(t *testing.T) { compiles(t, clocked) })
+}
+
+func compiles(t *testing.T, f flavour) {
+	var packages []string
+	for _, p := range f.patches {
+		packages = append(packages, "./"+path.Dir(p.File))
+	}
+	if err := f.run(append([]string{"-o", os.DevNull}, packages...)...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestThePlainControllerRuns(t *testing.T) {
+	out, err := exec.Command(Plain(t), "--version").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "sunset-controller") {
+		t.Errorf("%s, %v", out, err)
+	}
+	if Default(t) != Plain(t) {
+		t.Error("the default is another")
+	}
+}
+
+func TestAPatchThatDoesNotFitSaysSo(t *testing.T) {
+	for name, old := range map[string]string{"missing": "no such text", "twice": "e"} {
+		t.Run(name, func(t *testing.T) {
+			f := flavour{patches: []Patch{{File: "cmd/sunset-controller/main.go", Old: old, New: "x"}}}
+			if err := f.run(controller); err == nil || !strings.Contains(err.Error(), "the product has changed") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

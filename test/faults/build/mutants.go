@@ -1,0 +1,68 @@
+package build
+
+import (
+	"maps"
+	"slices"
+)
+
+// Mutants are the names of all mutants, sorted.
+func Mutants() []string { return slices.Sorted(maps.Keys(mutants)) }
+
+// mutants each lack one of the mechanisms that keep Sunset from deleting what it must not, or from leaving what it must delete.
+var mutants = map[string][]Patch{
+	// A DELETE that takes whatever version of the object is there.
+	"no-resource-version": {{
+		File: "controllers/objects/remove.go",
+		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
+		New:  "&metav1.Preconditions{UID: &t.UID}",
+	}},
+	// A DELETE that does not say which object it means.
+	"no-uid": {{
+		File: "controllers/objects/remove.go",
+		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
+		New:  "&metav1.Preconditions{ResourceVersion: &t.ResourceVersion}",
+	}},
+	// Deletions go on though our clock and the API server's are far apart.
+	"no-skew-check": {{
+		File: "controllers/policies/skew.go",
+		Old:  "if worst > maxSkew {",
+		New:  "if false && worst > maxSkew {",
+	}},
+	// Policies and namespaces are not read again before a DELETE: what the watch has brought is good enough.
+	"no-fence": {{
+		File: "controllers/policies/fence.go",
+		Old:  "return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
+		New:  "return true || !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
+	}},
+	// An expression that fails is taken for a yes.
+	"error-is-a-match": {{
+		File: "engine/evaluator.go",
+		Old:  "eligibility, toBool); err != nil || !facts.Eligible {",
+		New:  "eligibility, toBool); err != nil {\n\t\tfacts.Eligible = true\n\t} else if !facts.Eligible {",
+	}},
+	// A leader counts what it has deleted itself, and begins with nothing.
+	"limits-in-memory": {{
+		File: "policy/ledger/keeper.go",
+		Old:  "\treturn k.adopt(stored)\n",
+		New:  "\tif k.stored == nil {\n\t\tstored.Open, stored.Spent = nil, nil\n\t}\n\treturn k.adopt(stored)\n",
+	}},
+	// What failed once is not tried again.
+	"no-retry": {{
+		File: "controllers/retention/remove.go",
+		Old:  "\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
+		New:  "\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
+	}},
+	// A mark stays when the object is not eligible any more, and counts when it is again.
+	"marks-stay": {
+		{
+			File: "policy/marks.go",
+			Old:  "\treturn !r.Facts.Start.IsZero()\n}",
+			New:  "\treturn false\n}",
+		},
+		{
+			File: "controllers/index/marks.go",
+			Old:  "\tcase !f.eligible:\n\t\treturn true\n\t}\n\treturn next",
+			New:  "\tcase !f.eligible:\n\t\treturn false\n\t}\n\treturn next",
+		},
+	},
+}

@@ -1,0 +1,104 @@
+package faults_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Objects fall due, and change while the DELETE of each is on its way: the API server refuses all of them, and each is judged
+// as it is now.
+func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	leads, waits := pair(s, scene.Start{})
+	s.Policy("previews", previews("Enforce", "2s")+"  override: {annotation: true}\n")
+	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
+	refuses(s, http.StatusConflict, leads)
+	s.Expect(held)
+
+	relabelled, longer, touched := s.ConfigMap("relabelled", preview), s.ConfigMap("longer", preview), s.ConfigMap("touched", preview)
+	s.Eventually(func() error { return come(held, 3) })
+	s.Change(relabelled, func() { relabelled.Labels = map[string]string{"env": "production"} })
+	s.Change(longer, func() { longer.Annotations = map[string]string{v1alpha1.TTLAnnotation: "1h"} })
+	s.Change(touched, func() { touched.Data = map[string]string{"still": "a preview"} })
+	held.Release()
+
+	s.Gone(touched)
+	s.Stays(2*time.Second, relabelled, longer)
+	fenced(t, leads.Deletes())
+	silent(t, 0, waits)
+}
+
+// An object is deleted and made anew while the DELETE of the old one is on its way. The new one has a time of its own, or is
+// no preview at all.
+func TestF02AnotherObjectOfTheSameName(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	leads, _ := pair(s, scene.Start{})
+	s.Policy("previews", previews("Enforce", "3s"))
+	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
+	refuses(s, http.StatusConflict, leads)
+	s.Expect(held)
+
+	preserved, renewed := s.ConfigMap("preserved", preview), s.ConfigMap("renewed", preview)
+	s.Eventually(func() error { return come(held, 2) })
+	s.Remove(preserved, renewed)
+	preserved, renewed = s.ConfigMap("preserved", nil), s.ConfigMap("renewed", preview)
+	held.Release()
+
+	s.Stays(time.Second, preserved, renewed)
+	s.Gone(renewed)
+	s.Stays(time.Second, preserved)
+}
+
+// An object is held at each step of its deletion, and stays for good once the API server has taken the hold.
+func TestF03AHoldAtEveryStep(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	leads, _ := pair(s, scene.Start{})
+	p := s.Policy("previews", previews("Enforce", "2s")+limited(1000))
+	before := s.ConfigMap("before", preview)
+	s.Gone(before) // from here on the ledger is written for deletions alone
+	byLedger(s, p, 1)
+
+	var kept []*corev1.ConfigMap
+	for _, step := range []struct {
+		name  string
+		match gate.Match
+		after bool
+	}{
+		{"as-policies-are-read", gate.Requests("list", "clusterretentionpolicies"), false},
+		{"as-overrides-are-read", gate.Requests("list", "retentionpolicies"), false},
+		{"as-its-namespace-is-read", gate.Requests("get", "namespaces").And(gate.Named(s.Namespace)), false},
+		{"before-it-is-written-down", gate.Requests("update", "retentionledgers"), false},
+		{"once-it-is-written-down", gate.Requests("update", "retentionledgers"), true},
+		{"before-its-delete", gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), false},
+	} {
+		byLedger(s, p, 1) // what was written down for the step before is closed
+		cm := s.ConfigMap(step.name, preview)
+		fault := gate.Fault{Match: step.match, Times: 1}
+		if hold := func() { s.Hold(cm) }; step.after {
+			fault.DoAfter = hold
+		} else {
+			fault.Do = hold
+		}
+		armed := leads.Gate.Arm(fault)
+		s.Expect(armed)
+		fired(s, armed)
+		kept = append(kept, cm)
+	}
+	for _, cm := range kept {
+		s.Stays(0, cm)
+	}
+	s.Stays(3*time.Second, kept[len(kept)-1])
+	s.Unhold(kept[0])
+	s.Gone(kept[0])
+	byLedger(s, p, 2)
+}

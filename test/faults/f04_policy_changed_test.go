@@ -1,0 +1,118 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// change is something an operator does that keeps what is being deleted.
+type change struct {
+	how func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy)
+	// mark is scene.Short or scene.Long.
+	mark func(t *testing.T)
+}
+
+// A policy changes in the middle of a backlog, while the watches of policies stand still.
+func TestF04APolicyChangesInTheMiddle(t *testing.T) {
+	edit := func(e func(*v1alpha1.ClusterRetentionPolicySpec)) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
+		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
+	}
+	inTheMiddle(t, map[string]change{
+		"suspended":     {edit(suspends), scene.Short},
+		"a dry run":     {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scene.Long},
+		"a longer time": {edit(enforcesAfter("1h")), scene.Long},
+		"another rule keeps": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+			keeps := *spec.Rules[0].DeepCopy()
+			keeps.Name, keeps.TTL, keeps.TTLExpression = "keeps", "", "optional.none()"
+			spec.Rules = append(spec.Rules, keeps)
+		}), scene.Long},
+		"its namespace is left out": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
+		}, scene.Long},
+		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scene.Long},
+		"another policy suspended": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) {
+			s.Policy("veto", previews("Suspended", "0s"))
+		}, scene.Long},
+		"deleted": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) { s.Remove(p) }, scene.Long},
+	})
+}
+
+// A team, or whoever owns a namespace, keeps what is being deleted there.
+func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
+	override := func(says string) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
+		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+			s.Override("keeps", fmt.Sprintf("overrides: [{policy: %s, %s}]", p.Name, says))
+		}
+	}
+	inTheMiddle(t, map[string]change{
+		"a longer time":           {override("ttl: 1h"), scene.Short},
+		"a suspension":            {override("suspend: true"), scene.Long},
+		"a time nobody can read":  {override("ttl: 2 days"), scene.Long},
+		"a field nobody knows":    {override("ttl: 0s, unless: sunday"), scene.Long},
+		"a hold on its namespace": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scene.Long},
+	})
+}
+
+func namespaceOf(s *scene.Scene) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}
+}
+
+// inTheMiddle makes changes in the middle of a backlog. The watches of policies and namespaces stand still, so that only
+// what is read before each deletion can show them. Deletions end within the window that the verdict allows for.
+func inTheMiddle(t *testing.T, changes map[string]change) {
+	const backlog = 120
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			change.mark(t)
+			s := scene.New(t, scene.Options{})
+			configMaps(s, "cm", backlog, preview)
+			leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
+			p := s.Policy("previews", previews("Enforce", "0s"))
+			atMost(s, preview, backlog-20)
+			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
+				defer leads.Gate.Freeze(gate.Requests("watch", resource))()
+			}
+			change.how(s, p)
+			changed := time.Now()
+
+			settled(s, preview)
+			late := since(changed, leads.Deletes())
+			left := s.Left(&corev1.ConfigMapList{}, preview)
+			t.Logf("%d DELETEs were sent after the change was acknowledged, the last %s after it; %d of %d are left",
+				len(late), lastAfter(changed, late).Round(time.Millisecond), left, backlog)
+			s.ExpectThat("something that is left", func() bool { return left > 0 })
+			silent(t, 2*time.Second, leads, waits)
+		})
+	}
+}
+
+// settled waits until nothing has gone for a second and a half.
+func settled(s *scene.Scene, labels map[string]string) {
+	s.Helper()
+	left, since := -1, time.Now()
+	s.Eventually(func() error {
+		if now := s.Left(&corev1.ConfigMapList{}, labels); now != left {
+			left, since = now, time.Now()
+		}
+		if time.Since(since) < 1500*time.Millisecond {
+			return fmt.Errorf("%d are left, and they still go", left)
+		}
+		return nil
+	})
+}
+
+// lastAfter is how long after a time the last of some requests arrived.
+func lastAfter(t time.Time, entries []gate.Entry) time.Duration {
+	if len(entries) == 0 {
+		return 0
+	}
+	return entries[len(entries)-1].At.Sub(t)
+}

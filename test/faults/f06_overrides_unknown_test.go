@@ -1,0 +1,101 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/crds"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// What a team has overridden cannot be read, each time in another way. Nothing goes, in no namespace, and the policy says why.
+// Afterwards what the override keeps is kept, and the rest goes.
+func TestF06OverridesCannotBeRead(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	elsewhere := s.More("elsewhere")
+	leads, waits := pair(s, scene.Start{})
+	p := s.Policy("previews", previews("Enforce", "2s"))
+	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+	enforcing(s, p)
+	in := func(namespace string) func(*corev1.ConfigMap) {
+		return func(cm *corev1.ConfigMap) { cm.Namespace = namespace }
+	}
+	for name, fault := range map[string]gate.Fault{
+		"forbidden":   {Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}},
+		"not-served":  {Answer: &gate.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}},
+		"garbage":     {Answer: &gate.Answer{Code: http.StatusOK, Body: []byte(`{"items":[{"metadata":`)}},
+		"no-list":     {Answer: &gate.Answer{Code: http.StatusOK, Body: []byte(`{}`)}},
+		"broken":      {Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
+		"interrupted": {Drop: gate.After},
+	} {
+		fault.Match = gate.Requests("list", "retentionpolicies")
+		armed := leads.Gate.Arm(fault)
+		s.Expect(armed)
+		kept, goes := s.ConfigMap(name, preview), s.ConfigMap(name, preview, in(elsewhere))
+		tells(s, p, v1alpha1.ConditionEnforcing, "Stale")
+		silent(t, 2*time.Second, leads, waits)
+		armed.Lift()
+		s.Gone(goes)
+		s.Stays(0, kept)
+	}
+}
+
+// Somebody deletes the CustomResourceDefinition of overrides, and every override with it. What they kept does not go before
+// somebody has looked at it.
+func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
+	scene.Long(t)
+	const kept = 20
+	s := scene.New(t, scene.Options{Alone: true})
+	leads, waits := pair(s, scene.Start{})
+	p := s.Policy("previews", previews("Enforce", "0s")+"approval: {backlogCount: 10, backlogPercent: 25}\n")
+	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+	enforcing(s, p)
+	configMaps(s, "cm", kept, preview)
+	counted(s, p, kept)
+
+	definition := overridesDefinition(t)
+	t.Cleanup(func() { _ = s.Create(context.Background(), definition.DeepCopy()) }) // whatever happens here
+	s.Remove(definition.DeepCopy())
+	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "policies")
+	silent(t, 3*time.Second, leads, waits)
+
+	s.Eventually(func() error { return s.Create(t.Context(), definition.DeepCopy()) })
+	var hash string
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.PendingApproval == nil {
+			return fmt.Errorf("it does not wait for approval")
+		}
+		hash = status.PendingApproval.Hash
+		return nil
+	})
+	silent(t, 3*time.Second, leads, waits)
+	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
+	atMost(s, preview, 0)
+}
+
+// overridesDefinition is the CustomResourceDefinition of RetentionPolicy.
+func overridesDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	for _, file := range crds.Files() {
+		if file.Name == "retentionpolicies.sunset.x-k8s.io" {
+			definition := &apiextensionsv1.CustomResourceDefinition{}
+			if err := yaml.UnmarshalStrict(file.YAML, definition); err != nil {
+				t.Fatal(err)
+			}
+			return definition
+		}
+	}
+	t.Fatal("no definition of RetentionPolicy")
+	return nil
+}

@@ -1,0 +1,113 @@
+package faults_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+var notFound = &gate.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+
+// The API server says for a while that it has no such owner, as one does that has not read its store yet. Nobody goes in the
+// owner's place, and the owner goes once it can be read.
+func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	leads, waits := pair(s, scene.Start{})
+	job := s.FinishedJob("job")
+	cm := s.ConfigMap("owned", preview, func(cm *corev1.ConfigMap) {
+		cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	})
+	armed := leads.Gate.Arm(gate.Fault{Match: gate.Requests("get", "jobs").And(gate.In(s.Namespace)), Answer: notFound})
+	s.Expect(armed)
+	s.Policy("previews", previews("Enforce", "0s")+"  delete: {what: Owner}\n")
+	fired(s, armed)
+	silent(t, 3*time.Second, leads, waits)
+	s.Stays(0, job, cm)
+	armed.Lift()
+	s.Gone(job, cm)
+}
+
+// The API server says for a while, shorter than a quiet period, that it does not have a kind that refers to ConfigMaps, or has it
+// and no objects of it. Watches have ended, so that it is asked again. What is used stays.
+func TestF12AReferringKindIsNotFoundForAWhile(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	kind := schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}
+	define(s, kind, "sites", nil)
+	used, unused := s.ConfigMap("used", preview), s.ConfigMap("unused", preview)
+	site := instance(s, kind, "shop", map[string]any{"spec": map[string]any{"configMap": used.Name}})
+	leads, waits := pair(s, scene.Start{})
+	p := s.Policy("unreferenced", unreferenced+`
+references:
+- from: {apiVersion: `+kind.GroupVersion().String()+`, kind: Site}
+  to: ConfigMap
+  names: "[object.spec.configMap]"
+`)
+	s.Gone(unused)
+	enforcing(s, p)
+
+	for _, what := range []string{"", "sites"} {
+		missing := func(r *http.Request) bool {
+			return strings.HasPrefix(r.URL.Path, "/apis/"+kind.Group) && strings.Contains(r.URL.Path, what)
+		}
+		armed := leads.Gate.Arm(gate.Fault{Match: missing, Answer: notFound})
+		s.Expect(armed)
+		leads.Gate.Cut()
+		fired(s, armed)
+		silent(t, quiet-10*time.Second, leads, waits)
+		armed.Lift()
+	}
+	silent(t, quiet, leads, waits)
+	s.Stays(0, used)
+	s.Remove(site)
+	s.Gone(used)
+}
+
+// define creates a CustomResourceDefinition of a namespaced kind with a status, and waits until it is served.
+func define(s *scene.Scene, kind schema.GroupVersionKind, plural string, status *apiextensionsv1.CustomResourceSubresources) {
+	s.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural, Singular: strings.ToLower(kind.Kind)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true, Subresources: status,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+			}},
+		},
+	}
+	s.MustCreate(crd)
+	s.Cleanup(func() { _ = s.Delete(context.Background(), crd) })
+	s.Eventually(func() error {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		return s.List(s.Context(), all)
+	})
+}
+
+// instance creates an object of a custom kind in the scene's namespace.
+func instance(s *scene.Scene, kind schema.GroupVersionKind, name string, fields map[string]any) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{Object: fields}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(s.Namespace)
+	object.SetName(name)
+	s.MustCreate(object)
+	return object
+}

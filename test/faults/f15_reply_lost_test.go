@@ -1,0 +1,111 @@
+package faults_test
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The API server carries DELETEs out, and nobody hears of it: the connection breaks, or the answer is an error. Each object is
+// counted once all the same, limits hold, and another object that has the name by then stays.
+func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
+	for name, lost := range map[string]struct {
+		fault gate.Fault
+		mark  func(*testing.T)
+	}{
+		"the connection breaks":  {gate.Fault{Drop: gate.After}, scene.Short},
+		"an error is the answer": {gate.Fault{Rewrite: func([]byte) []byte { return []byte(`{`) }}, scene.Long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lost.mark(t)
+			repliesAreLost(t, lost.fault)
+		})
+	}
+}
+
+func repliesAreLost(t *testing.T, lost gate.Fault) {
+	const due, limit = 12, 9
+	s := scene.New(t, scene.Options{})
+	leads, _ := pair(s, scene.Start{})
+	var names namesakes
+	lost.Match = gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)).And(names.first)
+	lost.Skip, lost.Times = 1, 4
+	lost.DoAfter = func() { names.make(s) }
+	armed := leads.Gate.Arm(lost)
+	s.Expect(armed)
+	exact := s.Policy("exact", previews("Enforce", "0s")+limited(limit))
+	plain := s.Policy("plain", labelled("plain", "Enforce", "0s"))
+	configMaps(s, "cm", due, preview)
+	byLedger(s, exact, limit)
+	tells(s, exact, v1alpha1.ConditionEnforcing, "LimitReached")
+	configMaps(s, "plain", 4, map[string]string{"env": "plain"})
+	atMost(s, map[string]string{"env": "plain"}, 0)
+	enforcing(s, plain)
+
+	if left := s.Left(&corev1.ConfigMapList{}, preview); left != due-limit {
+		t.Errorf("%d are left, want %d", left, due-limit)
+	}
+	l := byLedger(s, exact, limit)
+	t.Logf("%d deletions were answered, of %d it was found out", l.Total.Deleted, l.Total.Gone)
+	for _, cm := range names.made() {
+		s.Stays(0, cm)
+	}
+	s.ExpectThat("a namesake", func() bool { return len(names.made()) > 0 })
+	repeated := map[string]int{}
+	for _, e := range leads.Deletes() {
+		repeated[e.Name+" "+string(e.Body)]++
+	}
+	for what, n := range repeated {
+		if n > 3 {
+			t.Errorf("%d times DELETE %s", n, what)
+		}
+	}
+	silent(t, time.Second, leads)
+}
+
+// namesakes are objects of the names of others that have just been deleted. They are no previews.
+type namesakes struct {
+	mu    sync.Mutex
+	asked []string
+	all   []*corev1.ConfigMap
+}
+
+// first matches the first request about each name.
+func (n *namesakes) first(r *http.Request) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name := path.Base(r.URL.Path)
+	if slices.Contains(n.asked, name) {
+		return false
+	}
+	n.asked = append(n.asked, name)
+	return true
+}
+
+// make makes a namesake of whoever is gone by now and has none.
+func (n *namesakes) make(s *scene.Scene) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, name := range n.asked {
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name = s.Namespace, name
+		if s.Create(s.Context(), cm) == nil { // else it is still there, or its namesake
+			n.all = append(n.all, cm)
+		}
+	}
+}
+
+func (n *namesakes) made() []*corev1.ConfigMap {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}

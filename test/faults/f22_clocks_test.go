@@ -1,0 +1,42 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// The API server's clock goes ahead or behind in the middle of a backlog. Deletions stop, the policy says why, and they go on when
+// the clocks agree.
+func TestF22ClocksComeApart(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute, "by a little more than allowed": 8 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			const backlog = 100
+			s := scene.New(t, scene.Options{})
+			configMaps(s, "cm", backlog, preview)
+			leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
+			p := s.Policy("previews", previews("Enforce", "0s"))
+			atMost(s, preview, backlog-15)
+			for _, r := range []*scene.Replica{leads, waits} {
+				r.Gate.Skew(skew)
+			}
+			apart := time.Now()
+			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
+			late := since(apart, leads.Deletes())
+			left := s.Left(&corev1.ConfigMapList{}, preview)
+			t.Logf("%d DELETEs were sent after the clocks came apart, the last %s after; %d of %d are left",
+				len(late), lastAfter(apart, late).Round(time.Millisecond), left, backlog)
+			s.ExpectThat("something that is left", func() bool { return left > 0 })
+			silent(t, 2*time.Second, leads, waits)
+			for _, r := range []*scene.Replica{leads, waits} {
+				r.Gate.Skew(0)
+			}
+			atMost(s, preview, 0)
+		})
+	}
+}

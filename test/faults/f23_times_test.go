@@ -1,0 +1,144 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// built deletes what has been built, so long after it says that it was.
+const built = `
+mode: Enforce
+rules:
+- name: built
+  target: {apiVersion: %s, kind: Build}
+  eligible: "true"
+  startTime: object.?status.?finishedAt
+  ttl: %s
+`
+
+// The times that custom resources carry in their status are of the future, before everything, or no times at all, and some change
+// them backwards and forwards. Nothing goes before it has existed for its whole time to live, and what cannot be read stays.
+func TestF23TimesThatCannotBe(t *testing.T) {
+	scene.Long(t)
+	const ttl = 5 * time.Second
+	s := scene.New(t, scene.Options{})
+	kind := schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Build"}
+	define(s, kind, "builds", &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}})
+	pair(s, scene.Start{})
+	p := s.Policy("built", fmt.Sprintf(built, kind.GroupVersion(), ttl))
+	build := func(name string, finishedAt any) *unstructured.Unstructured {
+		object := instance(s, kind, name, map[string]any{})
+		finish(s, object, finishedAt)
+		return object
+	}
+	hour := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	stay := []client.Object{
+		build("in-an-hour", hour), build("in-ten-thousand-years", "9999-12-31T23:59:59Z"), build("yesterday-in-words", "yesterday"),
+		build("no-date", "2026-02-30T12:00:00Z"), build("no-text", int64(1772366400)), build("empty", ""), build("a-list", []any{hour}),
+	}
+	none := instance(s, kind, "none", map[string]any{})
+	backdated := map[string]any{"zero": "0001-01-01T00:00:00Z", "epoch": "1970-01-01T00:00:00Z", "a-year-ago": time.Now().AddDate(-1, 0, 0).UTC().Format(time.RFC3339)}
+	var leave []client.Object
+	for name, finishedAt := range backdated {
+		leave = append(leave, build(name, finishedAt))
+	}
+	onTime(s, ttl, leave...)
+	s.Stays(2*time.Second, append(stay, none)...)
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.Errors == 0 || status.Deleted != int64(len(backdated)) {
+			return fmt.Errorf("%d errors and %d deletions are told", status.Errors, status.Deleted)
+		}
+		return nil
+	})
+
+	mended := stay[0].(*unstructured.Unstructured)
+	finish(s, mended, "1970-01-01T00:00:00Z")
+	s.Gone(mended)
+	finish(s, none, time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
+	finish(s, none, hour)
+	s.Stays(ttl+3*time.Second, none)
+}
+
+// finish writes when a Build says that it has finished.
+func finish(s *scene.Scene, object *unstructured.Unstructured, at any) {
+	s.Helper()
+	before := object.DeepCopy()
+	object.Object["status"] = map[string]any{"finishedAt": at}
+	if err := s.Client.Status().Patch(context.Background(), object, client.MergeFrom(before)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// onTime waits until objects are gone, and fails the test if one goes before it has existed for a time.
+func onTime(s *scene.Scene, ttl time.Duration, objects ...client.Object) {
+	s.Helper()
+	for _, object := range objects {
+		created := object.GetCreationTimestamp().Time
+		s.Gone(object)
+		if early := ttl - time.Since(created); early > 0 {
+			s.Errorf("%s went %s before its time", object.GetName(), early)
+		}
+	}
+}
+
+// marked deletes what it has marked as unused for a while.
+const marked = `
+mode: Enforce
+rules:
+- name: unused
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  ttl: %s
+`
+
+// Somebody forges since when objects are unused, and the leader that has seen the truth is killed. No mark counts before the
+// object's creation, and one that cannot be read is none.
+func TestF23MarksAreForged(t *testing.T) {
+	scene.Long(t)
+	const ttl = 12 * time.Second
+	s := scene.New(t, scene.Options{})
+	leads, waits := pair(s, scene.Start{})
+	s.Policy("unused", fmt.Sprintf(marked, ttl))
+	all := configMaps(s, "cm", 4, preview)
+	var mark string
+	for _, cm := range all {
+		s.Eventually(func() error {
+			if err := s.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+				return err
+			}
+			if mark = cm.Annotations[v1alpha1.EligibleSinceAnnotation]; mark == "" {
+				return errors.New("there is no mark yet")
+			}
+			return nil
+		})
+	}
+	forgedAt := time.Now()
+	ago := strings.Replace(mark, time.Now().UTC().Format("2006-"), "2001-", 1)
+	for i, forged := range []string{ago, `{"0123456789abcdef":"2001-01-01T00:00:00Z"}`, "2001-01-01T00:00:00Z", strings.Replace(ago, "2001-", "9999-", 1)} {
+		s.Change(all[i], func() { all[i].Annotations[v1alpha1.EligibleSinceAnnotation] = forged })
+	}
+	leads.Kill()
+	if s.Leader() != waits {
+		t.Error("the other replica does not lead")
+	}
+	onTime(s, ttl, all[0])
+	for _, cm := range all[1:3] { // these are marked anew
+		s.Gone(cm)
+		if took := time.Since(forgedAt); took < ttl {
+			t.Errorf("%s went %s after its mark was lost", cm.Name, took)
+		}
+	}
+	s.Stays(2*time.Second, all[3])
+}

@@ -1,0 +1,69 @@
+package faults_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Sixty objects, the oldest first, have a finalizer that nobody removes. Each gets one DELETE, with whatever propagation; the others
+// are on time, and what comes later too.
+func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
+	for name, propagation := range map[string]string{"in the background": "Background", "in the foreground": "Foreground"} {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			const stuck, free = 60, 40
+			s := scene.New(t, scene.Options{})
+			for _, cm := range configMaps(s, "stuck", stuck, preview) {
+				s.Change(cm, func() { cm.Finalizers = []string{"example.com/never"} })
+				t.Cleanup(func() { unstick(s, cm) })
+			}
+			configMaps(s, "free", free, preview)
+			leads, waits := pair(s, scene.Start{})
+			p := s.Policy("previews", previews("Enforce", "0s")+"  delete: {propagationPolicy: "+propagation+"}\n"+limited(500))
+			atMost(s, preview, stuck)
+			byLedger(s, p, stuck+free)
+			began := time.Now()
+			s.Gone(s.ConfigMap("late", preview))
+			t.Logf("one that came later was gone after %s", time.Since(began).Round(time.Millisecond))
+			silent(t, 8*time.Second, leads, waits)
+			once(t, leads.Deletes(), "stuck-", stuck)
+			leads.Kill()
+			s.Gone(s.ConfigMap("later", preview))
+			silent(t, 5*time.Second, waits)
+			once(t, append(leads.Deletes(), waits.Deletes()...), "stuck-", stuck)
+			byLedger(s, p, stuck+free+2)
+		})
+	}
+}
+
+// once fails the test unless each of so many objects, named by a prefix, got one DELETE.
+func once(t *testing.T, deletes []gate.Entry, prefix string, objects int) {
+	t.Helper()
+	counts := map[string]int{}
+	for _, e := range deletes {
+		if strings.HasPrefix(e.Name, prefix) {
+			counts[e.Name]++
+		}
+	}
+	if len(counts) != objects {
+		t.Errorf("%d objects got a DELETE, want %d", len(counts), objects)
+	}
+	for name, n := range counts {
+		if n > 1 {
+			t.Errorf("%d DELETEs for %s", n, name)
+		}
+	}
+}
+
+// unstick removes all finalizers.
+func unstick(s *scene.Scene, cm *corev1.ConfigMap) {
+	_ = s.Patch(context.Background(), cm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+}

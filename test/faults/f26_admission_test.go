@@ -1,0 +1,129 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+var guarded = map[string]string{"env": "preview", "guarded": "yes"}
+
+// Admission refuses to delete some objects, by its word or because it cannot be asked. They are tried ever more seldom and use up no
+// limit; the others go. When it lets go they go too.
+func TestF26AdmissionRefusesDeletions(t *testing.T) {
+	for name, refuse := range map[string]func(*scene.Scene) (lift func()){
+		"a policy denies them":      denies,
+		"a webhook does not answer": unanswered,
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			const stuck, free = 5, 20
+			s := scene.New(t, scene.Options{})
+			lift := refuse(s)
+			defer lift()
+			refused := configMaps(s, "refused", stuck, guarded)
+			s.Eventually(func() error { return refusal(s, refused[0]) })
+			configMaps(s, "free", free, preview)
+			leads, waits := pair(s, scene.Start{})
+			p := s.Policy("previews", previews("Enforce", "0s")+limited(stuck+free))
+			atMost(s, preview, stuck)
+			s.ExpectThat("a refusal", func() bool { return len(leads.Deletes()) > free })
+
+			from := time.Now()
+			s.Stays(8*time.Second, refused[0])
+			tries := since(from, leads.Deletes())
+			t.Logf("%d attempts in 8s for %d objects", len(tries), stuck)
+			if len(tries) > 4*stuck {
+				t.Errorf("%d attempts in 8s for %d objects", len(tries), stuck)
+			}
+			began := time.Now()
+			other := s.Policy("other", labelled("other", "Enforce", "0s"))
+			s.Gone(s.ConfigMap("other", map[string]string{"env": "other"}))
+			t.Logf("one of another policy was gone after %s", time.Since(began).Round(time.Millisecond))
+			deleted(s, other, 1)
+
+			lift()
+			s.Eventually(func() error {
+				if refusal(s, refused[0]) != nil {
+					return nil
+				}
+				return errors.New("it is still refused")
+			})
+			for _, cm := range refused {
+				s.Gone(cm)
+			}
+			byLedger(s, p, stuck+free)
+			silent(t, time.Second, leads, waits)
+		})
+	}
+}
+
+// refusal fails unless the API server refuses to delete an object, or it is gone.
+func refusal(s *scene.Scene, cm *corev1.ConfigMap) error {
+	if s.Delete(s.Context(), cm.DeepCopy(), client.DryRunAll) == nil {
+		return errors.New("it would be deleted")
+	}
+	return nil
+}
+
+// denies has a ValidatingAdmissionPolicy deny DELETEs of guarded ConfigMaps.
+func denies(s *scene.Scene) (lift func()) {
+	s.Helper()
+	fail := admissionv1.Fail
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: inNamespace(s), ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: deletions}},
+			},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "it is guarded"}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: s.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
+	s.MustCreate(policy)
+	s.MustCreate(binding)
+	return func() {
+		_ = s.Delete(context.Background(), binding)
+		_ = s.Delete(context.Background(), policy)
+	}
+}
+
+// unanswered has the API server ask about DELETEs of guarded ConfigMaps where nobody answers.
+func unanswered(s *scene.Scene) (lift func()) {
+	s.Helper()
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	hook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "dead.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](2),
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+			NamespaceSelector: inNamespace(s), ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}},
+			Rules: []admissionv1.RuleWithOperations{deletions},
+		}},
+	}
+	s.MustCreate(hook)
+	return func() { _ = s.Delete(context.Background(), hook) }
+}
+
+var deletions = admissionv1.RuleWithOperations{
+	Operations: []admissionv1.OperationType{admissionv1.Delete},
+	Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+}
+
+func inNamespace(s *scene.Scene) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.Namespace}}
+}

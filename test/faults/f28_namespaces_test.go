@@ -1,0 +1,78 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// A namespace is deleted in the middle of a backlog, with a DELETE on its way, and another of the same name takes its place with
+// objects of the same names. The old namespace is left alone once it terminates; of the new one only what is due by itself goes.
+func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
+	scene.Long(t)
+	const backlog = 100
+	s := scene.New(t, scene.Options{})
+	name := s.More("again")
+	old := &corev1.Namespace{}
+	if err := s.Get(t.Context(), client.ObjectKey{Name: name}, old); err != nil {
+		t.Fatal(err)
+	}
+	there := func(cm *corev1.ConfigMap) { cm.Namespace = name }
+	for i := range backlog {
+		s.ConfigMap(fmt.Sprint("cm-", i), preview, there)
+	}
+	anchor := s.ConfigMap("anchor", nil, there, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/not-yet"} })
+	t.Cleanup(func() { unstick(s, anchor) })
+	leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
+	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(name)), Skip: 15, Times: 1, Hold: true})
+	s.Expect(held)
+	s.Policy("previews", previews("Enforce", "0s"))
+	fired(s, held)
+
+	s.Remove(old)
+	terminating := time.Now()
+	s.Eventually(func() error { return emptied(s, name) })
+	late := since(terminating, leads.Deletes())
+	t.Logf("%d DELETEs were sent after the namespace was deleted, the last %s after",
+		len(late), lastAfter(terminating, late).Round(time.Millisecond))
+	silent(t, time.Second, leads, waits)
+	unstick(s, anchor)
+	s.Eventually(func() error {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the namespace is still there: %v", err)
+		}
+		return nil
+	})
+
+	anew := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: old.Labels}}
+	s.MustCreate(anew)
+	var stay []client.Object
+	for i := range backlog {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: fmt.Sprint("cm-", i)}}
+		s.Eventually(func() error { return s.Create(t.Context(), cm) }) // the API server may take it for the one before
+		stay = append(stay, cm)
+	}
+	held.Release()
+	s.Gone(s.ConfigMap("goes", preview, there))
+	s.Stays(2*time.Second, stay...)
+}
+
+// emptied fails while preview ConfigMaps are left in a namespace.
+func emptied(s *scene.Scene, namespace string) error {
+	list := &corev1.ConfigMapList{}
+	if err := s.List(s.Context(), list, client.InNamespace(namespace), client.MatchingLabels(preview)); err != nil {
+		return err
+	}
+	if n := len(list.Items); n > 0 {
+		return fmt.Errorf("%d are left", n)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// byDefault is the approval that a policy has which does not say any.
+const byDefault = "approval: {backlogCount: 100, backlogPercent: 25}\n"
+
+// A typo makes a policy match everything. It waits for somebody to look, over a change of leaders and a restart too; the mended
+// policy deletes what was meant.
+func TestF31APolicyMatchesEverything(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	meant := s.ConfigMap("meant", preview)
+	configMaps(s, "precious", 30, map[string]string{"env": "production"})
+	leads, waits := pair(s, scene.Start{})
+	p := s.Policy("typo", `
+mode: Enforce
+rules:
+- name: everything
+  target: {apiVersion: v1, kind: ConfigMap}
+  eligible: object.metadata.labels.env != 'previw' || true
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`+byDefault)
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	leads.Kill()
+	s.ExpectThat("a change of leaders", func() bool { return waits.Running() })
+	if s.Leader() != waits {
+		t.Error("the other replica does not lead")
+	}
+	s.Touch(meant)
+	silent(t, 5*time.Second, waits)
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+		spec.Rules[0].Eligible = "object.metadata.?labels.?env.orValue('') == 'preview'"
+	})
+	s.Gone(meant)
+	if left := s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "production"}); left != 30 {
+		t.Errorf("%d of 30 are left that were not meant", left)
+	}
+}
+
+// How much waits for approval, at its edges: more than a hundred, or at least ten and more than a quarter of what is selected.
+func TestF31TheEdgesOfWhatNeedsApproval(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	type edge struct {
+		due, others int
+		waits       bool
+	}
+	edges := []edge{
+		{0, 0, false}, {1, 0, false}, {1, 999, false}, {9, 0, false}, {10, 0, true},
+		{10, 30, false}, {11, 32, true}, {100, 300, false}, {101, 400, true},
+	}
+	policies := map[int]*v1alpha1.ClusterRetentionPolicy{}
+	due := func(i int) map[string]string { return map[string]string{"edge": fmt.Sprint(i), "due": "yes"} }
+	for i, e := range edges {
+		configMaps(s, fmt.Sprintf("due-%d", i), e.due, due(i))
+		configMaps(s, fmt.Sprintf("other-%d", i), e.others, map[string]string{"edge": fmt.Sprint(i)})
+	}
+	pair(s, scene.Start{})
+	for i := range edges {
+		policies[i] = s.Policy(fmt.Sprint("edge-", i), fmt.Sprintf(`
+mode: Enforce
+rules:
+- name: edge
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {edge: "%d"}}}
+  eligible: "'due' in object.metadata.labels"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`, i)+byDefault)
+	}
+	for i, e := range edges {
+		if e.waits {
+			tells(s, policies[i], v1alpha1.ConditionEnforcing, "ApprovalRequired")
+		} else {
+			atMost(s, due(i), 0)
+			enforcing(s, policies[i])
+		}
+	}
+	var hash string
+	for i, e := range edges {
+		if !e.waits {
+			continue
+		}
+		if left := s.Left(&corev1.ConfigMapList{}, due(i)); left != e.due {
+			t.Errorf("%d of %d: %d are left, and all should wait", e.due, e.due+e.others, left)
+		}
+		s.Status(policies[i], func(status v1alpha1.RetentionPolicyStatus) error {
+			hash = status.PendingApproval.Hash
+			return nil
+		})
+		s.Change(policies[i], func() {
+			metav1.SetMetaDataAnnotation(&policies[i].ObjectMeta, v1alpha1.ApprovedAnnotation, hash)
+		})
+		atMost(s, due(i), 0)
+	}
+}

@@ -1,0 +1,58 @@
+package faults_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// What is about to be deleted cannot be written down, or nobody hears that it was: nothing of that policy is deleted, another one goes
+// on, and the counts are exact afterwards.
+func TestF42TheLedgerCannotBeWritten(t *testing.T) {
+	for name, trouble := range map[string]struct {
+		fault gate.Fault
+		mark  func(*testing.T)
+	}{
+		"the API server fails": {gate.Fault{Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}}, scene.Short},
+		"it is forbidden":      {gate.Fault{Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}, scene.Long},
+		"no answer comes":      {gate.Fault{Drop: gate.Before}, scene.Long},
+		"the answers are lost": {gate.Fault{Drop: gate.After}, scene.Long},
+		"always a conflict":    {gate.Fault{Answer: &gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}, scene.Long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trouble.mark(t)
+			s := scene.New(t, scene.Options{})
+			leads, waits := pair(s, scene.Start{})
+			exact := s.Policy("exact", previews("Enforce", "0s")+limited(100))
+			s.Policy("plain", labelled("plain", "Enforce", "0s"))
+			s.Gone(s.ConfigMap("before", preview))
+			byLedger(s, exact, 1)
+
+			trouble.fault.Match = gate.Requests("update", "retentionledgers")
+			armed := leads.Gate.Arm(trouble.fault)
+			s.Expect(armed)
+			began := time.Now()
+			all := configMaps(s, "cm", 10, preview)
+			fired(s, armed)
+			s.Gone(s.ConfigMap("plain", map[string]string{"env": "plain"}))
+			s.Stays(4*time.Second, all[0], all[9])
+			tells(s, exact, v1alpha1.ConditionEnforcing, "LedgerUnavailable")
+			if sent := since(began, leads.Deletes()); len(sent) > 1 {
+				t.Errorf("%d DELETEs, want that of the other policy", len(sent))
+			}
+			if tries := armed.Fired(); tries > 60 {
+				t.Errorf("%d writes in a few seconds", tries)
+			}
+			armed.Lift()
+			atMost(s, preview, 0)
+			byLedger(s, exact, 11)
+			silent(t, 0, waits)
+		})
+	}
+}

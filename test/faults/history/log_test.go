@@ -1,0 +1,105 @@
+package history_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+const key = "/registry/configmaps/a/x"
+
+func object(uid, more string) []byte {
+	return fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"a","name":"x","uid":%q%s}}`, uid, more)
+}
+
+// lived is an object that was made, changed, marked for deletion, removed, and made anew.
+func lived(t *testing.T) *history.Log {
+	t.Helper()
+	l := history.NewLog()
+	for revision, value := range map[int64][]byte{2: object("u", "")} {
+		must(t, l.Put(revision, key, value))
+	}
+	must(t, l.Put(4, key, object("u", `,"labels":{"a":"b"}`)))
+	must(t, l.Put(5, key, object("u", `,"deletionTimestamp":"2026-03-01T12:00:00Z"`)))
+	must(t, l.Remove(7, key))
+	must(t, l.Put(8, key, object("v", "")))
+	return l
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStates(t *testing.T) {
+	l := lived(t)
+	for revision, want := range map[int64]int64{1: 0, 2: 2, 3: 2, 4: 4, 6: 5, 7: 0, 9: 8} {
+		got := int64(0)
+		if s := l.At(key, revision); s != nil {
+			got = s.Revision
+		}
+		if got != want {
+			t.Errorf("at revision %d it is as of %d, want %d", revision, got, want)
+		}
+	}
+	if l.Key("configmaps", "a", "x") != key || l.KeyOf("u") != key || l.Revision != 8 {
+		t.Errorf("key %q and %q, revision %d", l.Key("configmaps", "a", "x"), l.KeyOf("u"), l.Revision)
+	}
+	if s := l.Version("u", "4"); s == nil || s.GetLabels()["a"] != "b" || l.Version("v", "4") != nil || l.Version("u", "3") != nil {
+		t.Errorf("version 4 of u is %v", s)
+	}
+	kind := schema.GroupKind{Kind: "ConfigMap"}
+	if len(l.Kind(kind, 6)) != 1 || len(l.Kind(kind, 7)) != 0 || len(l.Between(kind, 2, 5)) != 2 {
+		t.Error("objects of a kind are not found")
+	}
+}
+
+func TestAnObjectEndsOnce(t *testing.T) {
+	l := lived(t)
+	end, ended := l.End("u")
+	if !ended || end.Revision != 5 || end.Before.Revision != 4 || end.Gone() {
+		t.Errorf("%v, %+v", ended, end)
+	}
+	if _, ended := l.End("v"); ended || len(l.Ends()) != 1 {
+		t.Errorf("v ended: %v; %d ends", ended, len(l.Ends()))
+	}
+}
+
+func TestProtobufIsAnError(t *testing.T) {
+	err := history.NewLog().Put(2, key, []byte("k8s\x00..."))
+	if err == nil || !strings.Contains(err.Error(), "--storage-media-type=application/json") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	write := func(revision, received, answered int) history.Request {
+		return history.Request{Verb: "patch", Code: 200, Received: at(received), Answered: at(answered),
+			Answer: fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, revision)}
+	}
+	// The second answers with 4 as well, as it changed nothing; the third was answered late.
+	times := history.NewTimeline([]history.Request{write(4, 10, 12), write(4, 20, 21), write(6, 13, 30), write(8, 14, 18)})
+	for revision, want := range map[int64][2]int{3: {0, 12}, 4: {10, 12}, 5: {10, 18}, 6: {13, 18}, 8: {14, 18}} {
+		earliest, latest := times.Earliest(revision), at(0)
+		if l, known := times.Latest(revision); known {
+			latest = l
+		}
+		if !earliest.Equal(at(want[0])) && want[0] > 0 || !latest.Equal(at(want[1])) {
+			t.Errorf("revision %d was between %s and %s, want %v", revision, earliest, latest, want)
+		}
+	}
+	if _, known := times.Latest(9); known {
+		t.Error("nothing is known of revision 9")
+	}
+	if times.Passed(at(13)) != 4 || times.Passed(at(11)) != 0 {
+		t.Errorf("passed are %d and %d", times.Passed(at(13)), times.Passed(at(11)))
+	}
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Request is one request as an API server recorded it.
+type Request struct {
+	ID, User, Agent, Verb, URI            string
+	Group, Version, Resource, Subresource string
+	Namespace, Name                       string
+	Code                                  int       // of the answer; 0 if the server never gave one
+	Received, Answered                    time.Time // by the server's clock; Answered is zero without an answer
+	Options                               metav1.DeleteOptions
+	Body, Answer                          json.RawMessage // the objects sent and answered, where they are recorded
+}
+
+// String names the request in a report.
+func (r Request) String() string {
+	what := strings.Trim(r.Resource+"/"+r.Subresource, "/")
+	where := strings.Trim(r.Namespace+"/"+r.Name, "/")
+	return fmt.Sprintf("%s %s %s by %s at %s, answered %d", r.Verb, what, where, r.User, r.Received.Format("15:04:05.000"), r.Code)
+}
+
+// Succeeded reports whether the server said so.
+func (r Request) Succeeded() bool {
+	return r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices
+}
+
+// Writes reports whether the request was to change something.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "get", "list", "watch", "":
+		return false
+	}
+	return true
+}
+
+// Unsure reports whether something may have changed although the server did not say so.
+func (r Request) Unsure() bool { return r.Code == 0 || r.Code >= http.StatusInternalServerError }
+
+// Preconditions of a DELETE; empty where there are none.
+func (r Request) Preconditions() (uid types.UID, resourceVersion string) {
+	if p := r.Options.Preconditions; p != nil {
+		if p.UID != nil {
+			uid = *p.UID
+		}
+		if p.ResourceVersion != nil {
+			resourceVersion = *p.ResourceVersion
+		}
+	}
+	return uid, resourceVersion
+}
+
+// answered is what every answer has in common.
+type answered struct {
+	Metadata struct {
+		UID             types.UID `json:"uid"`
+		ResourceVersion string    `json:"resourceVersion"`
+	} `json:"metadata"`
+	Details struct {
+		UID types.UID `json:"uid"`
+	} `json:"details"`
+}
+
+func (r Request) answer() answered {
+	var a answered
+	_ = json.Unmarshal(r.Answer, &a) // one that is no object says nothing
+	return a
+}
+
+// AnsweredUID is the object that the server says the request was about; empty if it does not say.
+func (r Request) AnsweredUID() types.UID {
+	a := r.answer()
+	if a.Details.UID != "" {
+		return a.Details.UID
+	}
+	return a.Metadata.UID
+}
+
+// take adds what one stage of a request tells.
+func (r *Request) take(e *auditv1.Event) {
+	r.ID, r.User, r.Agent, r.Verb, r.URI = string(e.AuditID), e.User.Username, e.UserAgent, e.Verb, e.RequestURI
+	r.Received = e.RequestReceivedTimestamp.Time
+	if o := e.ObjectRef; o != nil {
+		r.Group, r.Version, r.Resource, r.Subresource = o.APIGroup, o.APIVersion, o.Resource, o.Subresource
+		r.Namespace, r.Name = o.Namespace, o.Name
+	}
+	if e.ResponseStatus != nil {
+		r.Code = int(e.ResponseStatus.Code)
+	}
+	if e.Stage == auditv1.StageResponseComplete || e.Stage == auditv1.StagePanic {
+		r.Answered = e.StageTimestamp.Time
+	}
+	if e.RequestObject != nil {
+		r.Body = e.RequestObject.Raw
+	}
+	if e.ResponseObject != nil {
+		r.Answer = e.ResponseObject.Raw
+	}
+	r.takeOptions()
+	r.takeName()
+}
+
+// takeOptions reads how a DELETE was meant, from its body and its query.
+func (r *Request) takeOptions() {
+	if r.Verb != "delete" && r.Verb != "deletecollection" {
+		return
+	}
+	_ = json.Unmarshal(r.Body, &r.Options) // without a body there are no options
+	at, err := url.Parse(r.URI)
+	if err != nil {
+		return
+	}
+	query := at.Query()
+	if p := metav1.DeletionPropagation(query.Get("propagationPolicy")); p != "" && r.Options.PropagationPolicy == nil {
+		r.Options.PropagationPolicy = &p
+	}
+	r.Options.DryRun = append(r.Options.DryRun, query["dryRun"]...)
+}
+
+// takeName finds the name of what was created, which the request's path does not have.
+func (r *Request) takeName() {
+	if r.Name != "" || r.Verb != "create" {
+		return
+	}
+	var named struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(r.Answer, &named) == nil {
+		r.Name = named.Metadata.Name
+	}
+}
+
+// AnsweredVersion is the resourceVersion of the object that was answered; empty if none was.
+func (r Request) AnsweredVersion() string { return r.answer().Metadata.ResourceVersion }

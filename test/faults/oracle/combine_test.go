@@ -1,0 +1,197 @@
+package oracle_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+)
+
+func TestSeveralPolicies(t *testing.T) {
+	beside := func(mode, more, ruled string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			p.policy("q", mode, more, ruled)
+			x := p.configMap("x")
+			p.wait(2 * time.Minute)
+			p.sunset(x)
+		}
+	}
+	tell(t, map[string]story{
+		"one that lets it go sooner":          {tell: beside("Enforce", "", ", ttl: 1s")},
+		"one that lets it go later":           {tell: beside("Enforce", "", ", ttl: 1h"), want: broken(oracle.NotEarly)},
+		"a dry run that lets it go later":     {tell: beside("DryRun", "", ", ttl: 1h")},
+		"one that is suspended":               {tell: beside("Suspended", "", ""), want: broken(oracle.Judged)},
+		"one that is suspended elsewhere":     {tell: beside("Suspended", ", excludeNamespaces: [a]", "")},
+		"one of namespaces with other labels": {tell: beside("Suspended", ", namespaceSelector: {matchLabels: {x: y}}", "")},
+		"one that keeps":                      {tell: beside("Enforce", "", ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
+		"one that fails":                      {tell: beside("Enforce", "", ", eligible: object.x == 1"), want: broken(oracle.Judged)},
+		"one that does not find it eligible":  {tell: beside("Enforce", "", ", eligible: 'false'")},
+		"one with a typo":                     {tell: beside("Enforce", ", excludeNamespace: [a]", ""), want: broken(oracle.Judged)},
+		"a variable":                          {tell: beside("Enforce", ", variables: [{name: nothing, expression: 'false'}, {name: fails, expression: object.x}]", ", eligible: variables.nothing")},
+	})
+}
+
+func TestOverrides(t *testing.T) {
+	under := func(mode, overrides, ruled string, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", ttl: 1m"+ruled)
+			p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: %s, overrides: [%s]}}`, mode, overrides))
+			x := p.configMap("x")
+			p.wait(after)
+			p.sunset(x)
+		}
+	}
+	const minute = time.Minute
+	tell(t, map[string]story{
+		"a longer time":                          {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 2*minute), want: broken(oracle.NotEarly)},
+		"a longer time, at its end":              {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 60*minute)},
+		"a longer time for another rule":         {tell: under("DryRun", "{policy: p, rule: other, ttl: 1h}", "", 2*minute)},
+		"a shorter time that is not allowed":     {tell: under("Enforce", "{policy: p, ttl: 1s}", "", minute/2), want: broken(oracle.NotEarly)},
+		"a shorter time that is allowed":         {tell: under("Enforce", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2)},
+		"a shorter time of a dry run":            {tell: under("DryRun", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2), want: broken(oracle.NotEarly)},
+		"a longer time than is allowed":          {tell: under("Enforce", "{policy: p, ttl: 1h}", ", override: {ttl: {max: 2m}}", 2*minute)},
+		"the longer of two":                      {tell: under("Enforce", "{policy: p, ttl: 1h}, {policy: p, ttl: 2m}", "", 3*minute), want: broken(oracle.NotEarly)},
+		"a suspension":                           {tell: under("DryRun", "{policy: p, suspend: true}", "", 60*minute), want: broken(oracle.Judged)},
+		"a suspension that is not allowed":       {tell: under("DryRun", "{policy: p, suspend: true}", ", override: {suspend: false}", minute)},
+		"one that is not understood":             {tell: under("DryRun", "{policy: p, ttl: soon}", "", 60*minute), want: broken(oracle.Judged)},
+		"one that is not understood, of another": {tell: under("DryRun", "{policy: q, ttl: soon}", "", 60*minute)},
+		"a field that nobody knows":              {tell: under("DryRun", "{policy: q, ttl: 1h}], overides: [{policy: p, ttl: 1h}", "", 60*minute), want: broken(oracle.Judged)},
+		"more of the newest":                     {tell: under("DryRun", "{policy: p, keepNewest: 1}", "", 60*minute), want: broken(oracle.Judged)},
+	})
+}
+
+func TestRulesOfANamespace(t *testing.T) {
+	own := func(role string) func(*past) {
+		return func(p *past) {
+			p.store(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: a, name: r}, rules: [` + role + `]}`)
+			p.store(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: a, name: b}, roleRef: {kind: Role, name: r}, subjects: [{kind: ServiceAccount, namespace: a, name: cleaner}]}`)
+			text := p.policyText("t", "Enforce", ", serviceAccountName: cleaner", "")
+			p.store(strings.Replace(strings.Replace(text, "ClusterRetentionPolicy", "RetentionPolicy", 1), "{name: t}", "{namespace: a, name: t}", 1))
+			x := p.configMap("x")
+			p.wait(2 * time.Minute)
+			p.sunset(x)
+		}
+	}
+	tell(t, map[string]story{
+		"with all rights":       {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [list, delete]}`)},
+		"without one":           {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [delete]}`), want: broken(oracle.Judged)},
+		"with those of another": {tell: own(`{apiGroups: [""], resources: [secrets], verbs: ["*"]}`), want: broken(oracle.Judged)},
+	})
+}
+
+func TestRanks(t *testing.T) {
+	among := func(ruled string, which int, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ruled)
+			var all []*history.State
+			for i := range 3 {
+				all = append(all, p.configMap(fmt.Sprint("x", i), fmt.Sprintf("labels: {app: g%d}", i%2)))
+				p.wait(time.Second)
+			}
+			p.wait(after)
+			p.sunset(all[which])
+		}
+	}
+	byLabel := `, keepNewest: {count: 1, groupBy: object.metadata.labels.app}`
+	tell(t, map[string]story{
+		"not among the newest two":             {tell: among(", keepNewest: {count: 2}", 0, time.Hour)},
+		"among the newest two":                 {tell: among(", keepNewest: {count: 2}", 1, time.Hour), want: broken(oracle.Judged)},
+		"the older of a group":                 {tell: among(byLabel, 0, time.Hour)},
+		"the only one of a group":              {tell: among(byLabel, 1, time.Hour), want: broken(oracle.Judged)},
+		"beyond the capacity, before its time": {tell: among(", ttl: 1h, capacity: {max: 2}", 0, time.Second)},
+		"within the capacity, before its time": {tell: among(", ttl: 1h, capacity: {max: 2}", 1, time.Second), want: broken(oracle.NotEarly)},
+	})
+}
+
+func TestMarks(t *testing.T) {
+	// The object was eligible, and in between it may not have been.
+	marked := func(between bool, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", `, marked, eligible: "object.metadata.labels.old == 'yes'"`)
+			object := func(old string) string {
+				return `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, labels: {old: "` + old + `"}, annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:02Z"}'}}}`
+			}
+			p.wait(time.Second)
+			p.configMap("x", `labels: {old: "yes"}`)
+			p.store(object("yes"), us)
+			p.wait(30 * time.Second)
+			if between {
+				p.store(object("no"))
+				p.wait(time.Second)
+			}
+			x := p.store(object("yes"))
+			p.wait(after)
+			p.sunset(x)
+		}
+	}
+	tell(t, map[string]story{
+		"eligible all the time":                   {tell: marked(false, 45*time.Second)},
+		"not due by its mark":                     {tell: marked(false, 10*time.Second), want: broken(oracle.NotEarly)},
+		"in use in between, and a time after":     {tell: marked(true, time.Minute)},
+		"in use in between, with the mark before": {tell: marked(true, 45*time.Second), want: broken(oracle.NotEarly)},
+		"in use while nobody led": {tell: func(p *past) {
+			p.evidence.Unled = []oracle.Span{{From: p.clock.Add(29 * time.Second), To: p.clock.Add(40 * time.Second)}}
+			marked(true, 45*time.Second)(p)
+		}},
+		"without a mark": {
+			tell: func(p *past) {
+				p.policy("p", "Enforce", "", ", marked")
+				x := p.configMap("x")
+				p.wait(time.Hour)
+				p.sunset(x)
+			},
+			want: broken(oracle.Judged),
+		},
+	})
+}
+
+func TestOwners(t *testing.T) {
+	owned := func(what, ended, annotations string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", delete: {what: Owner"+what+"}")
+			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j, annotations: {` + annotations + `}}, status: {conditions: [{type: Complete, status: "` + ended + `", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
+			p.configMap("x", `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: `+string(job.GetUID())+`}]`)
+			p.wait(2 * time.Minute)
+			p.sunset(job)
+		}
+	}
+	tell(t, map[string]story{
+		"an owner that has finished":                   {tell: owned("", "True", "")},
+		"an owner that has not":                        {tell: owned("", "False", ""), want: broken(oracle.Judged)},
+		"an owner that has not, which the rule allows": {tell: owned(", allowUnfinishedOwner: true", "False", "")},
+		"an owner that is held":                        {tell: owned("", "True", `sunset.x-k8s.io/hold: "true"`), want: broken(oracle.HeldStays)},
+		"the object instead of its owner": {
+			tell: func(p *past) {
+				p.policy("p", "Enforce", "", ", delete: {what: Owner}, target: {apiVersion: v1, kind: Service}")
+				x := p.store(`{apiVersion: v1, kind: Service, metadata: {namespace: a, name: x, ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: u}]}}`)
+				p.wait(2 * time.Minute)
+				p.sunset(x)
+			},
+			want: broken(oracle.Judged),
+		},
+		"an owner that a rule of its own keeps": {
+			tell: func(p *past) {
+				p.policy("q", "Suspended", "", ", target: {apiVersion: batch/v1, kind: Job}")
+				owned("", "True", "")(p)
+			},
+			want: broken(oracle.Judged),
+		},
+	})
+}
+
+// TestWhatIsNotKnownIsNotJudged: neither fine nor a violation.
+func TestWhatIsNotKnownIsNotJudged(t *testing.T) {
+	p := newPast(t)
+	p.policy("p", "Enforce", "", ", eligible: references.count == 0")
+	x := p.configMap("x")
+	p.wait(time.Hour)
+	p.sunset(x)
+	report := p.check()
+	if len(report.NotJudged) != 1 || len(report.Violations) != 0 || report.Err() == nil {
+		t.Errorf("%s", report)
+	}
+}

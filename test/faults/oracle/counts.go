@@ -1,0 +1,174 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// tally is how many objects a policy has removed: at least those that only it can have decided.
+type tally struct{ least, most int64 }
+
+func (j *judge) tallies() map[string]tally {
+	all := map[string]tally{}
+	for _, d := range j.removals {
+		uids := map[string]bool{}
+		for _, p := range d.deciders {
+			uids[p.uid] = true
+		}
+		for uid := range uids {
+			t := all[uid]
+			t.most++
+			if len(uids) == 1 {
+				t.least++
+			}
+			all[uid] = t
+		}
+	}
+	return all
+}
+
+// counts checks what ledgers and statuses say in the end.
+func (j *judge) counts() {
+	tallies := j.tallies()
+	unjudged := int64(len(j.removals)) - j.decided()
+	for _, kind := range []string{clusterKind.Kind, teamKind.Kind} {
+		for _, s := range j.finally(kind) {
+			t := tallies[string(s.GetUID())]
+			t.most += unjudged // a deletion that broke another promise was somebody's all the same
+			if ledger := j.ledgerOf(s); ledger != nil {
+				j.countLedger(s, ledger, t)
+			} else {
+				j.countStatus(s, t)
+			}
+		}
+	}
+	j.writtenFirst()
+}
+
+func (j *judge) decided() (n int64) {
+	for _, d := range j.removals {
+		if len(d.deciders) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// finally are the policies that there are in the end.
+func (j *judge) finally(kind string) []*history.State {
+	return slices.DeleteFunc(j.Log.Kind(schema.GroupKind{Group: clusterKind.Group, Kind: kind}, j.Log.Revision),
+		func(s *history.State) bool { return !j.Sees(s) })
+}
+
+// ledgerOf is the ledger of a policy as it is in the end; nil if there is none.
+func (j *judge) ledgerOf(s *history.State) *v1alpha1.RetentionLedger {
+	state := j.Log.At(j.Log.Key("retentionledgers", "", string(s.GetUID())), j.Log.Revision)
+	if state == nil {
+		return nil
+	}
+	return ledgerIn(state)
+}
+
+func ledgerIn(s *history.State) *v1alpha1.RetentionLedger {
+	ledger := &v1alpha1.RetentionLedger{}
+	data, _ := json.Marshal(s.Object) // it came from JSON
+	if json.Unmarshal(data, ledger) != nil {
+		return &v1alpha1.RetentionLedger{}
+	}
+	return ledger
+}
+
+// countLedger: never more than were removed; and when all is quiet no fewer, those apart whose end nobody saw.
+func (j *judge) countLedger(s *history.State, ledger *v1alpha1.RetentionLedger, t tally) {
+	total := ledger.Total
+	whole := total.Deleted + total.Gone
+	wrong := func(why string) {
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %d deleted and %d gone, %s", total.Deleted, total.Gone, why))
+	}
+	switch {
+	case total.Deleted > t.most:
+		wrong(fmt.Sprintf("and at most %d objects were removed", t.most))
+	case !j.Quiet.IsZero() && whole < t.least && (!j.Lossy || j.alwaysLedger(s)):
+		wrong(fmt.Sprintf("and at least %d objects were removed", t.least))
+	case !j.Quiet.IsZero() && len(ledger.Open) > 0 && j.isOverdue(ledger):
+		wrong(fmt.Sprintf("and %v still open for what is gone", ledger.Open))
+	}
+}
+
+// isOverdue reports whether a ledger that was not written lately has something open that is gone.
+func (j *judge) isOverdue(ledger *v1alpha1.RetentionLedger) bool {
+	state := j.Log.At(j.Log.Key("retentionledgers", "", ledger.Name), j.Log.Revision)
+	if written, known := j.times.Latest(state.Revision); !known || written.After(j.Ended.Add(-j.Deadline)) {
+		return false
+	}
+	for _, intents := range ledger.Open {
+		for _, object := range intents.Objects {
+			end, ended := j.Log.End(uidIn(object))
+			at, known := j.times.Latest(end.Revision)
+			if ended && known && at.Before(j.Ended.Add(-j.Deadline)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// alwaysLedger reports whether a policy had a ledger whenever it was enforced.
+func (j *judge) alwaysLedger(s *history.State) bool {
+	return !slices.ContainsFunc(j.Log.Of(s.Key), func(c history.Change) bool {
+		return c.After != nil && c.After.GetUID() == s.GetUID() && j.policyOf(c.After).enforced() && !j.policyOf(c.After).keepsLedger()
+	})
+}
+
+// countStatus: without a ledger a crash, or an answer that was lost, may lose some, and never adds any.
+func (j *judge) countStatus(s *history.State, t tally) {
+	deleted, _, _ := unstructured.NestedInt64(s.Object, "status", "deleted")
+	switch {
+	case deleted > t.most:
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at most %d objects were removed", deleted, t.most))
+	case !j.Quiet.IsZero() && !j.Lossy && deleted < t.least:
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at least %d objects were removed", deleted, t.least))
+	}
+}
+
+// writtenFirst checks that what counts in a ledger was open there before it went.
+func (j *judge) writtenFirst() {
+	for uid, list := range j.decidedBy() {
+		written := j.opened(uid)
+		for _, d := range list {
+			if slices.ContainsFunc(d.deciders, func(p *policy) bool { return !p.keepsLedger() }) {
+				continue
+			}
+			s := d.change.Before
+			line := fmt.Sprintf("%s %s %s", s.GetName(), s.GetUID(), s.GetResourceVersion())
+			if at, ok := written[line]; !ok || at > d.change.Revision {
+				j.violated(WrittenFirst, d.request, s, d.change.Revision, fmt.Sprintf("the ledger of policy %s never had %q open before", d.deciders[0].name, line))
+			}
+		}
+	}
+}
+
+// opened are the lines that a policy's ledger ever had open, with the first revision of each.
+func (j *judge) opened(uid string) map[string]int64 {
+	lines := map[string]int64{}
+	for _, c := range j.Log.Of(j.Log.Key("retentionledgers", "", uid)) {
+		if c.After == nil {
+			continue
+		}
+		for _, intents := range ledgerIn(c.After).Open {
+			for _, line := range intents.Objects {
+				if _, known := lines[line]; !known {
+					lines[line] = c.Revision
+				}
+			}
+		}
+	}
+	return lines
+}

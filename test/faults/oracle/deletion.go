@@ -1,0 +1,221 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// request judges one request that was to change something.
+func (j *judge) request(r history.Request) {
+	key := j.keyOf(r)
+	var named *history.State
+	if key != "" {
+		named = j.named(r, key)
+	}
+	j.restrained(r, key, named)
+	switch r.Verb {
+	case "delete":
+		j.deletion(r, named)
+	case "deletecollection":
+		j.report.Deletions++
+		j.violated(Fenced, r, nil, 0, "a whole collection was to be deleted")
+	}
+}
+
+func (j *judge) keyOf(r history.Request) string {
+	if uid, _ := r.Preconditions(); uid != "" && j.Log.KeyOf(uid) != "" {
+		return j.Log.KeyOf(uid)
+	}
+	return j.Log.Key(r.Resource, r.Namespace, r.Name)
+}
+
+// named is the version that a request names, or else what was there when it came.
+func (j *judge) named(r history.Request, key string) *history.State {
+	if s := j.Log.Version(r.Preconditions()); s != nil {
+		return s
+	}
+	var s *history.State
+	for _, c := range j.Log.Of(key) {
+		if j.times.Earliest(c.Revision).After(r.Received) {
+			break
+		}
+		if c.After != nil {
+			s = c.After
+		}
+	}
+	return s
+}
+
+// restrained checks that some policy in force lets anything of the kind be changed at all.
+func (j *judge) restrained(r history.Request, key string, named *history.State) {
+	if key == "" || named == nil {
+		return // nothing that ever was
+	}
+	w := j.windowOf(r, j.arrival(r))
+	for _, o := range j.orders(named.GetNamespace(), w) {
+		if j.mayTouch(r, named, o) {
+			return
+		}
+	}
+	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d is about it", w.from, w.to))
+}
+
+// arrival is the last revision that may have been there when a request was answered.
+func (j *judge) arrival(r history.Request) int64 {
+	if r.Answered.IsZero() {
+		return j.Log.Revision
+	}
+	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(r.Answered) })
+	if n == 0 {
+		return 0
+	}
+	return j.Log.Changes[n-1].Revision
+}
+
+// mayTouch: a DELETE needs a rule that is enforced about the kind, or one that lets owners go; a mark one without startTime.
+func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
+	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
+		if !p.enforced() || !j.applies(p, s, o) {
+			continue
+		}
+		for _, rule := range p.rules {
+			same := rule.kind.GroupKind() == s.GroupVersionKind().GroupKind()
+			marks := same && rule.StartTime == ""
+			if r.Verb == "delete" && (same || rule.deletesOwner()) || r.Verb == "patch" && marks {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deletion judges one DELETE: its form, the version that it names, and what it did.
+func (j *judge) deletion(r history.Request, named *history.State) {
+	j.report.Deletions++
+	uid, version := r.Preconditions()
+	if p := r.Options.PropagationPolicy; !brokeOff(r) && (uid == "" || version == "" || p == nil || *p == "") {
+		j.violated(Fenced, r, named, 0, fmt.Sprintf("uid %q, resourceVersion %q, propagationPolicy %v", uid, version, p))
+	}
+	done := j.removed(r)
+	if done != nil {
+		j.removals[done.change.Before.GetUID()] = done
+		j.removal(done)
+		return
+	}
+	if named == nil || version == "" {
+		return
+	}
+	// It did nothing, but must not have been tried either.
+	if v, kept := j.flagged(named, order{}, true); kept {
+		j.violated(v.promise, r, named, named.Revision, "the DELETE names a version of which is known: "+v.why)
+	}
+}
+
+// brokeOff reports whether a request ended before the server had read its body: its sender died, and nothing was done.
+func brokeOff(r history.Request) bool { return len(r.Body) == 0 && !r.Succeeded() }
+
+// removed finds what a DELETE ended; nil if nothing.
+func (j *judge) removed(r history.Request) *removal {
+	uid, version := r.Preconditions()
+	if uid == "" {
+		uid = j.answeredUID(r)
+	}
+	end, ended := j.Log.End(uid)
+	switch {
+	case !ended, len(r.Options.DryRun) > 0, j.removals[uid] != nil:
+		return nil
+	case !r.Succeeded() && (!r.Unsure() || j.someoneElse(uid, r)):
+		return nil
+	case version != "" && version != end.Before.GetResourceVersion():
+		return nil
+	}
+	return &removal{request: r, change: end, at: j.by(end.Revision, r)}
+}
+
+// answeredUID is for a DELETE that names no UID.
+func (j *judge) answeredUID(r history.Request) types.UID {
+	if uid := r.AnsweredUID(); uid != "" {
+		return uid
+	}
+	if s := j.named(r, j.keyOf(r)); s != nil {
+		return s.GetUID()
+	}
+	return ""
+}
+
+// someoneElse reports whether another DELETE is known to have removed an object.
+func (j *judge) someoneElse(uid types.UID, than history.Request) bool {
+	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
+		return r.Verb == "delete" && r.ID != than.ID && r.Succeeded() && j.answeredUID(r) == uid
+	})
+}
+
+// by is when a revision surely was.
+func (j *judge) by(revision int64, r history.Request) time.Time {
+	at, known := j.times.Latest(revision)
+	if !known || !r.Answered.IsZero() && r.Succeeded() && r.Answered.Before(at) {
+		at = r.Answered
+	}
+	if at.IsZero() {
+		at = j.Ended
+	}
+	return at
+}
+
+// removal judges an object that went: some order within the window must let it go.
+func (j *judge) removal(d *removal) {
+	s := d.change.Before
+	w := j.windowOf(d.request, d.change.Revision-1)
+	orders := j.orders(s.GetNamespace(), w)
+	var last verdict
+	for i, revision := range j.standings(s, orders, w) {
+		for _, o := range slices.Backward(orders) {
+			o.revision = revision
+			v := j.lets(d, o, w)
+			if v.goes && !slices.Contains(d.deciders, v.by.policy) {
+				d.deciders = append(d.deciders, v.by.policy)
+			}
+			if i == 0 && (last.why == "" || last.unknown == nil && v.unknown != nil) {
+				last = v
+			}
+		}
+	}
+	switch {
+	case len(d.deciders) > 0:
+	case last.unknown != nil:
+		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: %v", nameOf(s), last.unknown))
+	default:
+		j.violated(last.promise, d.request, s, d.change.Revision,
+			fmt.Sprintf("%s; no policies between revisions %d and %d let it go", last.why, w.from, w.to))
+	}
+}
+
+// lets reports whether an order lets an object go: for itself, or as the owner of another.
+func (j *judge) lets(d *removal, o order, w window) verdict {
+	s := d.change.Before
+	v := j.decide(s, o, d.at)
+	if v.goes {
+		return j.inTime(d, v, o)
+	}
+	if owned := j.asOwner(d, o, w); owned.goes || owned.unknown != nil {
+		return owned
+	}
+	return v
+}
+
+// inTime adds what one state of the object cannot tell: since when it was eligible, and what waits for approval.
+func (j *judge) inTime(d *removal, v verdict, o order) verdict {
+	if early := j.tooSoon(d, v, o); early != nil {
+		return *early
+	}
+	if waits := j.waits(d, v, o); waits != nil {
+		return *waits
+	}
+	return v
+}

@@ -1,0 +1,192 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apiserver/pkg/cel/lazy"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// errUnknown is of what the oracle does not know: it is not judged, rather than kept.
+var errUnknown = errors.New("the oracle does not know")
+
+// notKnown are the functions and variables of the product that the oracle leaves out.
+var notKnown = regexp.MustCompile(`\b(references|node)\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
+
+func newEnv() (*cel.Env, error) {
+	return cel.NewEnv(append(functions(),
+		cel.Variable("object", cel.DynType), cel.Variable("variables", cel.DynType),
+		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true),
+		ext.Bindings(), ext.Strings(), ext.Sets(), ext.Lists(), ext.TwoVarComprehensions(), ext.Math(),
+		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
+		library.Format(), library.SemverLib(library.SemverVersion(1)),
+	)...)
+}
+
+// compiled are the expressions of a rule; nil where it has none.
+type compiled struct {
+	variables                            map[string]cel.Program
+	names                                []string
+	eligible, start, ttl, group, outcome cel.Program
+	unknown                              error // why it cannot be judged
+}
+
+func (j *judge) program(text string) (cel.Program, error) {
+	if text == "" {
+		return nil, nil
+	}
+	ast, issues := j.env.Compile(text)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	return j.env.Program(ast, cel.InterruptCheckFrequency(100))
+}
+
+// compileVariables makes sure that they can be compiled: one that cannot makes all rules invalid.
+func (j *judge) compileVariables(p *policy) error {
+	for _, v := range p.spec.Variables {
+		if _, err := j.program(v.Expression); err != nil && !notKnown.MatchString(v.Expression) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *judge) compile(r *rule) (*compiled, error) {
+	c := &compiled{variables: map[string]cel.Program{}}
+	texts := []string{r.Eligible, r.StartTime, r.TTLExpression, r.Outcome}
+	group := ""
+	if r.KeepNewest != nil {
+		group = r.KeepNewest.GroupBy
+	}
+	for _, v := range r.policy.spec.Variables {
+		texts = append(texts, v.Expression)
+	}
+	for _, text := range append(texts, group) {
+		if notKnown.MatchString(text) {
+			c.unknown = fmt.Errorf("%w what rule %s reads: %s", errUnknown, r.id(), text)
+			return c, nil
+		}
+	}
+	for _, v := range r.policy.spec.Variables {
+		c.variables[v.Name], _ = j.program(v.Expression) // compileVariables has the error
+		c.names = append(c.names, v.Name)
+	}
+	var errs [5]error
+	c.eligible, errs[0] = j.program(r.Eligible)
+	c.start, errs[1] = j.program(r.StartTime)
+	c.ttl, errs[2] = j.program(r.TTLExpression)
+	c.group, errs[3] = j.program(group)
+	c.outcome, errs[4] = j.program(r.Outcome)
+	if c.eligible == nil && errs[0] == nil {
+		errs[0] = errors.New("eligible is missing")
+	}
+	return c, errors.Join(errs[:]...)
+}
+
+// longest is when an expression is given up. The product does much sooner, and keeps the object as well.
+const longest = 5 * time.Second
+
+// ask evaluates a program about an object.
+func (c *compiled) ask(p cel.Program, s *history.State) (ref.Val, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	object := seen(s)
+	value, _, err := p.ContextEval(ctx, map[string]any{"object": object, "variables": c.lazily(ctx, object)})
+	return value, err
+}
+
+// lazily are the variables, each computed where it is needed.
+func (c *compiled) lazily(ctx context.Context, object map[string]any) *lazy.MapValue {
+	variables := lazy.NewMapValue(types.MapType)
+	for _, name := range c.names {
+		variables.Append(name, func(m *lazy.MapValue) ref.Val {
+			if c.variables[name] == nil {
+				return types.NewErr("variable %s cannot be compiled", name)
+			}
+			value, _, err := c.variables[name].ContextEval(ctx, map[string]any{"object": object, "variables": m})
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return value
+		})
+	}
+	return variables
+}
+
+func boolean(v ref.Val) (bool, error) {
+	b, ok := v.Value().(bool)
+	if !ok {
+		return false, errors.New("no bool")
+	}
+	return b, nil
+}
+
+func text(v ref.Val) (string, error) {
+	s, ok := v.Value().(string)
+	if !ok {
+		return "", errors.New("no string")
+	}
+	return s, nil
+}
+
+// unwrap takes a value out of an optional one; ok is false when there is none.
+func unwrap(v ref.Val) (value ref.Val, ok bool) {
+	optional, is := v.(*types.Optional)
+	switch {
+	case !is:
+		return v, true
+	case !optional.HasValue():
+		return nil, false
+	default:
+		return unwrap(optional.GetValue())
+	}
+}
+
+// moment reads a timestamp, or text in RFC 3339; zero for none.
+func moment(v ref.Val) (time.Time, error) {
+	v, ok := unwrap(v)
+	if !ok {
+		return time.Time{}, nil
+	}
+	switch x := v.Value().(type) {
+	case time.Time:
+		return x, nil
+	case string:
+		return time.Parse(time.RFC3339, x)
+	default:
+		return time.Time{}, errors.New("no time")
+	}
+}
+
+// never is a time to live that does not end.
+const never time.Duration = -1
+
+// span reads a duration, or text as in ttl; never for none.
+func span(v ref.Val) (time.Duration, error) {
+	v, ok := unwrap(v)
+	if !ok {
+		return never, nil
+	}
+	switch x := v.Value().(type) {
+	case time.Duration:
+		if x < 0 {
+			return 0, errors.New("a time to live cannot be negative")
+		}
+		return x, nil
+	case string:
+		return duration(x)
+	default:
+		return 0, errors.New("no duration")
+	}
+}

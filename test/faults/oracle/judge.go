@@ -1,0 +1,115 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// judge goes through the evidence.
+type judge struct {
+	Evidence
+	env      *cel.Env
+	times    *history.Timeline
+	writers  map[int64]string // who wrote a revision, where that is known
+	policies map[*history.State]*policy
+	bySpec   map[string]*policy // the same, since status changes often
+	known    map[question]facts
+	removals map[types.UID]*removal
+	backlogs map[backlogKey]bool
+	report   Report
+}
+
+// removal is an object that one of Sunset's DELETEs ended.
+type removal struct {
+	request  history.Request
+	change   history.Change
+	at       time.Time // by when
+	deciders []*policy // any of which may have let it go
+}
+
+// Check judges everything that Sunset's users did. The error is of evidence that cannot be read.
+func Check(e Evidence) (Report, error) {
+	j, err := newJudge(e)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, r := range j.Requests {
+		if j.isOurs(r) && r.Writes() && isSubject(r) {
+			j.request(r)
+		}
+	}
+	j.report.Removed = len(j.removals)
+	j.limits()
+	j.counts()
+	j.lively()
+	return j.report, nil
+}
+
+func newJudge(e Evidence) (*judge, error) {
+	env, err := newEnv()
+	if err != nil {
+		return nil, fmt.Errorf("build CEL environment: %w", err)
+	}
+	return &judge{
+		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests), writers: writersOf(e.Requests),
+		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, known: map[question]facts{},
+		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{},
+	}, nil
+}
+
+// writersOf says who wrote a revision. The first who answers with it did: others changed nothing.
+func writersOf(requests []history.Request) map[int64]string {
+	writers := map[int64]string{}
+	for _, r := range requests {
+		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
+		if _, known := writers[revision]; err == nil && !known && r.Writes() && r.Succeeded() {
+			writers[revision] = r.User
+		}
+	}
+	return writers
+}
+
+func (j *judge) isOurs(r history.Request) bool { return slices.Contains(j.Users, r.User) }
+
+// isSubject reports whether a request is about what policies are about, and not about what Sunset keeps for itself.
+func isSubject(r history.Request) bool {
+	switch r.Group {
+	case "sunset.x-k8s.io", "events.k8s.io", "coordination.k8s.io", "authorization.k8s.io", "node.sunset.x-k8s.io":
+		return false
+	}
+	return r.Resource != "events" && r.Resource != ""
+}
+
+func (j *judge) violated(p Promise, r history.Request, s *history.State, revision int64, why string) {
+	v := Violation{Promise: p, Revision: revision, Why: why}
+	if r.ID != "" {
+		v.Request = r.String()
+	}
+	if s != nil {
+		v.Object = nameOf(s)
+	}
+	j.report.Violations = append(j.report.Violations, v)
+}
+
+// policyOf reads a policy once for each form of its spec.
+func (j *judge) policyOf(s *history.State) *policy {
+	if p := j.policies[s]; p != nil {
+		return p
+	}
+	spec, _ := json.Marshal([]any{s.GetUID(), s.Object["spec"], s.GetAnnotations()}) // it came from JSON
+	p := j.bySpec[string(spec)]
+	if p == nil {
+		p = j.readPolicy(s)
+		j.bySpec[string(spec)] = p
+	}
+	j.policies[s] = p
+	return p
+}

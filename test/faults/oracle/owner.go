@@ -1,0 +1,79 @@
+package oracle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// asOwner reports whether an object may go because one that it controls lets it.
+func (j *judge) asOwner(d *removal, o order, w window) verdict {
+	s := d.change.Before
+	best := verdict{why: "nothing that it controls lets it go", promise: Judged}
+	for _, owned := range j.controlled(s, o, w) {
+		if _, kept := j.flagged(owned, o, true); kept {
+			continue
+		}
+		v := heard(j.says(owned, o, d.at), d.at)
+		switch {
+		case v.unknown != nil:
+			best = v
+		case v.goes && v.by.deletesOwner():
+			if v = j.ownerMay(s, v, o, d.at); v.goes {
+				return v
+			}
+			best = v
+		}
+	}
+	return best
+}
+
+// controlled are the versions, within a window, of what an object controls and rules let its owner go for.
+func (j *judge) controlled(s *history.State, o order, w window) []*history.State {
+	var all []*history.State
+	for _, p := range append(o.cluster[:len(o.cluster):len(o.cluster)], o.teams...) {
+		for _, r := range p.rules {
+			if !r.deletesOwner() || !p.enforced() {
+				continue
+			}
+			states := j.Log.Kind(r.kind.GroupKind(), w.to)
+			for _, c := range j.Log.Between(r.kind.GroupKind(), w.from, w.to) {
+				if c.Before != nil {
+					states = append(states, c.Before)
+				}
+			}
+			for _, owned := range states {
+				if owner := controllerIn(owned.Object); owner != nil && owner["uid"] == string(s.GetUID()) {
+					all = append(all, owned)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// ownerMay is what the owner itself says of going.
+func (j *judge) ownerMay(s *history.State, v verdict, o order, now time.Time) verdict {
+	stays := func(why string) verdict { return verdict{promise: Judged, why: why, by: v.by} }
+	if flagged, kept := j.flagged(s, o, false); kept {
+		return flagged
+	}
+	if !v.by.Delete.AllowUnfinishedOwner {
+		e, err := endOf(s.Object)
+		switch {
+		case err != nil && isUnknown(err):
+			return verdict{unknown: err, why: err.Error()}
+		case err != nil || !e.ended:
+			return stays("the owner has not finished")
+		}
+	}
+	own := heard(j.says(s, o, now), now)
+	switch {
+	case own.unknown != nil:
+		return own
+	case own.by != nil && !own.goes:
+		return stays(fmt.Sprintf("as an owner it stays: %s", own.why))
+	}
+	return v
+}

@@ -1,0 +1,179 @@
+package oracle_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+)
+
+// ledger writes the ledger of a policy.
+func (p *past) ledger(of *history.State, deleted, gone int, open ...*history.State) {
+	p.Helper()
+	lines := ""
+	for _, s := range open {
+		lines += fmt.Sprintf("{rule: r, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ", s.GetName(), s.GetUID(), s.GetResourceVersion())
+	}
+	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, total: {deleted: %d, gone: %d}, open: [%s]}`,
+		of.GetUID(), deleted, gone, lines), us)
+}
+
+func (p *past) configMaps(n int) (all []*history.State) {
+	for i := range n {
+		all = append(all, p.configMap(fmt.Sprint("x", i)))
+	}
+	return all
+}
+
+func TestLimits(t *testing.T) {
+	// Three objects go, so long after each other.
+	spaced := func(limits string, d time.Duration) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", limits, "")
+			all := p.configMaps(3)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all...)
+			for _, x := range all {
+				p.sunset(x)
+				p.wait(d)
+			}
+			p.ledger(q, 3, 0)
+		}
+	}
+	tell(t, map[string]story{
+		"as many as are allowed":        {tell: spaced(", limits: {maxDeletions: 3, window: 1m}", time.Second)},
+		"too many in a window":          {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
+		"too many in a window, just so": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
+		"as many, but slowly":           {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
+		"limits that have become more": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all...)
+			p.sunset(all[0])
+			p.policy("p", "Enforce", ", limits: {maxDeletions: 2, window: 1m}", "")
+			p.sunset(all[1])
+		}},
+	})
+}
+
+func TestCounts(t *testing.T) {
+	counted := func(deleted, gone int) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all...)
+			p.sunset(all[0])
+			p.sunset(all[1])
+			p.ledger(q, deleted, gone)
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
+	status := func(deleted int, lossy bool) func(*past) {
+		return func(p *past) {
+			text := p.policyText("p", "Enforce", "", "")
+			p.store(text)
+			x := p.configMap("x")
+			p.wait(time.Hour)
+			p.sunset(x)
+			p.store(text[:len(text)-1] + fmt.Sprintf(", status: {deleted: %d}}", deleted))
+			p.evidence.Quiet, p.evidence.Lossy = p.clock, lossy
+			p.wait(time.Minute)
+		}
+	}
+	tell(t, map[string]story{
+		"a ledger with each once":                  {tell: counted(2, 0)},
+		"a ledger with one whose end nobody saw":   {tell: counted(1, 1)},
+		"a ledger with one that somebody else did": {tell: counted(2, 1)},
+		"a ledger with one too many":               {tell: counted(3, 0), want: broken(oracle.Exact)},
+		"a ledger with one too few":                {tell: counted(1, 0), want: broken(oracle.Exact)},
+		"a status with each once":                  {tell: status(1, false)},
+		"a status with one too many":               {tell: status(2, true), want: broken(oracle.Exact)},
+		"a status with one too few":                {tell: status(0, false), want: broken(oracle.Exact)},
+		"a status with one too few, after a crash": {tell: status(0, true)},
+		"a ledger that was not written first": {
+			tell: func(p *past) {
+				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+				x := p.configMap("x")
+				p.wait(time.Hour)
+				p.sunset(x)
+				p.ledger(q, 1, 0)
+			},
+			want: broken(oracle.WrittenFirst),
+		},
+		"a ledger with another version": {
+			tell: func(p *past) {
+				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+				p.ledger(q, 0, 0, p.configMap("x"))
+				x := p.configMap("x")
+				p.wait(time.Hour)
+				p.sunset(x)
+				p.ledger(q, 1, 0)
+			},
+			want: broken(oracle.WrittenFirst),
+		},
+	})
+}
+
+func TestApproval(t *testing.T) {
+	backlog := func(before func(*past), more string) func(*past) {
+		return func(p *past) {
+			all := p.configMaps(12)
+			p.wait(time.Hour)
+			before(p)
+			p.wait(time.Minute)
+			p.policy("p", "Enforce", more, "")
+			p.wait(time.Minute)
+			p.sunset(all[0])
+		}
+	}
+	nothing := func(*past) {}
+	tell(t, map[string]story{
+		"more than anybody has seen": {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
+		"as much as is allowed":      {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"what a dry run has shown":   {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
+		"what was approved": {tell: func(p *past) {
+			x := p.configMaps(12)[0]
+			p.wait(time.Hour)
+			text := p.policyText("p", "Enforce", ", approval: {}", "")
+			p.store(strings.Replace(text, "{name: p}", "{name: p, annotations: {sunset.x-k8s.io/approved: 9f2c}}", 1))
+			p.wait(time.Minute)
+			p.sunset(x)
+		}},
+	})
+}
+
+func TestWhatIsDueGoes(t *testing.T) {
+	left := func(ruled, more string, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ruled)
+			p.configMap("x", more)
+			p.evidence.Quiet = p.clock
+			p.wait(after)
+			p.configMap("somebody-is-there", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+		}
+	}
+	tell(t, map[string]story{
+		"what is not due yet":      {tell: left("", "labels: {}", time.Minute+9*time.Second)},
+		"what was due long ago":    {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
+		"what is held":             {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
+		"what is on its way":       {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
+		"what no rule is about":    {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
+		"what a rule cannot judge": {tell: left(", eligible: object.x", "labels: {}", time.Hour)},
+		"what limits let wait": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1h}", "")
+			all := p.configMaps(2)
+			p.wait(2 * time.Minute)
+			p.ledger(q, 0, 0, all[0])
+			p.sunset(all[0])
+			p.ledger(q, 1, 0)
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}},
+	})
+}

@@ -1,0 +1,199 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// order is what was in force at a moment: the policies that Sunset saw, and the namespace of an object.
+type order struct {
+	cluster   []*policy
+	teams     []*policy      // of the namespace
+	namespace *history.State // nil of cluster-scoped objects
+	from      int64          // the first revision at which rights may have been asked
+	revision  int64          // at which others of the kind are counted
+}
+
+// say is what one rule says about one object.
+type say struct {
+	rule    *rule
+	keep    string    // why it keeps; empty if it does not
+	due     time.Time // zero if it gives none
+	unknown error
+}
+
+// verdict is what becomes of an object.
+type verdict struct {
+	goes    bool
+	why     string // it stays
+	promise Promise
+	due     time.Time
+	by      *rule // that decides
+	unknown error // it cannot be judged
+}
+
+// rules are those that select an object.
+func (j *judge) rules(s *history.State, o order) []*rule {
+	var all []*rule
+	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
+		if !j.applies(p, s, o) || !p.hasSay() {
+			continue
+		}
+		for _, r := range p.rules {
+			if r.kind.GroupKind() == s.GroupVersionKind().GroupKind() && r.selector.Matches(labels.Set(s.GetLabels())) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// applies reports whether a policy is about a namespace.
+func (j *judge) applies(p *policy, s *history.State, o order) bool {
+	name := s.GetNamespace()
+	switch {
+	case !p.clustered():
+		return p.namespace == name && !j.isProtectedNamespace(name)
+	case name == "":
+		return true
+	case j.isProtectedNamespace(name), slices.Contains(p.spec.ExcludeNamespaces, name), o.namespace == nil:
+		return false
+	default:
+		return p.selector.Matches(labels.Set(o.namespace.GetLabels()))
+	}
+}
+
+// asks is what a rule says.
+func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
+	all := r.settings(o.teams)
+	kept := func(why string) say { return say{rule: r, keep: why} }
+	if r.kind.Version != s.GroupVersionKind().Version {
+		return say{rule: r, unknown: fmt.Errorf("%w %s at version %s", errUnknown, r.kind.Kind, r.kind.Version)}
+	}
+	if r.invalid != nil {
+		return kept("the rule is invalid: " + r.invalid.Error())
+	}
+	if !r.clustered() && !j.isPermitted(r, s, o.from, o.revision) {
+		return kept("its ServiceAccount lacks rights")
+	}
+	f := j.facts(r, s)
+	switch {
+	case f.err != nil && isUnknown(f.err):
+		return say{rule: r, unknown: f.err}
+	case f.err != nil:
+		return kept("an expression fails: " + f.err.Error())
+	case !f.eligible:
+		return say{rule: r}
+	case r.spec.Mode == v1alpha1.Suspended, r.suspendedBy(all):
+		return kept("suspended")
+	case r.StartTime != "" && f.start.IsZero():
+		return say{rule: r}
+	case r.deletesOwner() && controllerIn(s.Object) == nil:
+		return kept("its owner is to go, and it has none")
+	case r.StartTime == "" && f.start.IsZero():
+		return kept("it carries no mark")
+	}
+	place := j.standing(r, s, o)
+	if place.unknown != nil || place.newest {
+		return say{rule: r, unknown: place.unknown, keep: "among the newest"}
+	}
+	return r.time(f, r.lifetime(s, f.ttl, all), place.excess, now)
+}
+
+// time says when an object is due that nothing of the rule keeps.
+func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) say {
+	switch {
+	case ttl == never && r.TTLExpression != "":
+		return say{rule: r, keep: "never due"}
+	case ttl == never && !excess:
+		return say{rule: r}
+	case excess && (ttl == never || f.start.Add(ttl).After(now)):
+		return say{rule: r, due: now}
+	default:
+		return say{rule: r, due: f.start.Add(ttl)}
+	}
+}
+
+// isUnknown looks at the text too, since cel-go does not always keep the error that a function gave.
+func isUnknown(err error) bool {
+	return errors.Is(err, errUnknown) || strings.Contains(err.Error(), errUnknown.Error())
+}
+
+// heard is what all rules say together: an object goes if at least one says due, none says keep, and the latest due has
+// come.
+func heard(says []say, now time.Time) verdict {
+	v := verdict{why: "no rule lets it go", promise: Judged}
+	for _, s := range says {
+		if s.keep != "" && s.unknown == nil {
+			return verdict{why: fmt.Sprintf("rule %s keeps it: %s", s.rule.id(), s.keep), promise: Judged, by: s.rule}
+		}
+	}
+	for _, s := range says {
+		if s.unknown != nil {
+			return verdict{unknown: s.unknown, why: s.unknown.Error(), promise: Judged}
+		}
+		later := s.due.After(v.due) || s.due.Equal(v.due) && v.by != nil && s.rule.id() < v.by.id()
+		if !s.due.IsZero() && (v.by == nil || later) {
+			v = verdict{goes: true, due: s.due, by: s.rule}
+		}
+	}
+	if v.goes && v.due.After(now) {
+		v.goes, v.promise = false, NotEarly
+		v.why = fmt.Sprintf("it was due at %s by rule %s, and went by %s", stamp(v.due), v.by.id(), stamp(now))
+	}
+	return v
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// decide is what becomes of an object itself. What keeps it whatever rules say comes first.
+func (j *judge) decide(s *history.State, o order, now time.Time) verdict {
+	if v, kept := j.flagged(s, o, false); kept {
+		return v
+	}
+	v := heard(j.says(s, o, now), now)
+	if v.goes && v.by.deletesOwner() {
+		return verdict{why: fmt.Sprintf("rule %s lets its owner go, not the object", v.by.id()), promise: Judged, by: v.by}
+	}
+	return v
+}
+
+func (j *judge) says(s *history.State, o order, now time.Time) []say {
+	var all []say
+	for _, r := range j.rules(s, o) {
+		all = append(all, j.asks(r, s, o, now))
+	}
+	return all
+}
+
+// flagged is what keeps an object whatever rules say.
+func (j *judge) flagged(s *history.State, o order, byOwner bool) (verdict, bool) {
+	kept := func(p Promise, why string) (verdict, bool) { return verdict{promise: p, why: why}, true }
+	switch {
+	case isTerminating(s):
+		return kept(NotTwice, "it was being deleted already")
+	case isHeld(s, byOwner):
+		return kept(HeldStays, "it was held")
+	case isUncounted(s):
+		return kept(Counted, "its Job had not counted it")
+	case isMirror(s):
+		return kept(Untouched, "it is a mirror Pod")
+	case j.isProtectedKind(s.GroupVersionKind().GroupKind()):
+		return kept(Untouched, "its kind is protected")
+	case j.isProtectedNamespace(s.GetNamespace()):
+		return kept(Untouched, "its namespace is protected")
+	case o.namespace != nil && hasHold(o.namespace):
+		return kept(HeldStays, "its namespace was held")
+	case o.namespace != nil && isTerminating(o.namespace):
+		return kept(Untouched, "its namespace was being deleted")
+	}
+	return verdict{}, false
+}

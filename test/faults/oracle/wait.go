@@ -1,0 +1,101 @@
+package oracle
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// tooSoon checks a rule without startTime by what the object was before: its time cannot have begun before it became
+// eligible, nor before the rule was first enforced. Marks that somebody else wrote are theirs.
+func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
+	s, r := d.change.Before, v.by
+	if r.StartTime != "" || !j.isOurMark(s) {
+		return nil
+	}
+	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
+	due := start.Add(r.lifetime(s, j.facts(r, s).ttl, r.settings(o.teams)))
+	if !due.After(d.at) || j.standing(r, s, o).excess {
+		return nil
+	}
+	return &verdict{promise: NotEarly, by: r, why: fmt.Sprintf(
+		"it was eligible by rule %s since %s at the soonest, so not due before %s, and went by %s", r.id(), stamp(start), stamp(due), stamp(d.at))}
+}
+
+// isOurMark reports whether Sunset wrote the marks on an object, as far as is known.
+func (j *judge) isOurMark(s *history.State) bool {
+	mark := s.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]
+	for _, c := range j.Log.Of(s.Key) {
+		if c.After == nil || c.After.GetUID() != s.GetUID() || c.After.GetAnnotations()[v1alpha1.EligibleSinceAnnotation] != mark {
+			continue
+		}
+		for _, user := range j.Users {
+			if j.writers[c.Revision] == user {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
+
+// eligibleSince is the revision from which on an object was eligible all the time, as far as somebody led who could see it.
+func (j *judge) eligibleSince(r *rule, s *history.State) int64 {
+	changes := j.Log.Of(s.Key)
+	since := s.Revision
+	for i := len(changes) - 1; i >= 0; i-- {
+		state := changes[i].After
+		switch {
+		case state == nil && changes[i].Revision > s.Revision, state != nil && state.Revision > s.Revision:
+			continue
+		case state == nil || state.GetUID() != s.GetUID():
+			return since
+		case j.isEligible(r, state):
+			since = state.Revision
+		case !j.unseen(state.Revision, since):
+			return since
+		}
+	}
+	return since
+}
+
+func (j *judge) isEligible(r *rule, s *history.State) bool {
+	if !r.selector.Matches(labels.Set(s.GetLabels())) {
+		return false
+	}
+	f := j.facts(r, s)
+	return f.err == nil && f.eligible
+}
+
+// unseen reports whether nobody may have led while an object was as it was between two revisions.
+func (j *judge) unseen(from, to int64) bool {
+	until, known := j.times.Latest(to)
+	if !known {
+		until = j.Ended
+	}
+	for _, span := range j.Unled {
+		if span.meets(Span{j.times.Earliest(from), until}) {
+			return true
+		}
+	}
+	return false
+}
+
+// enforcedSince is the first revision at which a policy had this rule, enforced.
+func (j *judge) enforcedSince(r *rule) int64 {
+	for _, c := range j.Log.Of(r.state.Key) {
+		if c.After == nil || c.After.GetUID() != r.state.GetUID() {
+			continue
+		}
+		p := j.policyOf(c.After)
+		for _, other := range p.rules {
+			if p.enforced() && other.Name == r.Name && other.Eligible == r.Eligible && other.kind == r.kind {
+				return c.Revision
+			}
+		}
+	}
+	return r.state.Revision
+}

@@ -1,0 +1,100 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+var (
+	clusterKind   = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}
+	teamKind      = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionPolicy"}
+	ledgerKind    = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionLedger"}
+	namespaceKind = schema.GroupKind{Kind: "Namespace"}
+)
+
+// window is from the revision that was surely there, when what a DELETE rests on was read, to the last before it.
+type window struct{ from, to int64 }
+
+// windowOf is the window of a request that led to a revision, or would have.
+func (j *judge) windowOf(r history.Request, to int64) window {
+	return window{j.times.Passed(j.Sent(r).Add(-j.Window)), to}
+}
+
+// orders are all that may have been in force for a namespace within a window. Policies of the cluster, those of the
+// namespace and the namespace itself are three reads, so that each may be of another moment. The last order is that of
+// the window's end.
+func (j *judge) orders(namespace string, w window) []order {
+	cluster := j.versions(clusterKind, "", w)
+	teams := j.versions(teamKind, namespace, w)
+	if namespace == "" {
+		teams = [][]*policy{nil}
+	}
+	var all []order
+	for _, c := range cluster {
+		for _, t := range teams {
+			for _, n := range j.namespaces(namespace, w) {
+				all = append(all, order{cluster: c, teams: t, namespace: n, from: w.from, revision: w.to})
+			}
+		}
+	}
+	return all
+}
+
+// versions are the lists of policies that there were within a window, in order.
+func (j *judge) versions(kind schema.GroupKind, namespace string, w window) [][]*policy {
+	all := [][]*policy{j.listed(kind, namespace, w.from)}
+	for _, c := range j.Log.Between(kind, w.from, w.to) {
+		list := j.listed(kind, namespace, c.Revision)
+		if !slices.Equal(list, all[len(all)-1]) {
+			all = append(all, list)
+		}
+	}
+	return all
+}
+
+func (j *judge) listed(kind schema.GroupKind, namespace string, revision int64) []*policy {
+	var list []*policy
+	for _, s := range j.Log.Kind(kind, revision) {
+		if s.GetNamespace() == namespace && j.Sees(s) {
+			list = append(list, j.policyOf(s))
+		}
+	}
+	slices.SortFunc(list, func(a, b *policy) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// namespaces are the states of a namespace within a window; one nil for objects in none.
+func (j *judge) namespaces(name string, w window) []*history.State {
+	key := j.Log.Key("namespaces", "", name)
+	if name == "" || key == "" {
+		return []*history.State{nil}
+	}
+	states := []*history.State{j.Log.At(key, w.from)}
+	for _, c := range j.Log.Of(key) {
+		if c.Revision > w.from && c.Revision <= w.to {
+			states = append(states, c.After)
+		}
+	}
+	return states
+}
+
+// standings are the revisions at which others of a kind may have been counted, the last first. Nobody promises that the
+// count is not a moment old.
+func (j *judge) standings(s *history.State, orders []order, w window) []int64 {
+	revisions := []int64{w.to}
+	if !slices.ContainsFunc(orders, func(o order) bool { return j.ranks(s, o) }) {
+		return revisions
+	}
+	for _, c := range slices.Backward(j.Log.Between(s.GroupVersionKind().GroupKind(), w.from, w.to)) {
+		revisions = append(revisions, c.Revision-1)
+	}
+	return revisions
+}
+
+func (j *judge) ranks(s *history.State, o order) bool {
+	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.Capacity != nil || r.keeps(r.settings(o.teams)) > 0 })
+}

@@ -1,0 +1,116 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// pair starts two replicas, one at each API server, and gives the one that leads and the one that stands by.
+func pair(s *scene.Scene, start scene.Start) (leads, waits *scene.Replica) {
+	s.Helper()
+	first := s.Sunset(start)
+	start.Server = scene.B
+	second := s.Sunset(start)
+	if s.Leader() == first {
+		return first, second
+	}
+	return second, first
+}
+
+// fired waits until a fault has struck.
+func fired(s *scene.Scene, fault *gate.Armed) {
+	s.Helper()
+	select {
+	case <-fault.Arrived():
+	case <-time.After(scene.Patience):
+		s.Fatal("the fault does not strike: nothing came that it is about")
+	}
+}
+
+// refuses makes a run void unless the API server has refused a DELETE, as of an object that is another one by now.
+func refuses(s *scene.Scene, code int, replicas ...*scene.Replica) {
+	s.ExpectThat(fmt.Sprintf("a DELETE answered with %d", code), func() bool {
+		return slices.ContainsFunc(replicas, func(r *scene.Replica) bool { return len(with(code, r.Deletes())) > 0 })
+	})
+}
+
+// enforcing waits until a policy is in force and its kinds are watched.
+func enforcing(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+	s.Helper()
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionEnforcing} {
+			if c := scene.Condition(status, name); c.Status != "True" {
+				return fmt.Errorf("%s is %s, %s", name, c.Status, c.Reason)
+			}
+		}
+		return nil
+	})
+}
+
+// deleted waits until a policy's status has counted so many deletions.
+func deleted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, n int64) {
+	s.Helper()
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.Deleted != n {
+			return fmt.Errorf("%d are counted, want %d", status.Deleted, n)
+		}
+		return nil
+	})
+}
+
+// atMost waits until no more ConfigMaps with labels are left than a number.
+func atMost(s *scene.Scene, labels map[string]string, n int) {
+	s.Helper()
+	s.Eventually(func() error {
+		if left := s.Left(&corev1.ConfigMapList{}, labels); left > n {
+			return fmt.Errorf("%d are left, want %d at most", left, n)
+		}
+		return nil
+	})
+}
+
+// silent fails the test if replicas send a DELETE within a time.
+func silent(t *testing.T, within time.Duration, replicas ...*scene.Replica) {
+	t.Helper()
+	began := time.Now()
+	for deadline := began.Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for _, r := range replicas {
+			if sent := since(began, r.Deletes()); len(sent) > 0 {
+				t.Fatalf("%s sent DELETE %s", r.User, sent[0].Path)
+			}
+		}
+	}
+}
+
+// byLedger waits until the ledger of a policy has counted so many, and nothing is open.
+func byLedger(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, n int64) *v1alpha1.RetentionLedger {
+	s.Helper()
+	var l *v1alpha1.RetentionLedger
+	s.Eventually(func() error {
+		if l = s.Ledger(p); l == nil {
+			return errors.New("there is no ledger")
+		}
+		if got := l.Total.Deleted + l.Total.Gone; got != n || len(l.Open) > 0 {
+			return fmt.Errorf("%d are counted, want %d; open: %v", got, n, l.Open)
+		}
+		return nil
+	})
+	return l
+}
+
+// come says whether a fault has struck so many requests.
+func come(fault *gate.Armed, n int) error {
+	if got := fault.Fired(); got < n {
+		return fmt.Errorf("%d requests have come, want %d", got, n)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package scene
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// window is the second within which a change counts, and what a busy machine may take from the moment at which a replica decides
+// to that at which its request is in the gate.
+const window = time.Second + 300*time.Millisecond
+
+// settles is how long a replica that begins to lead may take until it has seen all objects.
+const settles = 5 * time.Second
+
+// evidence is what there is to know about the scene's replicas. All of them have ended.
+func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidence, err error) {
+	if e.Requests, err = history.ReadAudit(s.Cluster.AuditLogs()...); err != nil {
+		return e, err
+	}
+	if e.Log, err = history.ReadEtcd(ctx, s.Cluster.URL(cluster.Etcd), "/registry/"); err != nil {
+		return e, err
+	}
+	sent := map[string]time.Time{}
+	e.Lossy = s.options.Alone || s.options.Own
+	for _, r := range s.all() {
+		e.Users = append(e.Users, r.User)
+		for _, entry := range r.Gate.Journal() {
+			sent[entry.ID] = entry.At
+			e.Lossy = e.Lossy || isLossy(entry)
+		}
+		e.Lossy = e.Lossy || r.endedViolently()
+		e.AllowKinds = append(e.AllowKinds, s.allowed(r.start.Flags)...)
+	}
+	e.Sees = func(policy *history.State) bool { return policy.GetLabels()[sceneLabel] == s.Namespace }
+	e.Sent = func(r history.Request) time.Time {
+		if at, known := sent[r.ID]; known {
+			return at
+		}
+		return r.Received
+	}
+	e.Window, e.Quiet, e.Ended = cmp.Or(s.options.Window, window), s.quiet, ended
+	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
+	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
+	return e, nil
+}
+
+// mostPatient is how long a replica waits for an answer at most.
+const mostPatient = 10 * time.Second
+
+// isLossy tells whether a write may have been carried out without its sender knowing.
+func isLossy(e gate.Entry) bool {
+	wrote := e.Forwarded && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch"
+	return wrote && (e.Code != e.Answered || e.Code == 0 || e.Code >= 500 || e.Done.Sub(e.At) > mostPatient)
+}
+
+func (r *Replica) endedViolently() bool {
+	return slices.ContainsFunc(r.lives, func(l life) bool { return l.violent })
+}
+
+// allowed are the kinds of --allow-kinds.
+func (s *Scene) allowed(flags []string) (kinds []schema.GroupKind) {
+	for _, flag := range flags {
+		if names, ok := strings.CutPrefix(flag, "--allow-kinds="); ok {
+			parsed, err := controllers.ParseKinds(strings.Split(names, ","))
+			if err != nil {
+				s.Error(err)
+			}
+			kinds = append(kinds, parsed...)
+		}
+	}
+	return kinds
+}
+
+// led are the spans in which a replica led for sure, and had seen everything.
+func (s *Scene) led() (spans []span) {
+	for _, r := range s.all() {
+		leases := r.leases()
+		for _, l := range r.lives {
+			if len(leases) == 0 { // without election
+				spans = append(spans, l.awake(settles)...)
+				continue
+			}
+			var renewed []time.Time
+			for _, e := range leases {
+				if e.At.After(l.from) && e.At.Before(l.to) {
+					renewed = append(renewed, e.At)
+				}
+			}
+			spans = append(spans, chained(renewed, renewDeadline, settles)...)
+		}
+	}
+	return spans
+}
+
+// awake are the spans in which a process ran and did not stand still, each from a while after its begin.
+func (l life) awake(after time.Duration) (spans []span) {
+	for _, part := range gaps(span{From: l.from, To: l.to}, l.stood) {
+		if from := part.From.Add(after); from.Before(part.To) {
+			spans = append(spans, span{From: from, To: part.To})
+		}
+	}
+	return spans
+}

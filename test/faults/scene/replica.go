@@ -1,0 +1,338 @@
+package scene
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/build"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Server is one of the API servers.
+type Server int
+
+// The API servers of a scene. B reaches etcd through a relay that can stop, see cluster.Cluster.Relay.
+const (
+	A Server = iota
+	B
+)
+
+func (s Server) component() cluster.Component {
+	if s == B {
+		return cluster.SecondAPIServer
+	}
+	return cluster.APIServer
+}
+
+// Start says how a replica runs. The zero value is one of several that elect a leader, at API server A.
+type Start struct {
+	Server Server
+	// Binary is the path of the controller. Empty means build.Default, or build.Clocked if there is a Clock.
+	Binary string
+	// Flags are added last, and so override those of the scene.
+	Flags []string
+	// Clock is what the replica takes for the time. Nil means the machine's.
+	Clock *build.Clock
+	// Groups are those of the replica's user. Nil means an administrator's; empty but not nil means none.
+	Groups []string
+	// Env is added to the environment, as in "GODEBUG=...".
+	Env []string
+	// Before is called before the process is started first, to arm faults. Nil calls nothing.
+	Before func(*Replica)
+}
+
+// Short leases make failovers quick, but not so short that a busy machine loses them by itself.
+const leaseDuration, renewDeadline, retryPeriod = 6 * time.Second, 4 * time.Second, time.Second
+
+// leaseName is that of the Lease in Sunset's own namespace.
+const leaseName = "sunset-controller"
+
+// Replica is a controller that is a process of its own, behind a gate of its own.
+type Replica struct {
+	Gate *gate.Gate
+	User string // as the audit log names it; it stays over restarts
+
+	scene *Scene
+	dir   string
+
+	mu      sync.Mutex // held while the process is started and ended
+	start   Start
+	program *cluster.Program
+	lives   []life
+}
+
+// life is what is known of one process.
+type life struct {
+	from, to time.Time // to is zero while it runs
+	stood    []span    // while it was made to stand still; the last may be open
+	violent  bool      // it was killed, or ended with an error
+}
+
+// Sunset starts a replica, which ends with the test. Its user is sunset-1, sunset-2 and so on, with the scene's name.
+func (s *Scene) Sunset(start Start) *Replica {
+	s.Helper()
+	if start.Binary == "" && start.Clock != nil {
+		start.Binary = build.Clocked(s)
+	} else if start.Binary == "" {
+		start.Binary = build.Default(s)
+	}
+	s.mu.Lock()
+	r := &Replica{scene: s, start: start, dir: s.TempDir(), User: fmt.Sprintf("sunset-%d.%s", len(s.replicas)+1, s.Namespace)}
+	s.replicas = append(s.replicas, r)
+	s.mu.Unlock()
+	r.Gate = gate.New(s, r.config())
+	s.narrow(r.Gate)
+	if start.Before != nil {
+		start.Before(r)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run()
+	return r
+}
+
+// config reaches the replica's API server as its user.
+func (r *Replica) config() *rest.Config {
+	r.scene.Helper()
+	groups := r.start.Groups
+	if groups == nil {
+		groups = []string{"system:masters"}
+	}
+	config, err := r.scene.Cluster.UserConfigAt(r.start.Server.component(), r.User, groups...)
+	if err != nil {
+		r.scene.Fatal(err)
+	}
+	return config
+}
+
+// run starts the process. Whoever calls it holds the lock.
+func (r *Replica) run() {
+	r.scene.Helper()
+	kubeconfig := filepath.Join(r.dir, "kubeconfig")
+	if err := cluster.WriteKubeconfig(kubeconfig, r.Gate.Config()); err != nil {
+		r.scene.Fatal(err)
+	}
+	r.program = &cluster.Program{
+		Path: r.start.Binary, Dir: r.dir, Log: r.logFile(), Env: r.start.Env,
+		Args: append([]string{
+			"--kubeconfig=" + kubeconfig, "--namespace=" + r.scene.Home, "--metrics-bind-address=0", "--health-probe-bind-address=0",
+			"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=" + renewDeadline.String(),
+			"--leader-elect-retry-period=" + retryPeriod.String(),
+		}, r.start.Flags...),
+	}
+	if r.start.Clock != nil {
+		r.program.Env = append(r.program.Env, r.start.Clock.Env())
+	}
+	if err := r.program.Start(context.Background(), func(context.Context) error { return nil }); err != nil {
+		r.scene.Fatal(err)
+	}
+	r.lives = append(r.lives, life{from: time.Now()})
+}
+
+func (r *Replica) logFile() string { return filepath.Join(r.dir, "log") }
+
+// ended notes that the process has ended. Whoever calls it holds the lock.
+func (r *Replica) ended(violently bool) {
+	l := &r.lives[len(r.lives)-1]
+	if l.to.IsZero() {
+		l.to, l.violent = time.Now(), violently
+	}
+	if l.stands() {
+		l.stood[len(l.stood)-1].To = l.to
+	}
+}
+
+// Kill ends a replica as a crash does, and returns when it is gone. It may be called by a fault.
+func (r *Replica) Kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.program.Kill()
+	r.ended(true)
+}
+
+// Stop makes the process stand still, as a machine does that is suspended.
+func (r *Replica) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.program.Signal(syscall.SIGSTOP) // an error means that it has ended
+	l := &r.lives[len(r.lives)-1]
+	l.stood = append(l.stood, span{From: time.Now()})
+}
+
+// Cont lets a process that stands still go on.
+func (r *Replica) Cont() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cont()
+}
+
+func (r *Replica) cont() {
+	_ = r.program.Signal(syscall.SIGCONT) // an error means that it has ended
+	if l := &r.lives[len(r.lives)-1]; l.stands() {
+		l.stood[len(l.stood)-1].To = time.Now()
+	}
+}
+
+func (l *life) stands() bool { return len(l.stood) > 0 && l.stood[len(l.stood)-1].To.IsZero() }
+
+// Interrupt ends a replica as an operator does, and fails the test if it does not end cleanly.
+func (r *Replica) Interrupt() {
+	r.scene.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.program.Signal(syscall.SIGINT) // an error means that it has ended
+	select {
+	case <-r.program.Ended():
+	case <-time.After(Patience):
+		r.scene.Fatalf("%s does not end", r.User)
+	}
+	err := r.program.Failure()
+	if err != nil {
+		r.scene.Errorf("%s did not end cleanly: %v", r.User, err)
+	}
+	r.ended(err != nil)
+}
+
+// Restart starts a replica again, killing it first if it runs. change may alter how it runs, for example at which server.
+func (r *Replica) Restart(change ...func(*Start)) {
+	r.scene.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.program.Kill()
+	r.ended(true)
+	before := r.start.Server
+	for _, c := range change {
+		c(&r.start)
+	}
+	if r.start.Server != before {
+		if err := r.Gate.Retarget(r.config()); err != nil {
+			r.scene.Fatal(err)
+		}
+	}
+	r.run()
+}
+
+// Running tells whether the process lives.
+func (r *Replica) Running() bool {
+	select {
+	case <-r.Ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// Ended is closed when the process that was started last has ended.
+func (r *Replica) Ended() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.program.Ended()
+}
+
+// Log is what a replica has written since its first start.
+func (r *Replica) Log() string {
+	text, err := os.ReadFile(r.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// PID is the id of the process that was started last.
+func (r *Replica) PID() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.program.PID()
+}
+
+// Deletes are the DELETEs of subjects that a replica has sent, over all starts, dry runs and those of ledgers excluded.
+func (r *Replica) Deletes() (sent []gate.Entry) {
+	for _, e := range r.Gate.Journal() {
+		if e.Verb == "delete" && e.Resource != "retentionledgers" && !e.DryRun {
+			sent = append(sent, e)
+		}
+	}
+	return sent
+}
+
+// Leader waits until one of the replicas that run holds the scene's lease, and gives it.
+func (s *Scene) Leader() (leads *Replica) {
+	s.Helper()
+	s.Eventually(func() (err error) {
+		leads, err = s.leader()
+		return err
+	})
+	return leads
+}
+
+func (s *Scene) leader() (*Replica, error) {
+	lease := &coordinationv1.Lease{}
+	if err := s.Get(s.Context(), types.NamespacedName{Namespace: s.Home, Name: leaseName}, lease); err != nil {
+		return nil, err
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if holder == "" {
+		return nil, errors.New("nobody holds the lease")
+	}
+	if renewed := lease.Spec.RenewTime; renewed == nil || time.Since(renewed.Time) > leaseDuration {
+		return nil, fmt.Errorf("%s has let the lease expire", holder)
+	}
+	for _, r := range s.all() {
+		if r.awake() && r.wrote(holder) {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s, which holds the lease, is no replica that runs", holder)
+}
+
+func (s *Scene) all() []*Replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*Replica(nil), s.replicas...)
+}
+
+// awake tells whether the process lives and does not stand still.
+func (r *Replica) awake() bool {
+	if !r.Running() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.lives[len(r.lives)-1].stands()
+}
+
+// wrote tells whether the replica has written itself into the lease under a name, since it was started last.
+func (r *Replica) wrote(holder string) bool {
+	r.mu.Lock()
+	from := r.lives[len(r.lives)-1].from
+	r.mu.Unlock()
+	for _, e := range r.leases() {
+		if e.At.After(from) && bytes.Contains(e.Body, []byte(holder)) {
+			return true
+		}
+	}
+	return false
+}
+
+// leases are the writes of the lease that the API server has taken from the replica.
+func (r *Replica) leases() (written []gate.Entry) {
+	for _, e := range r.Gate.Journal() {
+		if e.Resource == "leases" && (e.Verb == "update" || e.Verb == "create") && e.Answered >= 200 && e.Answered < 300 {
+			written = append(written, e)
+		}
+	}
+	return written
+}

@@ -1,0 +1,97 @@
+package scene
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+const (
+	// sceneLabel is on the policies of a scene and on the namespaces that they are about. Its value is the scene's namespace.
+	sceneLabel = "faults.sunset.test/scene"
+	// homeLabel is on Sunset's own namespace.
+	homeLabel = "faults.sunset.test/home"
+)
+
+// labelling is a client that gives what it creates the label of a scene.
+type labelling struct {
+	client.Client
+	scene string
+}
+
+// Create implements client.Writer.
+func (l labelling) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	if l.labels(object) {
+		labels := object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if _, labelled := labels[sceneLabel]; !labelled {
+			labels[sceneLabel] = l.scene
+		}
+		object.SetLabels(labels)
+	}
+	return l.Client.Create(ctx, object, opts...)
+}
+
+func (l labelling) labels(object client.Object) bool {
+	kind, err := l.GroupVersionKindFor(object)
+	if err != nil {
+		return false // and the API server will say why
+	}
+	switch kind.GroupKind() {
+	case v1alpha1.ClusterRetentionPolicyKind.GroupKind(), v1alpha1.RetentionPolicyKind.GroupKind(),
+		corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind():
+		return true
+	default:
+		return false
+	}
+}
+
+// narrow makes a gate show the policies and ledgers of a scene, and no others.
+func (s *Scene) narrow(g *gate.Gate) {
+	policies := gate.Requests("", "clusterretentionpolicies").Or(gate.Requests("", "retentionpolicies"))
+	collections := gate.Requests("list", "").Or(gate.Requests("watch", ""))
+	g.Adjust(func(r *http.Request) {
+		if policies.And(collections)(r) {
+			query := r.URL.Query()
+			query.Set("labelSelector", sceneLabel+"="+s.Namespace)
+			r.URL.RawQuery = query.Encode()
+		}
+	})
+	g.Arm(gate.Fault{Match: gate.Requests("list", "retentionledgers"), Rewrite: s.onlyLedgers})
+}
+
+// onlyLedgers takes the ledgers of other scenes out of a list: nothing that an API server selects by tells them apart.
+func (s *Scene) onlyLedgers(body []byte) []byte {
+	var list map[string]json.RawMessage
+	var items []json.RawMessage
+	if json.Unmarshal(body, &list) != nil || json.Unmarshal(list["items"], &items) != nil {
+		return body // an error, not a list
+	}
+	kept := []json.RawMessage{}
+	for _, item := range items {
+		var l v1alpha1.RetentionLedger
+		if json.Unmarshal(item, &l) != nil || s.owns(l.Policy.Namespace, l.Policy.Name) {
+			kept = append(kept, item)
+		}
+	}
+	list["items"], _ = json.Marshal(kept) // it was JSON
+	changed, _ := json.Marshal(list)
+	return changed
+}
+
+// owns tells whether a policy is the scene's.
+func (s *Scene) owns(namespace, name string) bool {
+	if namespace != "" {
+		name = namespace
+	}
+	return name == s.Namespace || strings.HasPrefix(name, s.Namespace+"-")
+}

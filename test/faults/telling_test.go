@@ -1,0 +1,135 @@
+package faults_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// preview labels what most policies here are about.
+var preview = map[string]string{"env": "preview"}
+
+// previews deletes ConfigMaps of preview environments so long after their creation.
+func previews(mode v1alpha1.Mode, ttl string) string { return labelled("preview", mode, ttl) }
+
+// labelled deletes ConfigMaps of an environment so long after their creation.
+func labelled(env string, mode v1alpha1.Mode, ttl string) string {
+	return fmt.Sprintf(`
+mode: %s
+rules:
+- name: %s
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: %s}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: %s
+`, mode, env, env, ttl)
+}
+
+// limited lets a policy delete no more than so many within an hour.
+func limited(n int) string { return fmt.Sprintf("limits: {maxDeletions: %d, window: 1h}\n", n) }
+
+// configMaps creates so many of them, named prefix-0 and on.
+func configMaps(s *scene.Scene, prefix string, n int, labels map[string]string) []*corev1.ConfigMap {
+	s.Helper()
+	all := make([]*corev1.ConfigMap, n)
+	for i := range all {
+		all[i] = s.ConfigMap(fmt.Sprintf("%s-%d", prefix, i), labels)
+	}
+	return all
+}
+
+// enforces lets a policy go from what it was to Enforce, at once.
+func enforces(spec *v1alpha1.ClusterRetentionPolicySpec) { enforcesAfter("0s")(spec) }
+
+// enforcesAfter lets a policy enforce another time to live.
+func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
+	return func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+		spec.Mode, spec.Rules[0].TTL = v1alpha1.Enforce, ttl
+	}
+}
+
+func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspended }
+
+// counted waits until a policy's status says that it is about so many objects.
+func counted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
+	s.Helper()
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.ObservedGeneration == 0 || status.Matched != matched {
+			return fmt.Errorf("%d should be matched", matched)
+		}
+		return nil
+	})
+}
+
+// tells waits until a condition of a policy is False for a reason, with words in its message.
+func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason string, words ...string) {
+	s.Helper()
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		c := scene.Condition(status, condition)
+		if c.Status != metav1.ConditionFalse || c.Reason != reason {
+			return fmt.Errorf("%s is %s, %s", condition, c.Status, c.Reason)
+		}
+		for _, word := range words {
+			if !strings.Contains(c.Message, word) {
+				return fmt.Errorf("%q is missing in %q", word, c.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// with are the entries that the API server answered with a code.
+func with(code int, entries []gate.Entry) (some []gate.Entry) {
+	for _, e := range entries {
+		if e.Answered == code {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// since are the entries that arrived after a time.
+func since(t time.Time, entries []gate.Entry) (some []gate.Entry) {
+	for _, e := range entries {
+		if e.At.After(t) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// fenced fails the test if a DELETE could have met another version than the one that was judged.
+func fenced(t *testing.T, deletes []gate.Entry) {
+	t.Helper()
+	for _, e := range deletes {
+		if body := string(e.Body); !strings.Contains(body, `"uid"`) || !strings.Contains(body, `"resourceVersion"`) {
+			t.Errorf("DELETE %s without preconditions: %s", e.Path, body)
+		}
+	}
+}
+
+// relists matches what begins a watch: a LIST, or a watch that starts with one. A live list before a deletion does not: it
+// is asked for without pages and versions.
+func relists(resource string) gate.Match {
+	return gate.Requests("list", resource).Or(gate.Requests("watch", resource)).And(func(r *http.Request) bool {
+		query := r.URL.Query()
+		watch := query.Has("watch")
+		return watch && query.Get("sendInitialEvents") == "true" || !watch && (query.Has("limit") || query.Has("resourceVersion"))
+	})
+}
+
+// resumes matches watches that go on where another one ended.
+func resumes(resource string) gate.Match {
+	return gate.Requests("watch", resource).And(func(r *http.Request) bool {
+		return r.URL.Query().Get("sendInitialEvents") != "true"
+	})
+}

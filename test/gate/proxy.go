@@ -1,0 +1,248 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// upstream is an API server, reached as a user.
+type upstream struct {
+	url       *url.URL
+	transport http.RoundTripper
+}
+
+func newUpstream(config *rest.Config) (*upstream, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream{url: target, transport: transport}, nil
+}
+
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// passage is one request on its way through the gate.
+type passage struct {
+	gate    *Gate
+	request *http.Request // as the client sent it, adjusted
+	body    []byte        // of writes
+	to      *upstream
+	entry   *Entry
+	struck  []*Armed
+	end     context.CancelFunc // of a request that outlives its client; nil for others
+}
+
+type passageKey struct{}
+
+func passageOf(r *http.Request) *passage {
+	p, _ := r.Context().Value(passageKey{}).(*passage)
+	return p
+}
+
+// Body is the body of a write, for a Match that has to look into it. It is nil for what did not come through a gate.
+func Body(r *http.Request) []byte {
+	if p := passageOf(r); p != nil {
+		return p.body
+	}
+	return nil
+}
+
+func (g *Gate) serve(w http.ResponseWriter, r *http.Request) {
+	p, err := g.enter(r)
+	if err != nil {
+		reset(w)
+		return
+	}
+	defer p.left()
+	switch answer, pass := p.trouble(); {
+	case !pass:
+		reset(w)
+	case answer != nil:
+		p.note(func(e *Entry) { e.Code = answer.Code })
+		answer.write(w)
+	default:
+		g.proxy.ServeHTTP(w, p.request)
+	}
+}
+
+// enter reads and adjusts a request, writes it into the journal, and finds the faults that strike it.
+func (g *Gate) enter(r *http.Request) (*passage, error) {
+	p := &passage{gate: g}
+	if r.Method != http.MethodGet {
+		var err error
+		if p.body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(p.body))
+	}
+	p.request = r.WithContext(context.WithValue(r.Context(), passageKey{}, p))
+	g.mu.Lock()
+	adjust := g.adjust
+	g.mu.Unlock()
+	for _, change := range adjust {
+		change(p.request)
+	}
+	p.entry = newEntry(p.request, p.body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p.to = g.upstream
+	g.write(p)
+	p.struck = g.strike(p.request)
+	return p, nil
+}
+
+// note changes what the journal says of a request.
+func (p *passage) note(change func(*Entry)) {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	change(p.entry)
+}
+
+// await waits for what is given. It is false when the client, or the test, has gone before.
+func await[T any](p *passage, what <-chan T) bool {
+	select {
+	case <-what:
+		return true
+	case <-p.request.Context().Done():
+	case <-p.gate.closed:
+	}
+	return false
+}
+
+// outlive lets a request go on without its client.
+func (p *passage) outlive() {
+	if p.end != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, p.end = context.WithCancel(context.WithoutCancel(p.request.Context()))
+	p.request = p.request.WithContext(ctx)
+}
+
+func (p *passage) left() {
+	if p.end != nil {
+		p.end()
+	}
+	p.note(func(e *Entry) {
+		if e.Done.IsZero() {
+			e.Done = time.Now()
+		}
+	})
+}
+
+// newProxy forwards requests that are in a passage.
+func newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { passageOf(r.In).forward(r.Out) },
+		Transport:      roundTripper{},
+		FlushInterval:  -1, // watches
+		ErrorLog:       silent(),
+		ModifyResponse: func(response *http.Response) error { return passageOf(response.Request).back(response) },
+		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, _ error) { reset(w) },
+	}
+}
+
+// roundTripper is the transport of the API server that the request is for.
+type roundTripper struct{}
+
+func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	return passageOf(r).to.transport.RoundTrip(r)
+}
+
+// forward prepares a request to the API server.
+func (p *passage) forward(out *http.Request) {
+	p.note(func(e *Entry) { e.Forwarded = true })
+	out.URL.Scheme, out.URL.Host, out.Host = p.to.url.Scheme, p.to.url.Host, ""
+	out.Header.Set("Accept-Encoding", "identity")
+	out.Header.Set("Audit-ID", p.entry.ID)
+	if accept := out.Header.Get("Accept"); accept != "" {
+		out.Header.Set("Accept", onlyJSON(accept))
+	}
+}
+
+// onlyJSON takes the binary formats out of what a client accepts.
+func onlyJSON(accept string) string {
+	var kept []string
+	for part := range strings.SplitSeq(accept, ",") {
+		if !strings.Contains(part, "protobuf") && !strings.Contains(part, "cbor") {
+			kept = append(kept, part)
+		}
+	}
+	if len(kept) == 0 {
+		return strings.ReplaceAll(accept, "application/vnd.kubernetes.protobuf", "application/json")
+	}
+	return strings.Join(kept, ",")
+}
+
+var errDropped = errors.New("dropped by the gate")
+
+// back changes an answer on its way to the client. An error loses it.
+func (p *passage) back(response *http.Response) error {
+	p.note(func(e *Entry) { e.Answered = response.StatusCode })
+	if p.afterwards() {
+		return errDropped
+	}
+	if err := p.rewrite(response); err != nil {
+		return err
+	}
+	p.gate.mu.Lock()
+	skew := p.gate.skew
+	p.gate.mu.Unlock()
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		response.Header.Set("Date", date.Add(skew).UTC().Format(http.TimeFormat))
+	}
+	if isWatch(p.request) && response.StatusCode == http.StatusOK {
+		response.Body = newStream(p, response.Body)
+		response.ContentLength = -1
+	}
+	p.note(func(e *Entry) { e.Code, e.Done = response.StatusCode, time.Now() })
+	return nil
+}
+
+// rewrite lets faults change the body of an answer.
+func (p *passage) rewrite(response *http.Response) error {
+	for _, a := range p.struck {
+		if a.fault.Rewrite == nil || isWatch(p.request) {
+			continue
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+		_ = response.Body.Close()
+		body = a.fault.Rewrite(body)
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		response.ContentLength = int64(len(body))
+		response.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	return nil
+}
+
+// reset ends the client's connection as a crash of the other side does.
+func reset(w http.ResponseWriter) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = connection.Close()
+}

@@ -1,0 +1,141 @@
+package gate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"sync"
+)
+
+// still stops watches while it is open.
+type still struct {
+	match Match
+	open  chan struct{} // closed when watches may flow again
+}
+
+// Freeze stops the watches that match, those that are open too, without ending them. Thaw lets them flow on; it may be
+// called more than once.
+func (g *Gate) Freeze(match Match) (thaw func()) {
+	s := &still{match: match, open: make(chan struct{})}
+	g.mu.Lock()
+	g.stills = append(g.stills, s)
+	g.mu.Unlock()
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		g.stills = without(g.stills, s)
+		g.mu.Unlock()
+		close(s.open)
+	})
+}
+
+// edit changes the events of watches.
+type edit struct {
+	match  Match
+	mu     sync.Mutex // held while change runs
+	change func(event []byte) [][]byte
+}
+
+// Frames changes what watches that match carry, those that are open too: what change makes of one event, a JSON object
+// without its newline, is sent on in its place, one event after the other. Nothing drops the event, two of it make a
+// double, and one that change keeps back for a later call comes late. change is called by one goroutine at a time. Lift
+// ends it; it may be called more than once.
+func (g *Gate) Frames(match Match, change func(event []byte) [][]byte) (lift func()) {
+	e := &edit{match: match, change: change}
+	g.mu.Lock()
+	g.edits = append(g.edits, e)
+	g.mu.Unlock()
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.edits = without(g.edits, e)
+	})
+}
+
+func (e *edit) apply(events [][]byte) (changed [][]byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range events {
+		changed = append(changed, e.change(event)...)
+	}
+	return changed
+}
+
+// stream is the body of a watch: a JSON object a line.
+type stream struct {
+	passage *passage
+	from    io.Closer
+	lines   *bufio.Reader
+	pending []byte // of an event, its rest
+	err     error  // after pending
+}
+
+func newStream(p *passage, body io.ReadCloser) *stream {
+	return &stream{passage: p, from: body, lines: bufio.NewReader(body)}
+}
+
+func (s *stream) Close() error { return s.from.Close() }
+
+func (s *stream) Read(into []byte) (int, error) {
+	for len(s.pending) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.next()
+	}
+	n := copy(into, s.pending)
+	s.pending = s.pending[n:]
+	return n, nil
+}
+
+// next reads one event and gives what is to be sent in its place to pending.
+func (s *stream) next() {
+	line, err := s.lines.ReadBytes('\n')
+	s.err = err
+	event, whole := bytes.CutSuffix(line, []byte("\n"))
+	if !whole || !s.passage.flows() {
+		s.pending = line
+		return
+	}
+	events := [][]byte{event}
+	for _, e := range s.passage.edits() {
+		events = e.apply(events)
+	}
+	for _, e := range events {
+		s.pending = append(append(s.pending, e...), '\n')
+	}
+}
+
+// flows waits while the watch stands still. It is false when the client has gone.
+func (p *passage) flows() bool {
+	for {
+		s := p.still()
+		if s == nil {
+			return true
+		}
+		if !await(p, s.open) {
+			return false
+		}
+	}
+}
+
+func (p *passage) still() *still {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	for _, s := range p.gate.stills {
+		if s.match.meets(p.request) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (p *passage) edits() (all []*edit) {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	for _, e := range p.gate.edits {
+		if e.match.meets(p.request) {
+			all = append(all, e)
+		}
+	}
+	return all
+}

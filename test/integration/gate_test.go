@@ -1,0 +1,33 @@
+package integration_test
+
+import (
+	"net/http"
+
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// catchOne holds back the first request that matches.
+func catchOne(g *gate.Gate, match gate.Match) *gate.Armed {
+	return g.Arm(gate.Fault{Match: match, Hold: true, Times: 1})
+}
+
+// recorded gives the requests that match from now on, as lines of method, path and body.
+func recorded(g *gate.Gate, match gate.Match) func() []string {
+	entries := g.Record(match)
+	return func() (lines []string) {
+		for _, e := range entries() {
+			lines = append(lines, e.Method+" "+e.Path+" "+string(e.Body))
+		}
+		return lines
+	}
+}
+
+// conflicts is how many DELETEs the API server has answered with 409.
+func conflicts(g *gate.Gate) (n int) {
+	for _, e := range g.Journal() {
+		if e.Method == http.MethodDelete && e.Answered == http.StatusConflict {
+			n++
+		}
+	}
+	return n
+}

@@ -23,6 +23,7 @@ var deeds = []deed{
 	{40, func(d *day) { d.create(snapshots) }},
 	{150, func(d *day) { d.change(jobs, (*day).finish) }},
 	{150, func(d *day) { d.change(previews, (*day).flip) }},
+	{15, (*day).flicker},
 	{60, func(d *day) { d.change(anyOf(d), (*day).hold) }},
 	{40, func(d *day) { d.change(anyOf(d), (*day).outlive) }},
 	{60, func(d *day) { d.change(anyOf(d), (*day).touch) }},
@@ -77,14 +78,19 @@ func (d *day) change(kind schema.GroupVersionKind, how func(*day, *thing) bool) 
 	d.locked(func() {
 		if o := d.pick(kind); o != nil && how(d, o) {
 			o.changed = time.Now()
-			if d.isSeen() {
-				d.seen(o)
-			} else {
-				d.unseen(o)
-			}
-			d.put(o, "MODIFIED")
+			d.noted(o)
 		}
 	})
+}
+
+// noted makes a new version of a thing that has changed.
+func (d *day) noted(o *thing) {
+	if d.isSeen() {
+		d.seen(o)
+	} else {
+		d.unseen(o)
+	}
+	d.put(o, "MODIFIED")
 }
 
 // pick gives one that is there.
@@ -116,6 +122,27 @@ func (d *day) flip(o *thing) bool {
 		o.labels[label] = "true"
 	}
 	return true
+}
+
+// flicker has a Preview that nobody uses be used for a moment, shorter perhaps than it takes to write that down.
+func (d *day) flicker() {
+	var used *thing
+	use := func(value string) {
+		used.labels = maps.Clone(used.labels)
+		used.labels[d.plan().label], used.changed = value, time.Now()
+		d.noted(used)
+	}
+	d.locked(func() {
+		if used = d.pick(previews); used != nil && used.labels[d.plan().label] == "true" {
+			use("false")
+		}
+	})
+	time.Sleep(time.Duration(d.users.IntN(500)) * time.Millisecond)
+	d.locked(func() {
+		if used != nil && used.gone.IsZero() && used.labels[d.plan().label] == "false" {
+			use("true")
+		}
+	})
 }
 
 func (d *day) hold(o *thing) bool {

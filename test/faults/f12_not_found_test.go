@@ -45,7 +45,7 @@ func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 // and no objects of it. Watches have ended, so that it is asked again. What is used stays.
 func TestF12AReferringKindIsNotFoundForAWhile(t *testing.T) {
 	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	s := scene.New(t, scene.Options{Unjudged: references})
 	kind := schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}
 	define(s, kind, "sites", nil)
 	used, unused := s.ConfigMap("used", preview), s.ConfigMap("unused", preview)

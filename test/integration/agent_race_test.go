@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// longestRace is for how long a removal may go by what was seen of Pods and containers: a look that is 5 s old removes nothing,
-// the Pods of a node may have been listed 2 s before it, and both of them, and this test, are on a busy machine.
+// longestRace is for how long a removal may go by what was seen of Pods and containers: seven seconds until it is sent, and then the
+// runtime, on a busy machine, has to hear of it.
 const longestRace = 10 * time.Second
 
 // TestF40PodsComeWhileImagesGo: images are removed one by one, each slowly, while Pods that name them are bound to the node. A

@@ -32,7 +32,6 @@ type process struct {
 	*day
 	reconciler *retention.Reconciler
 	office     *ledgers.Office
-	cluster    *objects.Cluster
 	began      time.Time
 	clock      skewed
 	dead       atomic.Bool // nothing it asks arrives

@@ -1,11 +1,13 @@
 package history_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,21 +65,13 @@ func FuzzContent(f *testing.F) {
 
 func checkFile(t *testing.T, data []byte) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, history.Name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := history.Open(dir, reading(time.Hour), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDisk()
+	d.names[history.Name] = &inode{data, data}
+	s := openOn(t, d, reading(time.Hour))
 	if s.Anew() != nil {
-		aside, err := filepath.Glob(filepath.Join(dir, history.Name+".bad-*"))
-		if err != nil || len(aside) != 1 {
-			t.Fatalf("%v, and %v is set aside: %v", s.Anew(), aside, err)
-		}
-		if kept, err := os.ReadFile(aside[0]); err != nil || string(kept) != string(data) {
-			t.Errorf("not all of it is set aside: %v", err)
+		aside := slices.DeleteFunc(slices.Collect(maps.Keys(d.names)), func(name string) bool { return !strings.HasPrefix(name, history.Name+".bad-") })
+		if len(aside) != 1 || !bytes.Equal(d.names[aside[0]].data, data) {
+			t.Errorf("%v, and of %v not all is set aside", s.Anew(), aside)
 		}
 	}
 	for i := range 3 {
@@ -95,7 +89,7 @@ func checkFile(t *testing.T, data []byte) {
 		t.Fatal(err)
 	}
 	after := reading(time.Hour + 3*interval)
-	again := open(t, dir, after)
+	again := openOn(t, d, after)
 	again.Observe(after, listed("a b*"))
 	next, _ := again.Of("a")
 	switch {
@@ -103,4 +97,13 @@ func checkFile(t *testing.T, data []byte) {
 	case again.Anew() != nil, next.UnusedFor-r.UnusedFor > interval, next.UnusedFor < r.UnusedFor-time.Millisecond:
 		t.Errorf("a was %+v and is %+v after it was written and read; anew: %v", r, next, again.Anew())
 	}
+}
+
+func openOn(t *testing.T, d *disk, at history.Reading) *history.Store {
+	t.Helper()
+	s, err := history.OpenOn(d, at, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -128,13 +128,13 @@ func (l *Loop) checkPolicies(ctx context.Context) error {
 }
 
 func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
+	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	if err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
-	if on.rewound(list.ResourceVersion) {
-		l.fail(errRewound)
-		return errRewound
+	if older(list.ResourceVersion, seen) {
+		return l.startOver()
 	}
 	if err := l.confirmMissing(ctx, on, list); err != nil {
 		return err
@@ -158,6 +158,19 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 	}
 	l.takeLivePolicies(ctx, on, list, changed)
 	return nil
+}
+
+// seen is how far a history has been seen by now.
+func (l *Loop) seen(version func() string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return version()
+}
+
+// startOver ends the process, as nothing that was seen can be trusted any more.
+func (l *Loop) startOver() error {
+	l.fail(errRewound)
+	return errRewound
 }
 
 // confirmMissing asks for each policy that a live list lacks: only the API server's word that there is none makes it gone.

@@ -11,6 +11,7 @@ import (
 type known[T any] struct {
 	all     map[string]*sight[T] // by keyOf
 	horizon string               // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
+	newest  string               // resourceVersion of the newest view of anything here
 }
 
 // sight is one object as last seen.
@@ -96,16 +97,25 @@ func (r *reading[T]) end() bool {
 	return dropped
 }
 
-// rewound reports whether a live list is older than the one before: the API server's store was put back to an earlier
-// state, and nothing that was seen can be ordered with what is seen now.
-func (k *known[T]) rewound(version string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, k.horizon)
-	return err == nil && order < 0
+// saw notes how far the history is that was seen.
+func (k *known[T]) saw(version string) {
+	if k.newest == "" || older(k.newest, version) {
+		k.newest = version
+	}
+}
+
+// versionOf is the version of an object that is known by name; empty for none.
+func (k *known[T]) versionOf(key string) string {
+	if s := k.all[key]; s != nil {
+		return s.version
+	}
+	return ""
 }
 
 // confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list.
 func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
 	k.horizon = version
+	k.saw(version)
 	lacking := k.lacking(uids, version)
 	for name := range lacking {
 		delete(k.all, name)
@@ -128,4 +138,11 @@ func (k *known[T]) lacking(uids map[types.UID]bool, version string) map[string]*
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
+}
+
+// older compares resourceVersions. A live answer that is older than what was seen before it was asked for says that the API
+// server's store was put back to an earlier state: nothing that was seen can be ordered with what is seen from then on.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }

@@ -195,6 +195,7 @@ func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured,
 
 // takePolicy puts a policy in force if it says something new.
 func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Unstructured) bool {
+	on.saw(object.GetResourceVersion())
 	known, ok := on.get(object)
 	if ok && known.says(object) || !on.accept(object) {
 		return false
@@ -207,6 +208,7 @@ func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Un
 }
 
 func (l *Loop) takeNamespace(object metav1.Object) bool {
+	l.namespaces.saw(object.GetResourceVersion())
 	known, ok := l.namespaces.get(object)
 	if !l.namespaces.accept(object) {
 		return false

@@ -54,6 +54,7 @@ func (l *Loop) dropStaleAnswers() {
 }
 
 func (l *Loop) readNamespace(ctx context.Context, name string) error {
+	seen := l.seen(func() string { return l.namespaces.versionOf(name) })
 	item := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
 	if err == nil {
@@ -65,6 +66,8 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
 	case err != nil:
 		return fmt.Errorf("read namespace %s: %w", name, err)
+	case older(item.ResourceVersion, seen):
+		return l.startOver()
 	case item.DeletionTimestamp != nil:
 		a.err = fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, name)
 	default:
@@ -79,9 +82,13 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 }
 
 func (l *Loop) readAllNamespaces(ctx context.Context) error {
+	seen := l.seen(func() string { return l.namespaces.newest })
 	list, err := l.readList(ctx, namespacesPath)
 	if err != nil {
 		return fmt.Errorf("read namespaces: %w", err)
+	}
+	if older(list.ResourceVersion, seen) {
+		return l.startOver()
 	}
 	l.takeLiveNamespaces(list.Items, list)
 	now := l.Clock.Now()

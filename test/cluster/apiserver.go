@@ -20,9 +20,8 @@ rules:
 `
 
 // AuditBodies is an audit policy that records who did what, with what went there
-// and back for deletions and for what retention is decided by: Sunset's own
-// objects and namespaces. Of a lease it has what was written, and of everything
-// else what AuditMetadata has.
+// and back for all that is written; of a lease only what went there. Of what is
+// read, of events, and of what nodes and Pods report it has what AuditMetadata has.
 const AuditBodies = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -30,13 +29,11 @@ omitManagedFields: true
 rules:
 - level: Metadata
   verbs: [get, list, watch]
-- level: RequestResponse
-  verbs: [delete, deletecollection]
-- level: RequestResponse
-  resources: [{group: sunset.x-k8s.io}, {group: node.sunset.x-k8s.io}, {group: "", resources: [namespaces, namespaces/finalize, namespaces/status]}]
 - level: Request
   resources: [{group: coordination.k8s.io}]
 - level: Metadata
+  resources: [{group: events.k8s.io}, {group: "", resources: [events, nodes, nodes/status, pods/status]}]
+- level: RequestResponse
 `
 
 // The files of keys and certificates in the scratch directory.

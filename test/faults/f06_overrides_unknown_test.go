@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -25,7 +26,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	elsewhere := s.More("elsewhere")
 	leads, waits := pair(s, scene.Start{})
-	p := s.Policy("previews", previews("Enforce", "2s"))
+	p := s.Policy("previews", previews("Enforce", "3s"))
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
 	in := func(namespace string) func(*corev1.ConfigMap) {
@@ -52,7 +53,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 }
 
 // Somebody deletes the CustomResourceDefinition of overrides, and every override with it. What they kept does not go before
-// somebody has looked at it.
+// somebody has approved, and not before overrides can be read again.
 func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	scene.Long(t)
 	const kept = 20
@@ -67,20 +68,21 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	definition := overridesDefinition(t)
 	t.Cleanup(func() { _ = s.Create(context.Background(), definition.DeepCopy()) }) // whatever happens here
 	s.Remove(definition.DeepCopy())
-	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "policies")
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
 	silent(t, 3*time.Second, leads, waits)
-
-	s.Eventually(func() error { return s.Create(t.Context(), definition.DeepCopy()) })
 	var hash string
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.PendingApproval == nil {
-			return fmt.Errorf("it does not wait for approval")
+			return errors.New("it does not wait for approval")
 		}
 		hash = status.PendingApproval.Hash
 		return nil
 	})
-	silent(t, 3*time.Second, leads, waits)
 	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
+	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "retentionpolicies")
+	silent(t, 3*time.Second, leads, waits)
+
+	s.Eventually(func() error { return s.Create(t.Context(), definition.DeepCopy()) })
 	atMost(s, preview, 0)
 }
 

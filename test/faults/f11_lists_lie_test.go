@@ -57,11 +57,10 @@ func TestF11ListsOfPoliciesLackSome(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	elsewhere := s.More("elsewhere")
 	leads, waits := pair(s, scene.Start{})
-	p := s.Policy("previews", previews("Enforce", "1s"))
+	p := s.Policy("previews", previews("Enforce", "3s"))
 	s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
 	enforcing(s, p)
 	for _, name := range slices.Sorted(maps.Keys(lies)) {
-		t.Log(name)
 		armed := leads.Gate.Arm(gate.Fault{Match: gate.Requests("list", "retentionpolicies"), Rewrite: lies[name]})
 		s.Expect(armed)
 		kept := s.ConfigMap(name, preview)

@@ -42,7 +42,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 			s.Stays(8*time.Second, refused[0])
 			tries := since(from, leads.Deletes())
 			t.Logf("%d attempts in 8s for %d objects", len(tries), stuck)
-			if len(tries) > 4*stuck {
+			if len(tries) > 8*stuck {
 				t.Errorf("%d attempts in 8s for %d objects", len(tries), stuck)
 			}
 			began := time.Now()

@@ -81,9 +81,9 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	revoke := may(s, group, "configmaps", on("configmaps"))
 	may(s, group, "secrets", on("secrets"))
 	leads, waits := pair(s, scene.Start{Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}})
-	p := s.Policy("previews", previews("Enforce", "0s"))
-	s.Policy("secrets", secrets)
 	configMaps(s, "cm", backlog, preview)
+	s.Policy("secrets", secrets)
+	p := s.Policy("previews", previews("Enforce", "0s"))
 	atMost(s, preview, backlog-20)
 
 	revoke()
@@ -127,8 +127,8 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 	may(s, group, "configmaps", on("configmaps"))
 	start := scene.Start{Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
 	leads, waits := pair(s, start)
-	s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 	configMaps(s, "cm", backlog, preview)
+	s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 	atMost(s, preview, backlog-20)
 
 	revoke()

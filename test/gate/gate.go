@@ -17,7 +17,7 @@ type Gate struct {
 	address string
 	server  *http.Server
 	proxy   *httputil.ReverseProxy
-	closed  chan struct{} // when the test ends
+	closed  chan struct{} // by Close
 
 	mu       sync.Mutex
 	upstream *upstream
@@ -31,26 +31,38 @@ type Gate struct {
 	records  []*record
 }
 
-// New starts a gate, which ends with the test. Everybody who comes through it acts as the user of config.
+// New opens a gate, which ends with the test. Everybody who comes through it acts as the user of config.
 func New(t testing.TB, config *rest.Config) *Gate {
 	t.Helper()
-	to, err := newUpstream(config)
+	g, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// Open opens a gate that lasts until it is closed. Everybody who comes through it acts as the user of config.
+func Open(config *rest.Config) (*Gate, error) {
+	to, err := newUpstream(config)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	g := &Gate{address: "http://" + listener.Addr().String(), upstream: to, open: map[net.Conn]bool{}, closed: make(chan struct{})}
 	g.proxy = newProxy()
 	g.server = &http.Server{Handler: http.HandlerFunc(g.serve), ConnState: g.note, ErrorLog: silent()}
 	go func() { _ = g.server.Serve(listener) }() // until it is closed
-	t.Cleanup(func() {
-		close(g.closed)
-		_ = g.server.Close()
-	})
-	return g
+	return g, nil
+}
+
+// Close ends the gate, every connection to it and what it holds. It may be called once.
+func (g *Gate) Close() {
+	close(g.closed)
+	_ = g.server.Close()
 }
 
 // Config reaches the API server through the gate, by plain HTTP and without credentials. Each call returns a fresh copy.

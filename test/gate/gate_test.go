@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -254,64 +253,6 @@ func TestFunctionsAtTheThirdRequest(t *testing.T) {
 	}
 }
 
-func TestWatches(t *testing.T) {
-	g, s := behind(t)
-	lines := watched(t, g)
-	s.events <- `{"n":1}`
-	if line := <-lines; line != `{"n":1}` {
-		t.Fatal(line)
-	}
-	t.Run("stand still", func(t *testing.T) {
-		thaw := g.Freeze(gate.Requests("watch", "configmaps"))
-		s.events <- `{"n":2}`
-		select {
-		case line := <-lines:
-			t.Fatalf("%s came through", line)
-		case <-time.After(20 * time.Millisecond):
-		}
-		thaw()
-		thaw()
-		if line := <-lines; line != `{"n":2}` {
-			t.Fatal(line)
-		}
-	})
-	t.Run("lose, double and exchange events", func(t *testing.T) {
-		var kept [][]byte
-		lift := g.Frames(nil, func(event []byte) [][]byte {
-			switch string(event) {
-			case `{"n":3}`:
-				return nil
-			case `{"n":4}`:
-				return [][]byte{event, event}
-			case `{"n":5}`:
-				kept = append(kept, event)
-				return nil
-			default:
-				return append([][]byte{event}, kept...)
-			}
-		})
-		for n := 3; n <= 6; n++ {
-			s.events <- fmt.Sprintf(`{"n":%d}`, n)
-		}
-		for _, want := range []int{4, 4, 6, 5} {
-			if line := <-lines; line != fmt.Sprintf(`{"n":%d}`, want) {
-				t.Fatalf("%s, want %d", line, want)
-			}
-		}
-		lift()
-		s.events <- `{"n":3}`
-		if line := <-lines; line != `{"n":3}` {
-			t.Fatal(line)
-		}
-	})
-	t.Run("end when the gate cuts them", func(t *testing.T) {
-		g.Cut()
-		if line, more := <-lines; more {
-			t.Fatal(line)
-		}
-	})
-}
-
 func TestAnotherServer(t *testing.T) {
 	g, s := behind(t)
 	_, other := behind(t)
@@ -349,24 +290,6 @@ func TestJournal(t *testing.T) {
 		!e.DryRun, !strings.Contains(string(e.Body), "dryRun"), e.Code != 200, e.At.After(e.Done):
 		t.Errorf("%+v", e)
 	}
-}
-
-// watched gives the events of a watch through a gate, until it ends.
-func watched(t *testing.T, g *gate.Gate) <-chan string {
-	t.Helper()
-	response, err := http.Get(g.Config().Host + watch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
-	lines := make(chan string, 16)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
-			lines <- scanner.Text()
-		}
-	}()
-	return lines
 }
 
 func eventually(t *testing.T, holds func() bool) {

@@ -115,7 +115,7 @@ func (p *passage) note(change func(*Entry)) {
 	change(p.entry)
 }
 
-// await waits for what is given. It is false when the client, or the test, has gone before.
+// await waits for what is given. It is false when the client, or the gate, has gone before.
 func await[T any](p *passage, what <-chan T) bool {
 	select {
 	case <-what:

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
@@ -85,15 +87,18 @@ func TestTimeline(t *testing.T) {
 		return history.Request{Verb: "patch", Code: 200, Received: at(received), Answered: at(answered),
 			Answer: fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, revision)}
 	}
-	// The second answers with 4 as well, as it changed nothing; the third was answered late.
-	times := history.NewTimeline([]history.Request{write(4, 10, 12), write(4, 20, 21), write(6, 13, 30), write(8, 14, 18)})
-	for revision, want := range map[int64][2]int{3: {0, 12}, 4: {10, 12}, 5: {10, 18}, 6: {13, 18}, 8: {14, 18}} {
-		earliest, latest := times.Earliest(revision), at(0)
-		if l, known := times.Latest(revision); known {
-			latest = l
-		}
-		if !earliest.Equal(at(want[0])) && want[0] > 0 || !latest.Equal(at(want[1])) {
-			t.Errorf("revision %d was between %s and %s, want %v", revision, earliest, latest, want)
+	l := lived(t)
+	uid, version := types.UID("u"), "4"
+	deletion := history.Request{Verb: "delete", Code: 200, Received: at(13), Answered: at(16),
+		Options: metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}
+	update := history.Request{Verb: "update", Code: 200, Received: at(17), Answered: at(18), Body: []byte(`{"metadata":{"resourceVersion":"8"}}`),
+		Answer: []byte(`{"metadata":{"resourceVersion":"8"}}`)} // it changed nothing
+	// The second answers with 4 as well, as it changed nothing; the deletion made revision 5; that of 6 was answered late.
+	times := history.NewTimeline([]history.Request{write(4, 10, 12), write(4, 20, 21), deletion, write(6, 13, 30), update, write(8, 14, 18), write(7, 40, 41)}, l)
+	for revision, want := range map[int64][2]int{3: {-1, 12}, 4: {10, 12}, 5: {13, 16}, 6: {13, 18}, 7: {13, 18}, 8: {14, 18}} {
+		latest, _ := times.Latest(revision)
+		if e := times.Earliest(revision); want[0] >= 0 && !e.Equal(at(want[0])) || want[0] < 0 && !e.IsZero() || !latest.Equal(at(want[1])) {
+			t.Errorf("revision %d was between %s and %s, want %v", revision, e, latest, want)
 		}
 	}
 	if _, known := times.Latest(9); known {

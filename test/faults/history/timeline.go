@@ -1,6 +1,9 @@
 package history
 
 import (
+	"encoding/json"
+	"errors"
+	"maps"
 	"sort"
 	"strconv"
 	"time"
@@ -16,26 +19,56 @@ type moment struct {
 	at       time.Time
 }
 
-// NewTimeline reads the times from answers to writes: what answered with a revision was received before it came to be,
-// and answered after.
-func NewTimeline(requests []Request) *Timeline {
+// NewTimeline reads the times from answers to writes: what a server answered with a revision was received before that
+// came to be, and answered after. Answers to DELETEs may have no revision, but what they ended has one in the log.
+func NewTimeline(requests []Request, l *Log) *Timeline {
 	first, last := map[int64]time.Time{}, map[int64]time.Time{}
 	for _, r := range requests {
-		revision, err := strconv.ParseInt(r.answer().Metadata.ResourceVersion, 10, 64)
-		if err != nil || !r.Writes() || !r.Succeeded() || r.Answered.IsZero() {
+		if !r.Writes() || !r.Succeeded() || r.Answered.IsZero() {
 			continue
 		}
-		if known, ok := last[revision]; !ok || r.Answered.Before(known) {
-			last[revision] = r.Answered
-		}
+		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
 		if r.Verb == "delete" {
-			continue // the answer may have the revision before
+			revision, err = l.endedBy(r)
 		}
-		if known, ok := first[revision]; !ok || r.Received.Before(known) {
-			first[revision] = r.Received // a write that changed nothing came after the one that did
+		if err != nil {
+			continue
+		}
+		sooner(last, revision, r.Answered)
+		if !r.changedNothing() {
+			sooner(first, revision, r.Received) // of several that answer with it the first wrote it
 		}
 	}
-	return &Timeline{begun: rising(first), ended: falling(last)}
+	t := &Timeline{ended: falling(last)}
+	maps.DeleteFunc(first, func(revision int64, at time.Time) bool { // a patch that changed nothing
+		by, known := t.Latest(revision)
+		return known && at.After(by)
+	})
+	t.begun = rising(first)
+	return t
+}
+
+// changedNothing reports whether an update was answered with the version that it was for. Of patches nobody can tell.
+func (r Request) changedNothing() bool {
+	var body answered
+	return r.Verb == "update" && json.Unmarshal(r.Body, &body) == nil && body.Metadata.ResourceVersion == r.AnsweredVersion()
+}
+
+var errEndedNothing = errors.New("the DELETE ended nothing that is known")
+
+// endedBy is the revision at which a DELETE ended the version that it names.
+func (l *Log) endedBy(r Request) (int64, error) {
+	uid, version := r.Preconditions()
+	if end, ended := l.End(uid); ended && end.Before.GetResourceVersion() == version {
+		return end.Revision, nil
+	}
+	return 0, errEndedNothing
+}
+
+func sooner(times map[int64]time.Time, revision int64, at time.Time) {
+	if known, ok := times[revision]; !ok || at.Before(known) {
+		times[revision] = at
+	}
 }
 
 // rising keeps of each moment the latest of all before it.

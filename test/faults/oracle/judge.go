@@ -59,7 +59,7 @@ func newJudge(e Evidence) (*judge, error) {
 		return nil, fmt.Errorf("build CEL environment: %w", err)
 	}
 	return &judge{
-		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests), writers: writersOf(e.Requests),
+		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
 		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, known: map[question]facts{},
 		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{},
 	}, nil

@@ -10,10 +10,8 @@ import (
 )
 
 var (
-	clusterKind   = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}
-	teamKind      = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionPolicy"}
-	ledgerKind    = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionLedger"}
-	namespaceKind = schema.GroupKind{Kind: "Namespace"}
+	clusterKind = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}
+	teamKind    = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionPolicy"}
 )
 
 // window is from the revision that was surely there, when what a DELETE rests on was read, to the last before it.

@@ -21,11 +21,14 @@ const endTimeout = 2 * time.Minute
 func (s *Scene) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
+	s.voids()
 	for _, r := range s.all() {
 		r.end()
 	}
 	ended := time.Now()
-	s.voids()
+	for _, r := range s.all() {
+		defer r.Gate.Close()
+	}
 	for _, r := range s.all() {
 		r.proofread()
 	}
@@ -44,9 +47,6 @@ func (s *Scene) end() {
 func (r *Replica) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.program == nil {
-		return
-	}
 	r.cont()
 	r.program.Stop()
 	r.ended(r.program.Failure() != nil)
@@ -89,6 +89,9 @@ func (s *Scene) judge(ctx context.Context, ended time.Time) {
 		return
 	}
 	report, err := oracle.Check(evidence)
+	s.mu.Lock()
+	s.report = report
+	s.mu.Unlock()
 	if err == nil {
 		err = report.Err()
 	}

@@ -1,9 +1,7 @@
 package scene
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/build"
@@ -57,9 +52,6 @@ type Start struct {
 // Short leases make failovers quick, but not so short that a busy machine loses them by itself.
 const leaseDuration, renewDeadline, retryPeriod = 6 * time.Second, 4 * time.Second, time.Second
 
-// leaseName is that of the Lease in Sunset's own namespace.
-const leaseName = "sunset-controller"
-
 // Replica is a controller that is a process of its own, behind a gate of its own.
 type Replica struct {
 	Gate *gate.Gate
@@ -90,10 +82,17 @@ func (s *Scene) Sunset(start Start) *Replica {
 		start.Binary = build.Default(s)
 	}
 	s.mu.Lock()
-	r := &Replica{scene: s, start: start, dir: s.TempDir(), User: fmt.Sprintf("sunset-%d.%s", len(s.replicas)+1, s.Namespace)}
-	s.replicas = append(s.replicas, r)
+	s.named++
+	name := fmt.Sprintf("sunset-%d", s.named)
 	s.mu.Unlock()
-	r.Gate = gate.New(s, r.config())
+	r := &Replica{scene: s, start: start, dir: filepath.Join(s.dir, name), User: name + "." + s.Namespace}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	var err error
+	if r.Gate, err = gate.Open(r.config()); err != nil { // it outlives the process
+		s.Fatal(err)
+	}
 	s.narrow(r.Gate)
 	if start.Before != nil {
 		start.Before(r)
@@ -101,6 +100,9 @@ func (s *Scene) Sunset(start Start) *Replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas = append(s.replicas, r)
 	return r
 }
 
@@ -266,73 +268,4 @@ func (r *Replica) Deletes() (sent []gate.Entry) {
 		}
 	}
 	return sent
-}
-
-// Leader waits until one of the replicas that run holds the scene's lease, and gives it.
-func (s *Scene) Leader() (leads *Replica) {
-	s.Helper()
-	s.Eventually(func() (err error) {
-		leads, err = s.leader()
-		return err
-	})
-	return leads
-}
-
-func (s *Scene) leader() (*Replica, error) {
-	lease := &coordinationv1.Lease{}
-	if err := s.Get(s.Context(), types.NamespacedName{Namespace: s.Home, Name: leaseName}, lease); err != nil {
-		return nil, err
-	}
-	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if holder == "" {
-		return nil, errors.New("nobody holds the lease")
-	}
-	if renewed := lease.Spec.RenewTime; renewed == nil || time.Since(renewed.Time) > leaseDuration {
-		return nil, fmt.Errorf("%s has let the lease expire", holder)
-	}
-	for _, r := range s.all() {
-		if r.awake() && r.wrote(holder) {
-			return r, nil
-		}
-	}
-	return nil, fmt.Errorf("%s, which holds the lease, is no replica that runs", holder)
-}
-
-func (s *Scene) all() []*Replica {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*Replica(nil), s.replicas...)
-}
-
-// awake tells whether the process lives and does not stand still.
-func (r *Replica) awake() bool {
-	if !r.Running() {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.lives[len(r.lives)-1].stands()
-}
-
-// wrote tells whether the replica has written itself into the lease under a name, since it was started last.
-func (r *Replica) wrote(holder string) bool {
-	r.mu.Lock()
-	from := r.lives[len(r.lives)-1].from
-	r.mu.Unlock()
-	for _, e := range r.leases() {
-		if e.At.After(from) && bytes.Contains(e.Body, []byte(holder)) {
-			return true
-		}
-	}
-	return false
-}
-
-// leases are the writes of the lease that the API server has taken from the replica.
-func (r *Replica) leases() (written []gate.Entry) {
-	for _, e := range r.Gate.Journal() {
-		if e.Resource == "leases" && (e.Verb == "update" || e.Verb == "create") && e.Answered >= 200 && e.Answered < 300 {
-			written = append(written, e)
-		}
-	}
-	return written
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
@@ -44,11 +45,14 @@ type Scene struct {
 	Rand      *rand.Rand // that -seed repeats
 
 	options  Options
+	dir      string // outlives end
 	began    time.Time
 	mu       sync.Mutex // guards what follows
 	quiet    time.Time
-	replicas []*Replica
+	named    int        // how many replicas have got a name
+	replicas []*Replica // those that were started
 	expected []expectation
+	report   oracle.Report
 }
 
 // expectation is something without which a run is void.
@@ -72,7 +76,7 @@ func New(t *testing.T, o Options) *Scene {
 			}
 		})
 	}
-	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), Namespace: "t-" + utilrand.String(6)}
+	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), Namespace: "t-" + utilrand.String(6)}
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
 	admin, err := newClient(s.Cluster.Config())
@@ -99,7 +103,7 @@ func (s *Scene) Expect(faults ...*gate.Armed) {
 	}
 }
 
-// ExpectThat names something else without which the run is void, to be asked at the end.
+// ExpectThat names something else without which the run is void, to be asked at the end, before the replicas are stopped.
 func (s *Scene) ExpectThat(what string, happened func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,6 +116,13 @@ func (s *Scene) Quiet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quiet = time.Now()
+}
+
+// Report is the verdict. It is empty until the scene has ended.
+func (s *Scene) Report() oracle.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report
 }
 
 // More makes another namespace of the scene, named after it. Policies without a namespaceSelector are about it too.

@@ -1,0 +1,82 @@
+package faults_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// An expression fails on an object that another policy finds due, until the object changes and it does not fail any more.
+func TestAnExpressionThatFailsKeeps(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	doubtful := s.Policy("doubtful", `
+mode: Enforce
+rules:
+- name: read
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: object.data.read == 'yes'
+  startTime: object.metadata.creationTimestamp
+  ttl: 1s
+`)
+	s.Policy("previews", previews("Enforce", "1s"))
+	s.Sunset(scene.Start{})
+	unreadable := s.ConfigMap("unreadable", preview)
+	s.Gone(s.ConfigMap("read", preview, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"read": "yes"} }))
+	s.Stays(2*time.Second, unreadable)
+	s.Status(doubtful, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.Errors == 0 {
+			return errors.New("no error is told")
+		}
+		return nil
+	})
+	s.Change(unreadable, func() { unreadable.Data = map[string]string{"read": "no"} })
+	s.Gone(unreadable)
+}
+
+// An object that a rule without startTime finds eligible is used again before its time is over, and has its whole time when it
+// is not any more.
+func TestATimeStartsAnew(t *testing.T) {
+	scene.Short(t)
+	const ttl = 5 * time.Second
+	s := scene.New(t, scene.Options{})
+	s.Policy("retired", `
+mode: Enforce
+rules:
+- name: retired
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: object.metadata.labels.retired == 'yes'
+  ttl: 5s
+`)
+	s.Sunset(scene.Start{})
+	retired := map[string]string{"env": "preview", "retired": "yes"}
+	s.Gone(s.ConfigMap("first", retired)) // from here on the leader has seen everything
+	used := s.ConfigMap("used", retired)
+	s.Eventually(func() error { return hasMark(s, used) })
+	time.Sleep(ttl / 2)
+	s.Change(used, func() { used.Labels["retired"] = "no" })
+	time.Sleep(ttl / 4) // so that the mutant which leaves the mark has seen it too
+	s.Change(used, func() { used.Labels["retired"] = "yes" })
+	again := time.Now()
+	s.Gone(used)
+	if early := ttl - time.Since(again); early > 0 {
+		t.Errorf("it went %s before its time", early)
+	}
+}
+
+// hasMark says whether an object carries a mark.
+func hasMark(s *scene.Scene, object *corev1.ConfigMap) error {
+	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		return err
+	}
+	if object.Annotations[v1alpha1.EligibleSinceAnnotation] == "" {
+		return errors.New("it has no mark")
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package faults_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The watch of ConfigMaps stands still without ending, while everything else is answered. What Sunset knows of them is old
+// when they fall due: those that have changed meanwhile must be judged as they are, and not as they were.
+func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("Enforce", "1h"))
+	held, relabelled := s.ConfigMap("held", preview), s.ConfigMap("relabelled", preview)
+	touched, namesake := s.ConfigMap("touched", preview), s.ConfigMap("namesake", preview)
+	r := s.Sunset(scene.Start{})
+	counted(s, p, 4)
+
+	thaw := r.Gate.Freeze(gate.Requests("watch", "configmaps"))
+	s.Hold(held)
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Touch(touched)
+	s.Remove(namesake)
+	namesake = s.ConfigMap("namesake", nil)
+	late := s.ConfigMap("late", preview)
+	s.Edit(p, enforces)
+
+	s.Gone(touched)
+	s.Eventually(func() error {
+		if len(with(http.StatusConflict, r.Deletes())) < 4 {
+			return errors.New("not all that have changed have been tried as they were")
+		}
+		return nil
+	})
+	s.Stays(2*time.Second, held, relabelled, namesake, late)
+	thaw()
+	s.Gone(late)
+	s.Stays(time.Second, held, relabelled, namesake)
+}

@@ -1,0 +1,90 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// The controller is killed, and starts again at an API server that has been cut off from etcd for a while: what that one
+// remembers is due, and has since been held, relabelled, made anew or suspended through the other API server.
+func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	p := s.Policy("previews", previews("DryRun", "0s"))
+	other := s.Policy("others", labelled("other", "DryRun", "0s"))
+	goes, held := s.ConfigMap("goes", preview), s.ConfigMap("held", preview)
+	relabelled, namesake := s.ConfigMap("relabelled", preview), s.ConfigMap("namesake", preview)
+	suspended := s.ConfigMap("suspended", map[string]string{"env": "other"})
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	counted(s, p, 4)
+	counted(s, other, 1)
+	r.Kill()
+	s.Edit(p, enforces)
+	s.Edit(other, enforces)
+	b := through(s, cluster.SecondAPIServer)
+	s.Eventually(func() error { return remembers(s, b, other, held) })
+
+	s.Cluster.Relay().Stall()
+	defer s.Cluster.Relay().Heal()
+	s.Hold(held)
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Remove(namesake)
+	namesake = s.ConfigMap("namesake", nil)
+	s.Edit(other, suspends)
+	r.Restart(func(start *scene.Start) { start.Server = scene.B })
+	s.Stays(8*time.Second, goes, held, relabelled, namesake, suspended)
+	if err := remembers(s, b, other, held); err != nil {
+		t.Fatalf("the scene is void: the API server is not behind: %v", err)
+	}
+
+	s.Cluster.Relay().Heal()
+	s.Gone(goes)
+	s.Stays(3*time.Second, held, relabelled, namesake, suspended)
+}
+
+// through is an administrator's client at an API server.
+func through(s *scene.Scene, server cluster.Component) client.Client {
+	s.Helper()
+	config, err := s.Cluster.UserConfigAt(server, "admin", "system:masters")
+	if err != nil {
+		s.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: s.Scheme()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+// remembers is nil while an API server serves from memory that a policy is enforced and a ConfigMap is not held.
+func remembers(s *scene.Scene, c client.Client, p *v1alpha1.ClusterRetentionPolicy, cm *corev1.ConfigMap) error {
+	stale := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+	policies, maps := &v1alpha1.ClusterRetentionPolicyList{}, &corev1.ConfigMapList{}
+	if err := c.List(s.Context(), policies, stale); err != nil {
+		return err
+	}
+	if err := c.List(s.Context(), maps, stale, client.InNamespace(cm.Namespace)); err != nil {
+		return err
+	}
+	for _, known := range policies.Items {
+		if known.Name == p.Name && known.Spec.Mode != v1alpha1.Enforce {
+			return fmt.Errorf("%s is %s", known.Name, known.Spec.Mode)
+		}
+	}
+	for _, known := range maps.Items {
+		if known.Name == cm.Name && len(known.Annotations) == 0 {
+			return nil
+		}
+	}
+	return errors.New("the ConfigMap is not there, or held")
+}

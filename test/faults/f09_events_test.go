@@ -1,0 +1,88 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The watch of ConfigMaps loses every event about a deletion and one that shows a hold, tells those of another object in the
+// wrong order, so that its hold seems to be gone, and all others twice. Nothing goes that must stay, and nothing stays that
+// must go.
+func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
+	scene.Short(t)
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("Enforce", "1h"))
+	goes := configMaps(s, "goes", 5, preview)
+	held, heldUnseen := s.ConfigMap("held", preview), s.ConfigMap("held-unseen", preview)
+	relabelled, namesake := s.ConfigMap("relabelled", preview), s.ConfigMap("namesake", preview)
+	ghost, bystander := s.ConfigMap("ghost", preview), s.ConfigMap("bystander", nil)
+	r := s.Sunset(scene.Start{})
+	counted(s, p, 10)
+
+	m := mangler{namespace: s.Namespace}
+	lift := r.Gate.Frames(gate.Requests("watch", "configmaps"), m.change)
+	defer lift()
+	s.ExpectThat("events were lost", func() bool { return m.lost.Load() >= 3 })
+	s.ExpectThat("events came in the wrong order", func() bool { return m.late.Load() >= 1 })
+	s.Remove(ghost)
+	s.Hold(heldUnseen)
+	s.Touch(held)
+	s.Hold(held)
+	for _, cm := range goes {
+		s.Touch(cm)
+	}
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Remove(namesake)
+	namesake = s.ConfigMap("namesake", nil)
+	s.Edit(p, enforces)
+
+	for _, cm := range goes {
+		s.Gone(cm)
+	}
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.Matched != 2 || status.Deleted != int64(len(goes)) || status.Due.Now != 0 {
+			return errors.New("two should be left, which are held, and five deleted")
+		}
+		return nil
+	})
+	s.Stays(time.Second, held, heldUnseen, relabelled, namesake, bystander)
+}
+
+// mangler changes the events of a watch for the worse.
+type mangler struct {
+	namespace  string // the events of others pass
+	kept       []byte // back, until after the next about the same object
+	lost, late atomic.Int64
+}
+
+func (m *mangler) change(event []byte) [][]byte {
+	var e struct {
+		Type   string
+		Object struct {
+			Metadata struct{ Namespace, Name string }
+		}
+	}
+	if err := json.Unmarshal(event, &e); err != nil || e.Object.Metadata.Namespace != m.namespace {
+		return [][]byte{event}
+	}
+	switch name := e.Object.Metadata.Name; {
+	case e.Type == "DELETED", name == "held-unseen":
+		m.lost.Add(1)
+		return nil
+	case name == "held" && m.kept == nil:
+		m.kept = event
+		return nil
+	case name == "held":
+		m.late.Add(1)
+		return [][]byte{event, m.kept}
+	default:
+		return [][]byte{event, event}
+	}
+}

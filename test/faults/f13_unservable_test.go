@@ -1,0 +1,95 @@
+package faults_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// deadService announces an API group that nobody serves.
+const deadService = `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.dead.GROUP}
+spec:
+  group: dead.GROUP
+  version: v1
+  groupPriorityMinimum: 100
+  versionPriority: 10
+  insecureSkipTLSVerify: true
+  service: {namespace: default, name: nobody}
+`
+
+// deadWebhook is a CRD whose versions only a webhook could convert, which nobody serves.
+const deadWebhook = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {url: "https://127.0.0.1:9/convert"}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`
+
+const widget = `
+apiVersion: GROUP/v1
+kind: Widget
+metadata: {name: widget, labels: {env: preview}}
+`
+
+// An API group is announced that nobody serves, and custom resources cannot be converted. Policies about these kinds say
+// so, and all others are carried out as if nothing was.
+func TestF13KindsThatCannotBeServedDelayNoOther(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	service, crd := apply(s, deadService), apply(s, deadWebhook)
+	stored := read(s, widget)
+	stored.SetNamespace(s.Namespace)
+	s.Eventually(func() error { return s.Create(t.Context(), stored) }) // the kind takes a moment
+	dead := s.Policy("dead", `
+mode: Enforce
+rules:
+- name: things
+  target: {apiVersion: `+grouped(s, "dead.GROUP/v1")+`, kind: Thing}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
+	converted := s.Policy("converted", customAt(s, "v2"))
+	p := s.Policy("previews", previews("Enforce", "0s"))
+	r := s.Sunset(scene.Start{})
+
+	began := time.Now()
+	for _, cm := range configMaps(s, "cm", 5, preview) {
+		s.Gone(cm)
+	}
+	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "widgets")
+	s.Status(dead, func(status v1alpha1.RetentionPolicyStatus) error {
+		if c := scene.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
+			return errors.New("it should say that nobody serves the kind")
+		}
+		return nil
+	})
+	s.Stays(2*time.Second, stored)
+	requests := len(since(began, r.Gate.Journal()))
+	s.Logf("%d requests in %s beside kinds in trouble", requests, time.Since(began).Round(time.Second))
+
+	s.Remove(service)
+	s.Change(crd, func() { crd.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"} })
+	s.Gone(stored)
+	tells(s, dead, v1alpha1.ConditionWatching, "KindNotFound")
+	counted(s, p, 0)
+}

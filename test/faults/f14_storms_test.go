@@ -1,0 +1,86 @@
+package faults_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Every DELETE of a backlog is told to come back in three seconds.
+func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("DryRun", "0s"))
+	backlog := configMaps(s, "cm", 60, preview)
+	r := s.Sunset(scene.Start{})
+	counted(s, p, 60)
+	busy := r.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Answer: &gate.Answer{
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Headers: map[string]string{"Retry-After": "3"}}})
+	s.Expect(busy)
+	s.Edit(p, enforces)
+	fired(s, busy)
+	s.Stays(9*time.Second, backlog[0], backlog[59])
+	tried := r.Deletes()
+	s.Logf("%d DELETEs in 9s", len(tried))
+	if len(tried) > 40 {
+		t.Errorf("%d DELETEs were sent although the first 16 were told to come back later", len(tried))
+	}
+	for i := 1; i < len(tried); i++ {
+		if pause := tried[i].At.Sub(tried[i-1].Done); pause > 500*time.Millisecond && pause < 2500*time.Millisecond {
+			t.Errorf("a DELETE came %s after one that was told to wait for 3s", pause)
+		}
+	}
+	busy.Lift()
+	for _, cm := range backlog {
+		s.Gone(cm)
+	}
+}
+
+// Half of all requests, of whatever sort, are answered with an error of the server. Two replicas and their election have to
+// live with that.
+func TestF14HalfOfAllRequestsFail(t *testing.T) {
+	for name, code := range map[string]int{"500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable, "504": http.StatusGatewayTimeout} {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			s := scene.New(t, scene.Options{})
+			s.Policy("previews", previews("Enforce", "0s")+limited(1000))
+			stays, held := s.ConfigMap("stays", nil), s.ConfigMap("held", preview)
+			s.Hold(held)
+			var n atomic.Int64
+			half := gate.Match(func(*http.Request) bool { return n.Add(1)%2 == 0 })
+			replicas := []*scene.Replica{s.Sunset(scene.Start{}), s.Sunset(scene.Start{})}
+			s.Gone(s.ConfigMap("before", preview))
+			var armed []*gate.Armed
+			for _, r := range replicas {
+				armed = append(armed, r.Gate.Arm(gate.Fault{Match: half, Answer: &gate.Answer{Code: code}}))
+			}
+			s.Expect(armed...)
+			began := time.Now()
+			backlog := configMaps(s, "cm", 30, preview)
+			s.Stays(15*time.Second, stays, held)
+			for _, r := range replicas {
+				requests := len(since(began, r.Gate.Journal()))
+				s.Logf("%d requests in 15s", requests)
+				if requests > 1500 {
+					t.Errorf("%d requests in 15s are a storm of our own", requests)
+				}
+			}
+			for i, r := range replicas {
+				armed[i].Lift()
+				if !r.Running() { // it has lost its lead, and is started again as a cluster does
+					r.Restart()
+				}
+			}
+			for _, cm := range backlog {
+				s.Gone(cm)
+			}
+			s.Stays(0, stays, held)
+		})
+	}
+}

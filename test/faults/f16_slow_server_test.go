@@ -1,0 +1,66 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Every request takes a second, and things go on. Then each takes four: what a deletion rests on would be too old by the time
+// that all of it is known, so that nothing goes, and what is suspended meanwhile stays.
+func TestF16EveryRequestTakesSeconds(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("Enforce", "0s"))
+	r := s.Sunset(scene.Start{})
+	s.Gone(s.ConfigMap("before", preview))
+	all := gate.Requests("", "leases").Not()
+	slow := r.Gate.Arm(gate.Fault{Match: all, Delay: time.Second})
+	s.Gone(s.ConfigMap("slowly", preview))
+	slow.Lift()
+	slower := r.Gate.Arm(gate.Fault{Match: all, Delay: 4 * time.Second})
+	s.Expect(slow, slower)
+	cm := s.ConfigMap("too-slow", preview)
+	s.Stays(12*time.Second, cm)
+	tells(s, p, v1alpha1.ConditionEnforcing, "Stale")
+	s.Edit(p, suspends)
+	slower.Lift()
+	s.Stays(3*time.Second, cm)
+	s.Edit(p, enforces)
+	s.Gone(cm)
+}
+
+// An API server stands still for half a minute, with requests of Sunset in it, and goes on. Meanwhile everything falls due,
+// and through the other one an object is held, another is relabelled and a policy suspended.
+func TestF16AnAPIServerStandsStill(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	p := s.Policy("previews", previews("Enforce", "15s"))
+	other := s.Policy("others", labelled("other", "Enforce", "15s"))
+	s.Sunset(scene.Start{Server: scene.B, Flags: []string{"--leader-elect=false"}})
+	counted(s, p, 0)
+	goes, held, relabelled := s.ConfigMap("goes", preview), s.ConfigMap("held", preview), s.ConfigMap("relabelled", preview)
+	suspended := s.ConfigMap("suspended", map[string]string{"env": "other"})
+	counted(s, p, 3)
+	counted(s, other, 1)
+
+	if err := s.Cluster.Pause(cluster.SecondAPIServer); err != nil {
+		t.Fatal(err)
+	}
+	resume := func() error { return s.Cluster.Resume(cluster.SecondAPIServer) }
+	t.Cleanup(func() { _ = resume() })
+	began := time.Now()
+	s.Hold(held)
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Edit(other, suspends)
+	s.Stays(30*time.Second-time.Since(began), goes, held, relabelled, suspended)
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	s.Gone(goes)
+	s.Stays(3*time.Second, held, relabelled, suspended)
+}

@@ -1,0 +1,85 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The leader is stopped in the middle of a backlog for longer than its lease lasts, with one of its DELETEs still on the way
+// to the API server. The other replica takes over, and the object of that DELETE is held. Then the dead one goes on and the
+// DELETE arrives.
+func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
+	scene.Short(t)
+	const backlog, limit = 60, 40
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
+	configMaps(s, "cm", backlog, preview)
+	bystander := s.ConfigMap("bystander", nil)
+	slowly := scene.Start{Flags: []string{"--max-deletions-per-second=8"}}
+	dead := s.Sunset(slowly)
+	counted(s, p, backlog)
+	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true})
+	s.Expect(underWay)
+	s.Edit(p, enforces)
+	fired(s, underWay)
+	dead.Stop()
+	sent := len(dead.Deletes())
+	late := &corev1.ConfigMap{}
+	late.Namespace, late.Name = s.Namespace, heldBack(s, dead)
+
+	next := s.Sunset(slowly)
+	s.Hold(late)
+	s.Eventually(func() error {
+		if len(next.Deletes()) == 0 {
+			return errors.New("the other replica has not taken over")
+		}
+		return nil
+	})
+	dead.Cont()
+	underWay.Release()
+	select {
+	case <-dead.Ended():
+	case <-time.After(scene.Patience):
+		t.Fatal("the one that was dead does not end by itself")
+	}
+	byLedger(s, p, limit)
+	s.Stays(2*time.Second, late, bystander)
+	if n := s.Left(&corev1.ConfigMapList{}, preview); n != backlog-limit {
+		t.Errorf("%d are left, and %d should be", n, backlog-limit)
+	}
+	s.Logf("%d DELETEs before it was stopped, %d by the dead", sent, len(dead.Deletes())-sent)
+	if n := len(dead.Deletes()) - sent; n > 16 {
+		t.Errorf("%d DELETEs by the dead", n)
+	}
+	fenced(t, append(dead.Deletes(), next.Deletes()...))
+}
+
+// heldBack is the name of the object whose DELETE has not reached the API server.
+func heldBack(s *scene.Scene, r *scene.Replica) string {
+	s.Helper()
+	for _, e := range r.Deletes() {
+		if !e.Forwarded {
+			return e.Name
+		}
+	}
+	s.Fatal("the scene is void: every DELETE has arrived")
+	return ""
+}
+
+// middle waits until some of a backlog of ConfigMaps is gone, and not all.
+func middle(s *scene.Scene, backlog int) {
+	s.Helper()
+	s.Eventually(func() error {
+		if n := s.Left(&corev1.ConfigMapList{}, preview); n > backlog-4 {
+			return fmt.Errorf("%d are left", n)
+		}
+		return nil
+	})
+}

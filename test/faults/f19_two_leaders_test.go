@@ -1,0 +1,63 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// Two replicas lead at a time, each by a lease of its own: somebody has given them different namespaces. Without a ledger
+// they do the same work twice, and nothing that they should not. With one the newer has the counting to itself.
+func TestF19TwoReplicasLeadAtATime(t *testing.T) {
+	scene.Short(t)
+	const backlog, limit = 40, 30
+	s := scene.New(t, scene.Options{})
+	elsewhere := s.More("elsewhere")
+	p := s.Policy("previews", previews("DryRun", "0s"))
+	all := configMaps(s, "cm", backlog, preview)
+	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
+	s.Hold(held)
+	one := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8"}})
+	two := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	counted(s, p, backlog+1)
+	s.Edit(p, enforces)
+	for _, cm := range all {
+		s.Gone(cm)
+	}
+	s.ExpectThat("both led", func() bool { return len(one.Deletes()) > 0 && len(two.Deletes()) > 0 })
+	s.Logf("%d DELETEs by one, %d by the other, for %d objects", len(one.Deletes()), len(two.Deletes()), backlog)
+
+	others := map[string]string{"env": "other"}
+	configMaps(s, "other", backlog, others)
+	s.Policy("others", labelled("other", "Enforce", "0s")+limited(limit))
+	s.Eventually(func() error {
+		if one.Running() == two.Running() {
+			return errors.New("one of them should have ended: the other has the ledger")
+		}
+		return nil
+	})
+	s.Eventually(func() error { return left(s, others, backlog-limit) })
+	again := one
+	if one.Running() {
+		again = two
+	}
+	again.Restart() // as a cluster does: it takes the ledger over
+	s.Stays(3*time.Second, held, bystander)
+	if err := left(s, others, backlog-limit); err != nil {
+		t.Error(err)
+	}
+	fenced(t, append(one.Deletes(), two.Deletes()...))
+}
+
+// left wants so many ConfigMaps with labels.
+func left(s *scene.Scene, labels map[string]string, want int) error {
+	if n := s.Left(&corev1.ConfigMapList{}, labels); n != want {
+		return fmt.Errorf("%d are left, and %d should be", n, want)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The leader cannot renew its lease, while all else works for it. It must have stopped before the other replica begins.
+func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	s.Policy("previews", previews("Enforce", "0s"))
+	elect := scene.Start{Flags: []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}}
+	first := s.Sunset(elect)
+	s.Gone(s.ConfigMap("before", preview))
+	second := s.Sunset(elect)
+	bystander := s.ConfigMap("bystander", nil)
+	s.Expect(first.Gate.Arm(gate.Fault{Match: gate.Writes("leases"), Answer: &gate.Answer{Code: http.StatusInternalServerError}}))
+	cut := time.Now()
+	var all []string
+	for i := 0; len(second.Deletes()) == 0; i++ { // something is always due
+		if time.Since(cut) > scene.Patience {
+			t.Fatal("nobody has taken over")
+		}
+		all = append(all, s.ConfigMap(fmt.Sprintf("cm-%d", i), preview).Name)
+		s.Stays(200*time.Millisecond, bystander)
+	}
+	last, next := since(cut, first.Deletes()), second.Deletes()[0]
+	if len(last) == 0 {
+		t.Fatal("the scene is void: nothing was deleted between the loss of the lease and the end of the lead")
+	}
+	end := last[len(last)-1]
+	s.Logf("the last DELETE of the first came %s after its last renewal at most, the first of the second %s after it",
+		end.At.Sub(cut).Round(time.Millisecond), next.At.Sub(cut).Round(time.Millisecond))
+	if end.At.Sub(cut) > 5*time.Second || !next.At.After(end.Done) {
+		t.Error("it deletes for longer than its lead is certain")
+	}
+	s.Eventually(func() error {
+		if first.Running() {
+			return errors.New("the first has not ended")
+		}
+		return left(s, preview, 0)
+	})
+	s.Stays(0, bystander)
+	s.Logf("%d objects", len(all))
+}

@@ -1,0 +1,95 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// widgets is a CRD that has one version, and one field.
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: VERSION
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {done: {type: TYPE}}}}
+`
+
+// done deletes Widgets that say that they are done.
+const done = `
+mode: Enforce
+rules:
+- name: widgets
+  target: {apiVersion: GROUP/VERSION, kind: Widget}
+  eligible: object.spec.done == true
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// A CRD is removed with all its objects, and comes back with a field of another type, and then with another version. Objects
+// of the same names are judged as what they are by then; where the policy does not fit them they stay, and it says so.
+func TestF29ACRDComesBackOtherwise(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	of := func(text, version, kind string) string {
+		return strings.NewReplacer("VERSION", version, "TYPE", kind).Replace(text)
+	}
+	crd := apply(s, of(widgets, "v1", "boolean"))
+	p := s.Policy("widgets", grouped(s, of(done, "v1", "")))
+	s.Policy("previews", previews("Enforce", "0s"))
+	r := s.Sunset(scene.Start{})
+	stays := someWidget(s, "stays", "v1", false)
+	s.Gone(someWidget(s, "goes", "v1", true))
+	s.Stays(0, stays)
+
+	s.Remove(crd)
+	s.Gone(crd)
+	tells(s, p, v1alpha1.ConditionWatching, "KindNotFound", "widgets")
+	s.Gone(s.ConfigMap("meanwhile", preview))
+
+	crd = apply(s, of(widgets, "v1", "string"))
+	text, odd := someWidget(s, "stays", "v1", "true"), someWidget(s, "goes", "v1", "yes")
+	counted(s, p, 2)
+	s.Stays(2*time.Second, text, odd)
+
+	s.Remove(crd)
+	s.Gone(crd)
+	apply(s, of(widgets, "v2", "boolean"))
+	newer := someWidget(s, "goes", "v2", true)
+	tells(s, p, v1alpha1.ConditionWatching, "KindNotFound")
+	s.Stays(2*time.Second, newer)
+	s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+		spec.Rules[0].Target.APIVersion = grouped(s, "GROUP/v2")
+	})
+	s.Gone(newer)
+	s.Gone(s.ConfigMap("after", preview))
+	if !r.Running() {
+		t.Error("the controller has ended")
+	}
+}
+
+// someWidget creates a Widget as soon as there is the kind.
+func someWidget(s *scene.Scene, name, version string, done any) *unstructured.Unstructured {
+	s.Helper()
+	object := read(s, "apiVersion: GROUP/"+version+"\nkind: Widget\n")
+	object.Object["spec"] = map[string]any{"done": done}
+	object.SetNamespace(s.Namespace)
+	object.SetName(name)
+	s.Eventually(func() error { return s.Create(s.Context(), object) })
+	return object
+}

@@ -1,0 +1,110 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// leftovers are ReplicaSets and Pods with a label that nobody controls or that have ended.
+const leftovers = `
+mode: Enforce
+rules:
+- name: replicasets
+  target: {apiVersion: apps/v1, kind: ReplicaSet, selector: {matchLabels: {env: preview}}}
+  eligible: "!controllerOf(object).hasValue()"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+- name: pods
+  target: {apiVersion: v1, kind: Pod, selector: {matchLabels: {env: preview}}}
+  eligible: finished(object)
+  startTime: finishedAt(object)
+  ttl: 0s
+`
+
+// A Deployment hands the label that policies select down to its ReplicaSet and its Pods. What is alive stays; a ReplicaSet
+// without an owner, and a Pod that has ended, go.
+func TestF32ChildrenInheritTheLabel(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Nodes: true})
+	deployment := web(s, 3)
+	orphan := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: preview},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: deployment.Spec.Selector.DeepCopy(),
+			Template: *deployment.Spec.Template.DeepCopy()},
+	}
+	orphan.Spec.Selector.MatchLabels = map[string]string{"app": "orphan"}
+	orphan.Spec.Template.Labels = map[string]string{"app": "orphan", "env": "preview"}
+	s.MustCreate(orphan)
+	ended := s.Pod("ended", cluster.Succeeded, 0, func(p *corev1.Pod) { p.Labels = preview })
+	s.Policy("leftovers", leftovers)
+	s.Policy("deployments", `
+mode: Enforce
+rules:
+- name: deployments
+  target: {apiVersion: apps/v1, kind: Deployment, selector: {matchLabels: {env: old}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
+	s.Sunset(scene.Start{})
+	s.Gone(orphan, ended)
+	sets := &appsv1.ReplicaSetList{}
+	if err := s.List(t.Context(), sets, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil || len(sets.Items) != 1 {
+		t.Fatalf("%d ReplicaSets: %v", len(sets.Items), err)
+	}
+	alive, err := running(s, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stays(3*time.Second, append(alive, deployment, &sets.Items[0])...)
+}
+
+// web creates a Deployment whose Pods run, and waits for them.
+func web(s *scene.Scene, replicas int) *appsv1.Deployment {
+	s.Helper()
+	labels := map[string]string{"app": "web", "env": "preview"}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{NodeName: cluster.NodeName(0), Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+			},
+		},
+	}
+	s.MustCreate(d)
+	s.Eventually(func() error {
+		_, err := running(s, replicas)
+		return err
+	})
+	return d
+}
+
+// running are the Pods of the Deployment, if so many run and none is on its way.
+func running(s *scene.Scene, want int) ([]client.Object, error) {
+	pods := &corev1.PodList{}
+	if err := s.List(s.Context(), pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {
+		return nil, err
+	}
+	var all []client.Object
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			all = append(all, p)
+		}
+	}
+	if len(all) != want || len(pods.Items) != want {
+		return nil, fmt.Errorf("%d of %d Pods run", len(all), len(pods.Items))
+	}
+	return all, nil
+}

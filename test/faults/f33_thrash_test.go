@@ -1,0 +1,52 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// hungry deletes whatever Pod it sees of an application, alive or not.
+const hungry = `
+mode: Enforce
+limits: {maxDeletions: 20, window: 1h}
+rules:
+- name: pods
+  target: {apiVersion: v1, kind: Pod, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// A rule deletes the Pods of a Deployment, which makes them anew as fast as they go. Limits bound what that comes to, and other
+// policies are as prompt as ever.
+func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Nodes: true})
+	web(s, 3)
+	thrashing := s.Policy("hungry", hungry)
+	p := s.Policy("others", labelled("other", "Enforce", "0s"))
+	r := s.Sunset(scene.Start{})
+	counted(s, p, 0)
+	for i := range 5 {
+		cm := s.ConfigMap("cm-"+string(rune('a'+i)), map[string]string{"env": "other"})
+		began := time.Now()
+		s.Gone(cm)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("a ConfigMap of another policy had to wait %s", took)
+		}
+	}
+	tells(s, thrashing, v1alpha1.ConditionEnforcing, "LimitReached")
+	byLedger(s, thrashing, 20)
+	var survivors []client.Object
+	s.Eventually(func() (err error) {
+		survivors, err = running(s, 3)
+		return err
+	})
+	s.Stays(3*time.Second, survivors...)
+	s.Logf("%d DELETEs in all", len(r.Deletes()))
+}

@@ -1,0 +1,106 @@
+package faults_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// etcd is killed in the middle of a backlog, and comes back as it was.
+func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
+	scene.Long(t)
+	const backlog = 60
+	s := scene.New(t, scene.Options{Alone: true})
+	p := s.Policy("previews", previews("DryRun", "0s")+limited(1000))
+	all := configMaps(s, "cm", backlog, preview)
+	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
+	s.Hold(held)
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=10"}})
+	counted(s, p, backlog+1)
+	s.Edit(p, enforces)
+	middle(s, backlog)
+	if err := s.Cluster.Kill(cluster.Etcd); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second) // nobody can be asked anything meanwhile
+	if err := s.Cluster.Restart(t.Context(), cluster.Etcd); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Running() {
+		r.Restart()
+	}
+	for _, cm := range all {
+		s.Gone(cm)
+	}
+	byLedger(s, p, backlog)
+	s.Stays(time.Second, held, bystander)
+}
+
+// etcd is put back to an older state while Sunset runs, which nobody should do. What it has seen since then is no more: an
+// object that was let go of is held again, a policy that was made sharper is what it was, and revisions are given a second time.
+func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Own: true})
+	p := s.Policy("previews", previews("Enforce", "1h"))
+	held, waits, bystander := s.ConfigMap("held", preview), s.ConfigMap("waits", preview), s.ConfigMap("bystander", nil)
+	s.Hold(held)
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	counted(s, p, 2)
+	older, err := s.Cluster.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for range 300 {
+		s.Touch(bystander)
+	}
+	s.Unhold(held)
+	s.Edit(p, enforcesAfter(soon(waits, 30*time.Second)))
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.ObservedGeneration < 2 || status.Held > 0 {
+			return errors.New("it does not know yet what is to be lost")
+		}
+		return nil
+	})
+	if err := s.Cluster.Kill(cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Cluster.Kill(cluster.SecondAPIServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Cluster.Rewind(t.Context(), older); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range []cluster.Component{cluster.APIServer, cluster.SecondAPIServer} {
+		if err := s.Cluster.Restart(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-r.Ended():
+	case <-time.After(scene.Patience):
+		t.Fatal("it goes on with what it has seen of a history that is no more")
+	}
+	if !strings.Contains(r.Log(), "history went back") {
+		t.Error("it does not say why it has ended")
+	}
+	s.Stays(0, held, waits, bystander)
+	r.Restart()
+	counted(s, p, 2)
+	s.Stays(3*time.Second, held, waits, bystander)
+	s.Edit(p, enforces)
+	s.Gone(waits)
+	s.Stays(time.Second, held, bystander)
+}
+
+// soon is a time to live by which an object is due in a while.
+func soon(object client.Object, in time.Duration) string {
+	return (time.Since(object.GetCreationTimestamp().Time) + in).Round(time.Second).String()
+}

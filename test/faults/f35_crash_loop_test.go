@@ -1,0 +1,37 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// The controller is killed once a second, for twenty seconds, in a backlog that limits let go of only in part.
+func TestF35ACrashLoop(t *testing.T) {
+	scene.Long(t)
+	const backlog, limit, crashes = 60, 40, 20
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
+	configMaps(s, "cm", backlog, preview)
+	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
+	s.Hold(held)
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false", "--max-deletions-per-second=4"}})
+	listed := r.Gate.Record(relists("configmaps"))
+	for range crashes {
+		s.Stays(time.Second, held, bystander)
+		r.Kill()
+		r.Restart()
+	}
+	s.Logf("%d DELETEs and %d lists of ConfigMaps in %d lives", len(r.Deletes()), len(listed()), crashes)
+	if n := len(listed()); n > 2*crashes {
+		t.Errorf("%d lists in %d lives", n, crashes)
+	}
+	byLedger(s, p, limit)
+	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
+	s.Stays(3*time.Second, held, bystander)
+	if err := left(s, preview, backlog-limit+1); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,144 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Somebody writes to the ledger and to the policy's status all the time, so that writes of Sunset meet conflicts.
+func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
+	scene.Long(t)
+	const limit = 40
+	s := scene.New(t, scene.Options{})
+	p, r := inBacklog(s, limit)
+	writes := meddle(s, p)
+	byLedger(s, p, limit)
+	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
+	conflicts := with(http.StatusConflict, r.Gate.Journal())
+	s.ExpectThat("writes met conflicts", func() bool { return len(conflicts) > 0 })
+	s.Logf("%d writes by others, %d conflicts", writes(), len(conflicts))
+	if err := left(s, preview, backlog-limit); err != nil {
+		t.Error(err)
+	}
+}
+
+// The ledger is deleted in the middle of a backlog. Nobody knows any more what limits have let go: nothing goes until the
+// policy is told to count anew.
+func TestF38TheLedgerIsDeleted(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p, r := inBacklog(s, 1000)
+	s.Remove(s.Ledger(p))
+	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
+	failsClosed(s, r)
+	r.Kill() // the next one knows no better
+	r.Restart()
+	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
+	failsClosed(s, r)
+	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
+	if err := s.Client.Status().Patch(t.Context(), p.DeepCopy(), forget); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually(func() error { return left(s, preview, 0) })
+}
+
+// A user writes another holder into the ledger. Who held it ends, and whoever starts next goes on with the counts.
+func TestF38AUserTakesTheLedger(t *testing.T) {
+	scene.Long(t)
+	const limit = 40
+	s := scene.New(t, scene.Options{})
+	p, r := inBacklog(s, limit)
+	l := s.Ledger(p)
+	s.Change(l, func() { l.Holder = "a-user" })
+	select {
+	case <-r.Ended():
+	case <-time.After(scene.Patience):
+		t.Fatal("it goes on although somebody else holds the ledger")
+	}
+	failsClosed(s, r)
+	r.Restart()
+	byLedger(s, p, limit)
+	if err := left(s, preview, backlog-limit); err != nil {
+		t.Error(err)
+	}
+}
+
+// A ledger becomes too large to be written.
+func TestF38TheLedgerIsTooLarge(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p, r := inBacklog(s, 1000)
+	full := r.Gate.Arm(gate.Fault{Match: gate.Requests("update", "retentionledgers"),
+		Answer: &gate.Answer{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge}})
+	s.Expect(full)
+	fired(s, full)
+	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable")
+	failsClosed(s, r)
+	full.Lift()
+	byLedger(s, p, backlog)
+}
+
+const backlog = 60
+
+// inBacklog gives a policy with limits, and a controller in the middle of what it lets go.
+func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *scene.Replica) {
+	s.Helper()
+	configMaps(s, "cm", backlog, preview)
+	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
+	r := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=6"}})
+	counted(s, p, backlog)
+	s.Edit(p, enforces)
+	middle(s, backlog)
+	return p, r
+}
+
+// failsClosed fails the test if more is deleted from now on than what was on its way.
+func failsClosed(s *scene.Scene, r *scene.Replica) {
+	s.Helper()
+	before := s.Left(&corev1.ConfigMapList{}, preview)
+	if before == 0 {
+		s.Fatal("the scene is void: nothing is left")
+	}
+	bystander := &corev1.ConfigMap{}
+	bystander.Namespace, bystander.Name = s.Namespace, fmt.Sprintf("bystander-%d", before)
+	s.MustCreate(bystander)
+	s.Stays(3*time.Second, bystander)
+	if after := s.Left(&corev1.ConfigMapList{}, preview); after != before {
+		s.Errorf("%d were left, and %d are: something was deleted that nobody has written down", before, after)
+	}
+}
+
+// meddle writes to the ledger and the status of a policy until the scene ends; the function it gives says how often so far.
+func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) func() int64 {
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan struct{})
+	var n atomic.Int64
+	go func() {
+		defer close(ended)
+		l := &v1alpha1.RetentionLedger{ObjectMeta: metav1.ObjectMeta{Name: string(p.UID)}}
+		for ctx.Err() == nil {
+			note := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/n":"%d"}}}`, n.Add(1))
+			_ = s.Patch(ctx, l.DeepCopy(), client.RawPatch(types.MergePatchType, note))
+			_ = s.Client.Status().Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"matched":0}}`)))
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	s.Cleanup(func() { cancel(); <-ended })
+	return n.Load
+}

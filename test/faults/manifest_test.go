@@ -1,0 +1,52 @@
+package faults_test
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// apply creates an object of the whole cluster from YAML, in which GROUP stands for an API group of the scene's own, and
+// removes it at the end.
+func apply(s *scene.Scene, manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := read(s, manifest)
+	s.MustCreate(object)
+	s.Cleanup(func() { _ = s.Delete(context.Background(), object.DeepCopy()) })
+	return object
+}
+
+// read is an object from YAML, as for apply.
+func read(s *scene.Scene, manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(grouped(s, manifest)), &object.Object); err != nil {
+		s.Fatal(err)
+	}
+	return object
+}
+
+// grouped puts the scene's API group in place of GROUP.
+func grouped(s *scene.Scene, text string) string {
+	return strings.ReplaceAll(text, "GROUP", s.Namespace+".example.com")
+}
+
+// custom deletes custom resources of the scene's group by a label.
+const custom = `
+mode: Enforce
+rules:
+- name: widgets
+  target: {apiVersion: GROUP/VERSION, kind: Widget, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// customAt is custom at a version.
+func customAt(s *scene.Scene, version string) string {
+	return strings.ReplaceAll(grouped(s, custom), "VERSION", version)
+}

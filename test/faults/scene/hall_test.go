@@ -1,0 +1,58 @@
+package scene
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+// TestHall: so many at a time, one alone, and parts of a test with the whole.
+func TestHall(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		h := &hall{places: 2}
+		came := map[string]bool{}
+		enter := func(test string, alone bool) {
+			go func() {
+				h.enter(test, alone)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				came[test] = true
+			}()
+			synctest.Wait()
+		}
+		are := func(want bool, tests ...string) {
+			t.Helper()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for _, test := range tests {
+				if came[test] != want {
+					t.Errorf("%s is inside: %v", test, came[test])
+				}
+			}
+		}
+		leave := func(guest string) {
+			h.leave(guest)
+			synctest.Wait()
+		}
+		enter("A", false)
+		enter("B", false)
+		enter("C", false)
+		are(true, "A", "B")
+		are(false, "C")
+		enter("A/part", false)
+		are(true, "A/part")
+
+		enter("X", true)
+		leave("B")
+		are(false, "X", "C") // C waits behind X, which waits for A
+		leave("A")
+		are(false, "X")
+		leave("A") // that of its part
+		are(true, "X")
+		are(false, "C")
+		enter("X/part", true)
+		are(true, "X/part")
+		leave("X")
+		leave("X")
+		are(true, "C")
+	})
+}

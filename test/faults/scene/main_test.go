@@ -1,0 +1,31 @@
+package scene
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/test/faults/build"
+)
+
+func TestTheCommandRepeatsAPart(t *testing.T) {
+	t.Setenv(build.Variable, "race")
+	want := fmt.Sprintf("SUNSET_FAULTS=all SUNSET_FAULTS_BUILD=race go test ./test/faults -run '^TestF17$/^every_write$' -seed %d", Seed())
+	if got := command("TestF17/every_write", "./test/faults"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if dir := packageDir(); dir != "./test/faults/scene" {
+		t.Error(dir)
+	}
+}
+
+func TestOnlyTheLedgersOfTheScene(t *testing.T) {
+	s := &Scene{Namespace: "t-abc"}
+	got := string(s.onlyLedgers([]byte(`{"kind":"RetentionLedgerList","items":[{"policy":{"name":"t-abc-one"}},{"policy":{"name":"t-abd-one"}},` +
+		`{"policy":{"namespace":"t-abc","name":"x"}},{"policy":{"namespace":"other","name":"t-abc-x"}}]}`)))
+	if want := `{"items":[{"policy":{"name":"t-abc-one"}},{"policy":{"namespace":"t-abc","name":"x"}}],"kind":"RetentionLedgerList"}`; got != want {
+		t.Errorf("%s", got)
+	}
+	if status := `{"kind":"Status"}`; string(s.onlyLedgers([]byte(status))) != status {
+		t.Error("an error is changed")
+	}
+}

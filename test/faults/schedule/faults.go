@@ -1,0 +1,242 @@
+package schedule
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// fault draws trouble of a replica, from a moment on for a while.
+func (d *drawing) fault(at time.Duration) {
+	i, last := d.IntN(replicas), d.while(most)
+	switch d.IntN(10) {
+	case 0, 1, 2, 3:
+		d.add(at, d.strike(i))
+	case 4:
+		d.lasting(at, last, freeze{i, pick(d, watched...), last})
+	case 5:
+		d.frames(at, last, i)
+	case 6:
+		d.lasting(at, last, skew{i, pick(d, -time.Minute, 8*time.Second, time.Hour), last})
+	case 7:
+		d.add(at, kill{i, d.chance(60)})
+		d.add(at+last, restart{i, pick(d, scene.A, scene.B)})
+	case 8:
+		d.add(at, stop{i})
+		d.add(at+d.while(2*most), goOn{i})
+	default:
+		d.add(at, turn{i})
+	}
+}
+
+// lasting adds an action that undoes itself after a while.
+func (d *drawing) lasting(at, last time.Duration, a undone) {
+	d.add(at, a)
+	d.add(at+last, undo{a})
+}
+
+var watched = []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
+
+// strike is a fault of some requests.
+type strike struct {
+	replica        int
+	verb, resource string
+	gate.Fault
+}
+
+func (s strike) String() string {
+	what := fmt.Sprintf("delayed by %s", s.Delay)
+	switch {
+	case s.Drop == gate.Before:
+		what = "lost on the way there"
+	case s.Drop == gate.After:
+		what = "lost on the way back"
+	case s.Answer != nil:
+		what = fmt.Sprintf("answered with %d", s.Answer.Code)
+	}
+	return fmt.Sprintf("replica %d: %d of %s %s, after %d, %s", s.replica, s.Times, s.verb, s.resource, s.Skip, what)
+}
+
+func (d *drawing) strike(i int) strike {
+	s := strike{replica: i, verb: "delete", resource: "configmaps"}
+	if d.chance(50) {
+		of := pick(d, [2]string{"update", "retentionledgers"}, [2]string{"list", "clusterretentionpolicies"}, [2]string{"list", "retentionpolicies"},
+			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"})
+		s.verb, s.resource = of[0], of[1]
+	}
+	s.Fault = gate.Fault{Match: gate.Requests(s.verb, s.resource), Skip: d.IntN(3), Times: 1 + d.IntN(4)}
+	switch d.IntN(5) {
+	case 0, 1:
+		s.Delay = d.while(most)
+	case 2:
+		s.Drop = gate.Before
+	case 3:
+		s.Drop = gate.After
+	default:
+		s.Answer = pick(d,
+			&gate.Answer{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Headers: map[string]string{"Retry-After": "1"}},
+			&gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError},
+			&gate.Answer{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
+			&gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
+	}
+	return s
+}
+
+func (s strike) on(t *stage) { t.armed = append(t.armed, t.replicas[s.replica].Gate.Arm(s.Fault)) }
+
+// undone is an action that ends.
+type undone interface {
+	action
+	begin(*stage) (end func())
+}
+
+// undo ends what another action began.
+type undo struct{ undone }
+
+func (u undo) String() string { return "end: " + u.undone.String() }
+
+func (u undo) on(t *stage) { t.undo(u.undone) }
+
+// freeze lets watches stand still.
+type freeze struct {
+	replica  int
+	resource string
+	last     time.Duration
+}
+
+func (f freeze) String() string {
+	return fmt.Sprintf("replica %d: watches of %s stand still", f.replica, f.resource)
+}
+
+func (f freeze) on(t *stage) { t.begin(f) }
+
+func (f freeze) begin(t *stage) func() {
+	return t.replicas[f.replica].Gate.Freeze(gate.Requests("watch", f.resource))
+}
+
+// frames lets events of watches come twice, or not at all.
+type frames struct {
+	replica  int
+	resource string
+	drops    bool
+	every    int
+	last     time.Duration
+}
+
+func (d *drawing) frames(at, last time.Duration, i int) {
+	f := frames{i, pick(d, watched...), d.chance(50), 1 + d.IntN(3), last}
+	d.blind = d.blind || f.drops
+	d.lasting(at, last, f)
+}
+
+func (f frames) String() string {
+	what := "come twice"
+	if f.drops {
+		what = "do not come"
+	}
+	return fmt.Sprintf("replica %d: of %s every %d. events %s", f.replica, f.resource, f.every, what)
+}
+
+func (f frames) on(t *stage) { t.begin(f) }
+
+func (f frames) begin(t *stage) func() {
+	n := 0
+	return t.replicas[f.replica].Gate.Frames(gate.Requests("watch", f.resource), func(event []byte) [][]byte {
+		n++
+		switch {
+		case n%f.every != 0:
+			return [][]byte{event}
+		case f.drops:
+			return nil
+		default:
+			return [][]byte{event, event}
+		}
+	})
+}
+
+// skew lets the API server's clock seem wrong.
+type skew struct {
+	replica  int
+	by, last time.Duration
+}
+
+func (k skew) String() string {
+	return fmt.Sprintf("replica %d: the API server's clock is %s ahead", k.replica, k.by)
+}
+
+func (k skew) on(t *stage) { t.begin(k) }
+
+func (k skew) begin(t *stage) func() {
+	t.replicas[k.replica].Gate.Skew(k.by)
+	return func() { t.replicas[k.replica].Gate.Skew(0) }
+}
+
+// kill ends a replica, as a crash does or as an operator does.
+type kill struct {
+	replica int
+	hard    bool
+}
+
+func (k kill) String() string { return fmt.Sprintf("replica %d: ends, killed: %v", k.replica, k.hard) }
+
+func (k kill) on(t *stage) {
+	r := t.replicas[k.replica]
+	switch {
+	case !r.Running():
+	case k.hard || t.stopped[k.replica]:
+		r.Kill()
+	default:
+		r.Interrupt()
+	}
+	t.stopped[k.replica] = false
+}
+
+// restart starts a replica again, at one of the API servers.
+type restart struct {
+	replica int
+	server  scene.Server
+}
+
+func (r restart) String() string {
+	return fmt.Sprintf("replica %d: starts at API server %c", r.replica, 'A'+rune(r.server))
+}
+
+func (r restart) on(t *stage) {
+	t.stopped[r.replica] = false
+	t.replicas[r.replica].Restart(func(s *scene.Start) { s.Server = r.server })
+}
+
+// stop makes a replica stand still, and goOn ends that.
+type stop struct{ replica int }
+
+func (s stop) String() string { return fmt.Sprintf("replica %d: stands still", s.replica) }
+
+func (s stop) on(t *stage) {
+	if r := t.replicas[s.replica]; r.Running() {
+		r.Stop()
+		t.stopped[s.replica] = true
+	}
+}
+
+type goOn struct{ replica int }
+
+func (g goOn) String() string { return fmt.Sprintf("replica %d: goes on", g.replica) }
+
+func (g goOn) on(t *stage) {
+	if t.stopped[g.replica] {
+		t.replicas[g.replica].Cont()
+		t.stopped[g.replica] = false
+	}
+}
+
+// turn cuts every connection of a replica.
+type turn struct{ replica int }
+
+func (u turn) String() string { return fmt.Sprintf("replica %d: every connection is cut", u.replica) }
+
+func (u turn) on(t *stage) { t.replicas[u.replica].Gate.Cut() }

@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Schedule is what happens in one scene, and when.
+type Schedule struct {
+	policies []policy // as they are in the beginning
+	steps    []step
+	// blind says that replicas may have missed events of objects for good: they are started anew in the end.
+	blind bool
+}
+
+// step is something that happens so long after the beginning.
+type step struct {
+	at time.Duration
+	do action
+}
+
+// action is one thing that happens. What it needs and is not there makes it do nothing.
+type action interface {
+	fmt.Stringer
+	on(*stage)
+}
+
+const (
+	length  = 16 * time.Second // of the trouble
+	actions = 60
+	objects = 20 // names, which are made anew and again
+	most    = 4 * time.Second
+)
+
+// Draw makes a schedule.
+func Draw(r *rand.Rand) Schedule {
+	d := &drawing{Rand: r}
+	d.policies = d.drawPolicies()
+	d.now = slices.Clone(d.policies)
+	for i := range objects {
+		d.add(0, d.creation(i))
+	}
+	for range actions {
+		d.one(time.Duration(r.Int64N(int64(length))))
+	}
+	slices.SortStableFunc(d.steps, func(a, b step) int { return int(a.at - b.at) })
+	return d.Schedule
+}
+
+// String lists the schedule.
+func (s Schedule) String() string {
+	var b strings.Builder
+	for _, p := range s.policies {
+		fmt.Fprintf(&b, "policy %s: %s\n", p.name, p)
+	}
+	for _, step := range s.steps {
+		fmt.Fprintf(&b, "%6.2fs %s\n", step.at.Seconds(), step.do)
+	}
+	return b.String()
+}
+
+// drawing is a schedule that is being drawn.
+type drawing struct {
+	*rand.Rand
+	Schedule
+	now []policy // as what is drawn has left them
+}
+
+func (d *drawing) add(at time.Duration, a action) { d.steps = append(d.steps, step{at, a}) }
+
+// one draws what happens at a moment: mostly to objects, sometimes to policies, sometimes to replicas.
+func (d *drawing) one(at time.Duration) {
+	switch n := d.IntN(10); {
+	case n < 5:
+		d.add(at, d.objectChange())
+	case n < 7:
+		d.add(at, d.policyChange())
+	default:
+		d.fault(at)
+	}
+}
+
+// chance is true so many times in a hundred.
+func (d *drawing) chance(percent int) bool { return d.IntN(100) < percent }
+
+func pick[T any](d *drawing, from ...T) T { return from[d.IntN(len(from))] }
+
+// while draws how long something lasts.
+func (d *drawing) while(longest time.Duration) time.Duration {
+	return longest/8 + time.Duration(d.Int64N(int64(longest*7/8)))
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

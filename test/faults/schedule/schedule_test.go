@@ -1,0 +1,21 @@
+package schedule_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/test/faults/schedule"
+)
+
+func TestASeedGivesTheSameScheduleAgain(t *testing.T) {
+	draw := func(seed uint64) string { return schedule.Draw(rand.New(rand.NewPCG(seed, 0))).String() }
+	if draw(1) != draw(1) {
+		t.Error("the same seed gives two schedules")
+	}
+	if draw(1) == draw(2) {
+		t.Error("two seeds give the same schedule")
+	}
+	if testing.Verbose() {
+		t.Log(draw(1))
+	}
+}

@@ -1,0 +1,165 @@
+package schedule
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+const (
+	replicas = 2
+	// calm is for how long nothing must have changed before a schedule ends: longer than what is due may stay.
+	calm = 11 * time.Second
+)
+
+// stage is a scene in which a schedule is carried out.
+type stage struct {
+	*scene.Scene
+	beside   string // the second namespace
+	replicas [replicas]*scene.Replica
+	stopped  [replicas]bool
+	armed    []*gate.Armed
+	ends     map[action]func() // of what has begun
+}
+
+// Run carries a schedule out in a scene of its own, which judges it when the test ends. It is done when all is quiet.
+func (s Schedule) Run(in *scene.Scene) {
+	in.Helper()
+	t := &stage{Scene: in, beside: in.More("beside"), ends: map[action]func(){}}
+	for i := range t.replicas {
+		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i)})
+	}
+	for _, p := range s.policies {
+		t.writePolicy(p)
+	}
+	in.Leader()
+	began := time.Now()
+	for _, step := range s.steps {
+		time.Sleep(time.Until(began.Add(step.at)))
+		step.do.on(t)
+	}
+	t.mend(s.blind)
+	in.ExpectThat("a fault that fires", t.fired)
+	in.Quiet()
+	t.settle()
+}
+
+func (t *stage) namespace(beside bool) string {
+	if beside {
+		return t.beside
+	}
+	return t.Namespace
+}
+
+// tolerate ends the test on an error, unless it says that what should be changed is not there, or is already.
+func (t *stage) tolerate(err error) {
+	t.Helper()
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+}
+
+// write makes an object that somebody writes as text, or gives it another spec.
+func (t *stage) write(kind schema.GroupVersionKind, of client.Object, spec string) {
+	t.Helper()
+	fields := map[string]any{}
+	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+		t.Fatalf("%v in\n%s", err, spec)
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	err := t.Get(t.Context(), client.ObjectKeyFromObject(of), o)
+	o.SetNamespace(of.GetNamespace())
+	o.SetName(of.GetName())
+	o.Object["spec"] = fields
+	if apierrors.IsNotFound(err) {
+		err = t.Create(t.Context(), o)
+	} else if err == nil {
+		err = t.Update(t.Context(), o)
+	}
+	t.tolerate(err)
+}
+
+func (t *stage) writePolicy(p policy) {
+	t.Helper()
+	of := &v1alpha1.ClusterRetentionPolicy{}
+	of.Name = t.Namespace + "-" + p.name
+	text := p.spec(t.Namespace, t.beside) + "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
+	t.write(v1alpha1.ClusterRetentionPolicyKind, of, text)
+}
+
+func (t *stage) begin(u undone) {
+	if t.ends[u] == nil {
+		t.ends[u] = sync.OnceFunc(u.begin(t))
+	}
+}
+
+func (t *stage) undo(u undone) {
+	if end := t.ends[u]; end != nil {
+		end()
+		delete(t.ends, u)
+	}
+}
+
+// mend ends all trouble.
+func (t *stage) mend(blind bool) {
+	for _, end := range t.ends {
+		end()
+	}
+	for _, a := range t.armed {
+		a.Lift()
+	}
+	for i, r := range t.replicas {
+		goOn{i}.on(t)
+		if blind || !r.Running() {
+			r.Restart()
+		}
+	}
+}
+
+func (t *stage) fired() bool {
+	for _, a := range t.armed {
+		if a.Fired() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settle waits until no object has changed for a while.
+func (t *stage) settle() {
+	t.Helper()
+	last, since := "", time.Now()
+	for deadline := since.Add(scene.Patience); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
+		if now := t.state(); now != last {
+			last, since = now, time.Now()
+		}
+	}
+}
+
+// state is what objects there are, in which versions.
+func (t *stage) state() string {
+	t.Helper()
+	text := ""
+	for _, beside := range []bool{false, true} {
+		list := &corev1.ConfigMapList{}
+		if err := t.List(t.Context(), list, client.InNamespace(t.namespace(beside))); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			text += fmt.Sprintln(o.Namespace, o.Name, o.ResourceVersion)
+		}
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package faults_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/faults/schedule"
+)
+
+// TestRandomSchedules runs schedules of random trouble: two that are always the same in every run of the tests, and in make
+// faults as many as SEEDS says, or as TIME allows.
+func TestRandomSchedules(t *testing.T) {
+	scene.Short(t)
+	seeds := newSeeds(t)
+	figures := &figures{began: time.Now()}
+	var running sync.WaitGroup
+	for range sideBySide {
+		running.Go(func() {
+			for seed := range seeds.all {
+				t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) { runs(t, seed, figures) })
+			}
+		})
+	}
+	running.Wait()
+	t.Log(figures)
+}
+
+// sideBySide is how many schedules run at a time.
+const sideBySide = 3
+
+func runs(t *testing.T, seed int64, f *figures) {
+	drawn := schedule.Draw(rand.New(rand.NewPCG(uint64(seed), 0)))
+	var s *scene.Scene
+	t.Cleanup(func() { // after the verdict
+		f.add(s)
+		if t.Failed() {
+			t.Logf("%s\nthis schedule alone:\n  SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS=1 go test ./test/faults -run '^TestRandomSchedules$' -seed %d", drawn, seed)
+		}
+	})
+	s = scene.New(t, scene.Options{})
+	drawn.Run(s)
+}
+
+// figures sum up what was tried.
+type figures struct {
+	began time.Time
+
+	mu                                        sync.Mutex
+	schedules, deletions, removed, violations int
+}
+
+func (f *figures) add(s *scene.Scene) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.schedules++
+	if s != nil {
+		report := s.Report()
+		f.deletions += report.Deletions
+		f.removed += report.Removed
+		f.violations += len(report.Violations)
+	}
+}
+
+// String is what docs/reliability.md has of a long run.
+func (f *figures) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprintf("%d schedules in %s: %d DELETEs checked, %d objects removed, %d violations",
+		f.schedules, time.Since(f.began).Round(time.Second), f.deletions, f.removed, f.violations)
+}
+
+// seeds hands out the seeds of this run, each once.
+type seeds struct {
+	mu       sync.Mutex
+	next     int64
+	left     int       // without a deadline
+	deadline time.Time // zero for none
+}
+
+// newSeeds reads what make faults says.
+func newSeeds(t *testing.T) *seeds {
+	t.Helper()
+	if os.Getenv("SUNSET_FAULTS") != "all" {
+		return &seeds{next: 1, left: 2}
+	}
+	s := &seeds{next: scene.Seed(), left: 4}
+	if text := os.Getenv("SUNSET_FAULTS_SEEDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("SUNSET_FAULTS_SEEDS: %v", err)
+		}
+		s.left = n
+	}
+	if text := os.Getenv("SUNSET_FAULTS_TIME"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("SUNSET_FAULTS_TIME: %v", err)
+		}
+		s.deadline = time.Now().Add(d)
+	}
+	return s
+}
+
+// all yields seeds until enough are taken, or there is no time for more.
+func (s *seeds) all(yield func(int64) bool) {
+	for {
+		seed, ok := s.take()
+		if !ok || !yield(seed) {
+			return
+		}
+	}
+}
+
+func (s *seeds) take() (seed int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deadline.IsZero() && s.left == 0 || !s.deadline.IsZero() && time.Now().After(s.deadline) {
+		return 0, false
+	}
+	s.left--
+	s.next++
+	return s.next - 1, true
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
@@ -49,15 +48,18 @@ func TestF41ARuntimeInTrouble(t *testing.T) {
 		"it may not be asked for images":        {on(critest.Fail(codes.PermissionDenied), all, one), "PermissionDenied"},
 		"it may not be asked for containers":    {on(critest.Fail(codes.PermissionDenied), containers), "PermissionDenied"},
 		"it is down":                            {(*critest.Server).Down, "Unavailable"},
-		"it lists an image that has no ID":      {on(critest.Answer(&runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{}}}), all, one), "BadAnswer"},
-		"it does not know what containers need": {on(critest.Answer(&runtimeapi.ListContainersResponse{Containers: []*runtimeapi.Container{{}}}), containers), "BadAnswer"},
+		"it lists an image that has no ID":      {func(s *critest.Server) { s.On(all, critest.Nameless); s.On(one, critest.Fail(codes.Internal)) }, "BadAnswer"},
+		"it does not know what containers need": {on(critest.Nameless, containers), "BadAnswer"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m, s := scripted(t)
-			there := []*runtimeapi.Image{critest.Image(1, "go/app:v1"), critest.Image(2, "go/other:v1")}
-			there[0].Id = id("a")
-			s.Update(func(s *critest.State) { s.Images = there })
+			there := critest.State{}
+			s.Update(func(s *critest.State) {
+				s.Images = append(s.Images, critest.Image(1, "go/app:v1"), critest.Image(2, "go/other:v1"))
+				s.Images[0].Id = id("a")
+				there.Images = s.Images
+			})
 			w := m.warrant("a")
 			test.trouble(s)
 			began := time.Now()
@@ -80,12 +82,12 @@ func TestF41ARuntimeInTrouble(t *testing.T) {
 }
 
 // heal makes a runtime well, and waits until it is heard of again.
-func (m *machine) heal(s *critest.Server, images []*runtimeapi.Image) {
+func (m *machine) heal(s *critest.Server, there critest.State) {
 	m.Helper()
 	for _, call := range []string{"ListImages", "ImageStatus", "ListContainers", "ListPodSandbox"} {
 		s.On(call, nil)
 	}
-	s.Update(func(s *critest.State) { s.Images = images })
+	s.Update(func(s *critest.State) { s.Images = there.Images })
 	s.Up()
 	for end := time.Now().Add(30 * time.Second); m.look() != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -77,6 +77,19 @@ func Answer(answer any) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
 }
 
+// Nameless lists one image, container or sandbox of which there is nothing, not even an ID, whatever of these is listed.
+func Nameless(_ context.Context, request any, handle func() (any, error)) (any, error) {
+	switch request.(type) {
+	case *runtimeapi.ListImagesRequest:
+		return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{}}}, nil
+	case *runtimeapi.ListContainersRequest:
+		return &runtimeapi.ListContainersResponse{Containers: []*runtimeapi.Container{{}}}, nil
+	case *runtimeapi.ListPodSandboxRequest:
+		return &runtimeapi.ListPodSandboxResponse{Items: []*runtimeapi.PodSandbox{{}}}, nil
+	}
+	return handle()
+}
+
 // Asked is the image that a call is about: its ID, or however it was named.
 func Asked(request any) string {
 	of, _ := request.(interface{ GetImage() *runtimeapi.ImageSpec })

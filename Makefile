@@ -82,7 +82,8 @@ test-race: control-plane ## Run all tests with the race detector
 	go test -race $(TEST_FLAGS) ./...
 
 .PHONY: test-long
-test-long: control-plane ## Explore more of what can happen to a ledger, and kill the controller at every write (about 15 minutes)
+test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days (about 30 minutes)
+	SUNSET_LONG=1 go test -v -timeout 1h -run TestADay ./test/day
 	SUNSET_LONG=1 go test -timeout 30m -run TestKilledAtEveryWrite ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
 

@@ -46,6 +46,11 @@ func (e *Expression) CommonValue(object map[string]any) (ref.Val, error) {
 	return v, err
 }
 
+// Decode reads of an object's JSON what the expression reads.
+func (e *Expression) Decode(data []byte) (map[string]any, error) {
+	return decoderOf(e.program.fields).Decode(data)
+}
+
 // Part is what is left of the object when only what the expression reads is kept.
 func (e *Expression) Part(object map[string]any) map[string]any {
 	part, _ := project(object, e.program.fields).(map[string]any)

@@ -90,7 +90,8 @@ func documentsOf(t testing.TB, file string) [][]byte {
 	return documents
 }
 
-// FuzzVerdict asks every rule of every sample about any object, whatever its kind. Nothing may panic, and nothing goes
+// FuzzVerdict asks every rule of every sample about any object, whatever its kind: while nobody knows what refers to it, and where
+// nothing and something does. Nothing may panic, and nothing goes
 // that a rule fails on, that has a flag, or whose time has not come.
 func FuzzVerdict(f *testing.F) {
 	for _, data := range hostileObjects {
@@ -104,6 +105,7 @@ func FuzzVerdict(f *testing.F) {
 	c := newCompiler(f)
 	samples := samplesOf(f, c)
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	known := []*engine.References{nil, {}, {Count: 1, By: func() []engine.Referrer { return []engine.Referrer{{Kind: "Pod", Namespace: "shop", Name: "a"}} }}}
 	f.Fuzz(func(t *testing.T, data string) {
 		var object map[string]any
 		if utiljson.Unmarshal([]byte(data), &object) != nil {
@@ -112,14 +114,17 @@ func FuzzVerdict(f *testing.F) {
 		subject, err := engine.SubjectOf(object)
 		e := c.NewEvaluator(t.Context())
 		defer e.Close()
-		for _, s := range samples {
-			rulings := s.ask(e, object)
-			if err != nil {
-				continue // nobody to judge; that the rules do not panic is all there is to see
-			}
-			s.check(t, subject, rulings, now)
-			for i := range rulings {
-				s.check(t, subject, rulings[i:i+1], now)
+		for _, referred := range known {
+			e.SetReferences(referred)
+			for _, s := range samples {
+				rulings := s.ask(e, object)
+				if err != nil {
+					continue // nobody to judge; that the rules do not panic is all there is to see
+				}
+				s.check(t, subject, rulings, now)
+				for i := range rulings {
+					s.check(t, subject, rulings[i:i+1], now)
+				}
 			}
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ParseMarks reads annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. What cannot be read is no mark.
+// ParseMarks reads annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. What cannot be read is no mark, and neither is
+// what could not be written again: far west of Greenwich the year 9999 is 10000.
 func ParseMarks(text string) map[string]time.Time {
 	var written map[string]string
 	if json.Unmarshal([]byte(text), &written) != nil {
@@ -15,8 +16,9 @@ func ParseMarks(text string) map[string]time.Time {
 	}
 	marks := make(map[string]time.Time, len(written))
 	for mark, at := range written {
-		if t, err := time.Parse(time.RFC3339, at); err == nil {
-			marks[mark] = t.UTC()
+		t, err := time.Parse(time.RFC3339, at)
+		if t = t.UTC(); err == nil && 0 <= t.Year() && t.Year() <= 9999 {
+			marks[mark] = t
 		}
 	}
 	return marks

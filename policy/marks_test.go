@@ -220,14 +220,14 @@ func TestMarkingOnceIsEnough(t *testing.T) {
 
 func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
 	created := now.Add(-hour + 1)
-	for _, text := range []string{"0001-01-01T00:00:01Z", "1970-01-01T00:00:00Z", "0000-01-01T00:00:00+23:59"} {
+	for _, text := range []string{"0001-01-01T00:00:01Z", "1970-01-01T00:00:00Z", "0000-01-01T00:00:00-23:59"} {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]
 		v, w := policy.Decide(policy.Subject{Created: created}, rulings(says("a", markedAt(forged))), now)
 		if v.Action != policy.Wait || !v.Due.Equal(created.Add(hour)) || w.Valid() {
 			t.Errorf("%s: verdict %+v", text, v)
 		}
 	}
-	for _, text := range []string{"9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"} {
+	for _, text := range []string{"9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-00:01"} {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]
 		if v, _ := policy.Decide(policy.Subject{Created: created.Add(-policy.Week)}, rulings(says("a", markedAt(forged))), now); v.Action == policy.Delete {
 			t.Errorf("%s: verdict %+v", text, v)

@@ -49,7 +49,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return forbidden("apiservices.apiregistration.k8s.io", "get"), nil
+		return &retention.Trouble{Reason: "Forbidden", Message: stream.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
 	case err != nil:
 		return nil, fmt.Errorf("look up who serves %s: %w", name, err)
 	}
@@ -94,11 +94,12 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 	if review.Status.Allowed {
 		return nil, nil
 	}
-	return forbidden(resource.GroupResource().String(), verb), nil
+	return forbidden(resource, verb), nil
 }
 
-func forbidden(resource string, verbs ...string) *retention.Trouble {
-	return &retention.Trouble{Reason: "Forbidden", Message: stream.Refused(resource, verbs...)}
+func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.Trouble {
+	resource := r.GroupResource()
+	return &retention.Trouble{Reason: "Forbidden", Message: stream.Refused(resource.String(), verbs...), Resource: resource}
 }
 
 // troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
@@ -107,7 +108,7 @@ func troubleOf(err error, resource schema.GroupVersionResource) *retention.Troub
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return forbidden(resource.GroupResource().String(), "list", "watch")
+		return forbidden(resource, "list", "watch")
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return &retention.Trouble{Reason: "KindNotFound", Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):

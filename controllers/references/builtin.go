@@ -2,6 +2,7 @@ package references
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -42,6 +43,11 @@ func BuiltIn() []Declared {
 		all = append(all, owners(to)...)
 	}
 	return all
+}
+
+// IsBuiltIn reports whether Sunset knows by itself what objects of a kind refer to.
+func IsBuiltIn(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(BuiltIn(), func(d Declared) bool { return d.From.GroupKind() == kind })
 }
 
 func kind(group, version, name string) schema.GroupVersionKind {

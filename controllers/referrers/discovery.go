@@ -27,9 +27,11 @@ type served struct {
 
 func (s *served) path() []string { return append(root(s.kind.GroupVersion()), s.resource) }
 
-func (s *served) name() string {
-	return schema.GroupResource{Group: s.kind.Group, Resource: s.resource}.String()
+func (s *served) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.kind.Group, Resource: s.resource}
 }
+
+func (s *served) name() string { return s.groupResource().String() }
 
 func root(gv schema.GroupVersion) []string {
 	if gv.Group == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -33,7 +34,8 @@ type source struct {
 	stop    context.CancelFunc // nil until it runs
 
 	mu      sync.Mutex
-	closed  bool // it says nothing any more
+	closed  bool                 // it says nothing any more
+	served  schema.GroupResource // where it was found last
 	phase   Phase
 	why     error                 // of Unknown
 	listed  []references.Referrer // by a listing whose watch is not open yet
@@ -58,11 +60,18 @@ func (s *source) run(ctx context.Context) {
 			s.absent()
 			again = absentEvery
 		default:
-			s.lose(errUnlisted)
+			s.found(found)
 			s.follow(ctx, found)
 		}
 		s.pause(ctx, wait.Jitter(again, 0.2))
 	}
+}
+
+func (s *source) found(at *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = at.groupResource()
+	s.loseLocked(errUnlisted)
 }
 
 // follow lists and watches a resource until ctx ends or the resource is no longer served.
@@ -95,13 +104,16 @@ func (s *source) follow(ctx context.Context, at *served) {
 	}
 }
 
+// denied is why a source knows nothing for want of rights.
+type denied struct{ error }
+
 // reason is what a failed list or watch means; nil where listing again is the answer.
 func reason(err error, resource string) error {
 	switch {
 	case err == nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return errors.New(stream.Refused(resource, "list", "watch"))
+		return denied{errors.New(stream.Refused(resource, "list", "watch"))}
 	default:
 		return fmt.Errorf("cannot list and watch %s: %w", resource, err)
 	}
@@ -300,5 +312,6 @@ func (s *source) noteLate(r *references.Referrer) {
 func (s *source) state() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{Kind: s.row.kind, From: s.from, To: s.row.to(), Phase: s.phase, Why: s.why}
+	var refused denied
+	return State{Kind: s.row.kind, From: s.from, To: s.row.to(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
 }

@@ -247,6 +247,9 @@ type State struct {
 	To    []references.Kind // what it may refer to, whether rules ask about that or not
 	Phase Phase
 	Why   error // of Unknown: what nobody knows, or what to do
+
+	Resource schema.GroupResource // that serves the kind; zero until that is known
+	Denied   bool                 // it may not be listed and watched
 }
 
 // States lists the referring kinds by group, kind and version. While no rule asks there are none.

@@ -105,7 +105,7 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
 // cannot be listed, those that ask what refers to something while that is not known or has just changed, and those about
 // images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
-	if v.missingRight(p) != nil {
+	if !v.permitted(p).ok {
 		return nil, false
 	}
 	for _, r := range p.Rules {

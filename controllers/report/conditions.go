@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/node"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -31,7 +32,7 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
 	for _, part := range []standing{enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
 		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
-			ready = part
+			ready = standing{part.ok, part.reason, grant.Sentence(part.message)} // its own condition has the roles
 		}
 	}
 	all := []condition{
@@ -91,7 +92,7 @@ func (v *view) watching(p *policy.Policy) standing {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
 		case ok && k.Lost != nil:
-			return standing{false, k.Lost.Reason, k.Lost.Message}
+			return standing{false, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
 			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
@@ -123,9 +124,9 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		switch {
 		case !ok, r.Invalid():
 		case k.Undeletable != nil:
-			return standing{false, k.Undeletable.Reason, k.Undeletable.Message}
+			return standing{false, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
 		case k.Unmarkable != nil && r.Mark != "":
-			return standing{false, k.Unmarkable.Reason, k.Unmarkable.Message}
+			return standing{false, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
 		}
 	}
 	switch {
@@ -166,11 +167,4 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more namespaces", strings.Join(names[:shown], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-func (v *view) permitted(p *policy.Policy) standing {
-	if err := v.missingRight(p); err != nil {
-		return standing{false, "Forbidden", err.Error()}
-	}
-	return standing{true, "Permitted", "the ServiceAccount has every right that the rules need"}
 }

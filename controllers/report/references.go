@@ -103,7 +103,7 @@ func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
 		}
 		ok = true
 		if k := v.referred[kind]; known.ok && k.doubt != nil {
-			known = standing{false, "ReferencesUnknown", k.message(p, kind)}
+			known = standing{false, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
 		}
 	}
 	return known, ok

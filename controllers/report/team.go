@@ -46,25 +46,3 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due, s.NextDueTime = c.Matched, c.Eligible, c.Held, c.Errors, c.Due, timeOrNil(c.NextDue)
 	return s
 }
-
-// forbidden says which right a rule of a RetentionPolicy lacks; nil when it has all, and for the cluster's rules.
-func (v *view) forbidden(r *policy.Rule) error {
-	if r.Namespace == "" || v.rights == nil {
-		return nil
-	}
-	err, known := v.rights(r)
-	if !known {
-		return fmt.Errorf("the rights of ServiceAccount %s are not known yet", r.ServiceAccount)
-	}
-	return err
-}
-
-// missingRight is the first that a policy's rules lack.
-func (v *view) missingRight(p *policy.Policy) error {
-	for _, r := range p.Rules {
-		if err := v.forbidden(r); err != nil && !r.Invalid() {
-			return err
-		}
-	}
-	return nil
-}

@@ -60,6 +60,8 @@ type Sink interface {
 type Trouble struct {
 	Reason  string // CamelCase, a condition reason
 	Message string // what is missing and what to do
+
+	Resource schema.GroupResource // that rights are missing on; zero where nothing is to be granted
 }
 
 // Remover deletes subjects, and marks them.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 )
 
 // ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a right.
@@ -42,29 +43,23 @@ type Checker struct {
 type question struct {
 	namespace, account string
 	kind               schema.GroupVersionKind
-	needs              needs
+	verbs              string // separated by commas
 }
 
-// needs is what a rule needs of a kind.
-type needs int
+// owning is what a rule needs of an owner that it lets go: what becomes of the subject tells of the owner.
+const owning = "get,delete"
 
-const (
-	deleting needs = iota // of what it is about
-	marking               // of what it is about, to mark it too
-	owning                // of an owner that it lets go
-)
-
-// verbs are the rights that are needed.
-func (n needs) verbs() []string {
-	switch n {
-	case marking:
-		return []string{"list", "delete", "patch"}
-	case owning:
-		return []string{"get", "delete"} // what becomes of the subject tells of the owner
-	default:
-		return []string{"list", "delete"}
-	}
+// Lack is a right that is missing and can be granted. It is an ErrMissing.
+type Lack struct {
+	Resource schema.GroupResource
+	What     string // the whole sentence
 }
+
+// Error implements error.
+func (l *Lack) Error() string { return l.What }
+
+// Unwrap implements what errors.Is asks for.
+func (l *Lack) Unwrap() error { return ErrMissing }
 
 type answer struct {
 	at  time.Time
@@ -85,7 +80,7 @@ func (c *Checker) Check(ctx context.Context, r *policy.Rule) error {
 // CheckOwner returns nil when the ServiceAccount of a rule may, as of a second ago, get and delete an owner of the kind.
 // The error wraps ErrMissing when a right is missing.
 func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) error {
-	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, needs: owning}, freshFor)
+	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: owning}, freshFor)
 }
 
 // Known is the latest answer about a rule, however old; ok is false when there is none yet.
@@ -97,11 +92,7 @@ func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 }
 
 func questionOf(r *policy.Rule) question {
-	q := question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, needs: deleting}
-	if r.Mark != "" {
-		q.needs = marking
-	}
-	return q
+	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(grant.AccountVerbs(r), ",")}
 }
 
 func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) error {
@@ -139,7 +130,7 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 		return fmt.Errorf("%w: %s lives in no namespace, and a RetentionPolicy is about its own", ErrMissing, q.kind.Kind)
 	}
 	var missing []string
-	for _, verb := range q.needs.verbs() {
+	for verb := range strings.SplitSeq(q.verbs, ",") {
 		allowed, err := c.review(ctx, q, mapping.Resource, verb)
 		if err != nil {
 			return fmt.Errorf("ask for the rights of %s/%s: %w", q.namespace, q.account, err)
@@ -151,8 +142,9 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
-		strings.Join(missing, ", "), mapping.Resource.GroupResource(), q.namespace)
+	resource := mapping.Resource.GroupResource()
+	return &Lack{resource, fmt.Sprintf("%v: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
+		strings.Join(missing, ", "), resource, q.namespace)}
 }
 
 func (c *Checker) review(ctx context.Context, q question, r schema.GroupVersionResource, verb string) (allowed bool, err error) {

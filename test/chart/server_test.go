@@ -57,6 +57,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		t.Run("takes "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
 	}
 	t.Run("rights are enough and none too many", func(t *testing.T) { s.in(t).rights() })
+	t.Run("conditions say what to apply", func(t *testing.T) { s.in(t).conditions() })
 }
 
 // in is the server in a subtest.

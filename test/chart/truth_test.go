@@ -1,11 +1,13 @@
 package chart_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/controllers/references"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 func read(t *testing.T, name string) []byte {
@@ -161,30 +164,28 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("only %d samples: %v", len(files), err)
 	}
-	for _, file := range files {
-		p := &v1alpha1.ClusterRetentionPolicy{}
-		if err := yaml.Unmarshal(read(t, file), p); err != nil {
-			t.Fatal(err)
+	var needed, said bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &needed, ErrOut: &said}
+	args := append([]string{"rights", "--local", "--owners=jobs.batch", "-f"}, files...)
+	if code := command.Run(t.Context(), args, streams, time.Time{}); code != command.ExitFine {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	checked := 0
+	for _, role := range objects(t, needed.Bytes()) {
+		if role.GetKind() != "ClusterRole" || strings.HasSuffix(role.GetName(), ":references") {
+			continue // rights of teams, and those that have a value of their own
 		}
-		for _, rule := range p.Spec.Rules {
-			kind := schema.FromAPIVersionAndKind(rule.Target.APIVersion, rule.Target.Kind)
-			if kind.GroupKind() == v1alpha1.ImageKind.GroupKind() || kind.Group == "example.com" {
-				continue
-			}
-			plural, _ := meta.UnsafeGuessKindToResource(kind)
-			verbs := []string{"list", "watch", "delete"}
-			if rule.StartTime == "" {
-				verbs = append(verbs, "patch")
-			}
-			if rule.Delete != nil && rule.Delete.What != "" || rule.Outcome != "" {
-				verbs = append(verbs, "get")
-			}
-			for _, verb := range verbs {
-				if !may(rules, verb, plural.GroupResource()) {
-					t.Errorf("%s: no right to %s %s", file, verb, plural.GroupResource())
-				}
+		rule := rulesOf(t, role)[0]
+		resource := schema.GroupResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+		for _, verb := range rule.Verbs {
+			if resource.Group != "example.com" && !may(rules, verb, resource) {
+				t.Errorf("%s: no right to %s %s", role.GetName(), verb, resource)
 			}
 		}
+		checked++
+	}
+	if checked < 20 {
+		t.Errorf("only %d roles: %s", checked, &said)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // here are the ConfigMaps of the test that people have made, and how many of them are marked. It is wrong for one to be on its
@@ -65,8 +66,8 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	w.grant(user, "ledgers", rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionledgers"}, Verbs: []string{"list"}})
 	revoke := w.grant(user, "kinds", onConfigMaps("list", "watch", "delete", "patch"))
 	w.halfway()
-	g := newGateFor(t, config)
-	writes := g.record(func(r *http.Request) bool {
+	g := gate.New(t, config)
+	writes := recorded(g, func(r *http.Request) bool {
 		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/configmaps/")
 	})
 	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")

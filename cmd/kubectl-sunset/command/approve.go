@@ -35,6 +35,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	c.Flags().Var(&a.dryRun, "dry-run", "client: say what would be done, and do nothing")
 	a.connection.add(c.Flags())
+	completeContexts(c, &a.connection)
 	completeNamespaces(c, &a.connection)
 	c.ValidArgsFunction = completePolicies(&a.connection, &a.namespace)
 	return c

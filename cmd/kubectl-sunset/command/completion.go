@@ -3,11 +3,15 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 )
@@ -76,12 +80,92 @@ func completeNamespaces(c *cobra.Command, connection *connectionFlags) {
 func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Context, *cluster.Cluster) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
 	defer cancel()
-	in, err := connection.connect()
+	config, err := connection.config()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	config.Timeout = completionPatience // for what takes no context
+	in, err := cluster.Connect(config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	names, _ := ask(ctx, in)
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeKinds completes names of kinds that are not there yet.
+func completeKinds(connection *connectionFlags) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return complete(c, connection, func(_ context.Context, in *cluster.Cluster) ([]string, error) {
+			names, err := in.KindNames()
+			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), err
+		})
+	}
+}
+
+// completeObject completes KIND/NAME: first the kind, and then the name, in the namespace given or else that of the kubeconfig.
+func completeObject(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		kind, _, named := strings.Cut(typed, "/")
+		if named {
+			return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) {
+				return objectsOf(ctx, in, connection, kind, *namespace)
+			})
+		}
+		kinds, directive := complete(c, connection, func(_ context.Context, in *cluster.Cluster) ([]string, error) { return in.KindNames() })
+		for i := range kinds {
+			kinds[i] += "/"
+		}
+		return kinds, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// objectsOf are the objects of a kind, with the name by which it is asked for.
+func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connectionFlags, name, namespace string) ([]string, error) {
+	kind, err := in.Kind(name)
+	if err != nil {
+		return nil, err
+	}
+	if namespace, err = connection.namespace(namespace); err != nil {
+		return nil, err
+	}
+	names, err := in.ObjectNames(ctx, kind, namespace)
+	for i := range names {
+		names[i] = name + "/" + names[i]
+	}
+	return names, err
+}
+
+// completeNodes lets a command complete --node, which may be a file as well.
+func completeNodes(c *cobra.Command, connection *connectionFlags) {
+	_ = c.RegisterFlagCompletionFunc("node", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		names, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.NodeNames(ctx) })
+		return names, cobra.ShellCompDirectiveDefault
+	})
+}
+
+// completeFiles lets a command complete -f, to what is read.
+func completeFiles(c *cobra.Command) {
+	if c.Flags().Lookup("filename") != nil {
+		_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
+	}
+}
+
+// completeContexts lets a command complete what the kubeconfig names.
+func completeContexts(c *cobra.Command, connection *connectionFlags) {
+	for flag, names := range map[string]func(clientcmdapi.Config) []string{
+		"context": func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) },
+		"cluster": func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.Clusters)) },
+		"user":    func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.AuthInfos)) },
+	} {
+		_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			kubeconfig, _ := connection.client().RawConfig()
+			return names(kubeconfig), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
 }
 
 // completeChoices lets a command complete flags that have a few values.
@@ -93,7 +177,8 @@ func completeChoices(c *cobra.Command) {
 	})
 }
 
-const completionHelp = `Write a script by which a shell completes commands, flags, and with a cluster names of policies and namespaces.
+const completionHelp = `Write a script by which a shell completes commands, flags, and with a cluster names of kinds, objects, policies,
+namespaces and nodes.
 
 For "kubectl sunset" kubectl completes, in any shell where it completes its own commands: it runs kubectl_complete-sunset,
 which "completion kubectl" writes. The others are for the program when it is run as kubectl-sunset.` + fineOrTrouble

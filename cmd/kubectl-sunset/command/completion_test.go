@@ -14,6 +14,18 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/version"
 )
 
+// served is what the server of names says of kinds.
+var served = map[string]string{
+	"/api": `{"kind":"APIVersions","versions":["v1"]}`,
+	"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],
+		"preferredVersion":{"groupVersion":"batch/v1","version":"v1"}}]}`,
+	"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[
+		{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["list","patch"]},
+		{"name":"componentstatuses","singularName":"componentstatus","kind":"ComponentStatus","verbs":["list"]}]}`,
+	"/apis/batch/v1": `{"kind":"APIResourceList","groupVersion":"batch/v1","resources":[
+		{"name":"jobs","singularName":"job","kind":"Job","namespaced":true,"verbs":["list","patch"]}]}`,
+}
+
 // names serves lists of objects that have nothing but names, by path, and notes who asks.
 func names(t *testing.T, lists map[string][]string) (server string, agents func() []string) {
 	t.Helper()
@@ -23,6 +35,11 @@ func names(t *testing.T, lists map[string][]string) (server string, agents func(
 		lock.Lock()
 		seen = append(seen, r.UserAgent())
 		lock.Unlock()
+		if document, ok := served[r.URL.Path]; ok {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, document)
+			return
+		}
 		var items []string
 		for _, name := range lists[r.URL.Path] {
 			items = append(items, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))
@@ -48,7 +65,10 @@ func TestWordsAreCompleted(t *testing.T) {
 		policies + "/clusterretentionpolicies":            {"batch", "pods"},
 		policies + "/namespaces/team-a/retentionpolicies": {"cleanup"},
 		"/api/v1/namespaces":                              {"default", "team-a"},
+		"/api/v1/nodes":                                   {"worker-1"},
+		"/apis/batch/v1/namespaces/team-a/jobs":           {"report", "sync"},
 	})
+	kubeconfig := write(t, t.TempDir(), "config", "{apiVersion: v1, kind: Config, contexts: [{name: test, context: {}}, {name: prod, context: {}}]}")
 	for name, test := range map[string]struct {
 		args []string
 		want string // words, without their descriptions
@@ -62,6 +82,16 @@ func TestWordsAreCompleted(t *testing.T) {
 		"one policy only":             {[]string{"approve", "--server", server, "batch", ""}, ""},
 		"namespaces":                  {[]string{"preview", "--server", server, "-n", ""}, "default team-a"},
 		"nothing without the kind":    {[]string{"approve", "--server", server, "-n", "team-b", ""}, ""},
+		"kinds":                       {[]string{"unmark", "--server", server, ""}, "jobs.batch pods"},
+		"kinds that are not there":    {[]string{"unmark", "--server", server, "pods", ""}, "jobs.batch"},
+		"kinds of an object":          {[]string{"explain", "--server", server, "jo"}, "jobs.batch/ pods/"},
+		"objects of a kind":           {[]string{"explain", "--server", server, "-n", "team-a", "job/"}, "job/report job/sync"},
+		"one object only":             {[]string{"explain", "--server", server, "job/report", ""}, ""},
+		"nothing of no kind":          {[]string{"explain", "--server", server, "widget/"}, ""},
+		"nodes":                       {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
+		"contexts":                    {[]string{"rights", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
+		"files that are read":         {[]string{"validate", "-f", ""}, "yaml yml json"},
+		"folders with tests":          {[]string{"test", ""}, ""},
 		"nothing without the cluster": {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

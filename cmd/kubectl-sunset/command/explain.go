@@ -48,7 +48,10 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	e.node.add(flags)
 	e.protection.add(flags)
 	e.connection.add(flags)
+	completeContexts(c, &e.connection)
 	completeNamespaces(c, &e.connection)
+	completeNodes(c, &e.connection)
+	c.ValidArgsFunction = completeObject(&e.connection, &e.namespace)
 	return c
 }
 

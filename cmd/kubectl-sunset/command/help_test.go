@@ -20,7 +20,7 @@ func commands() []*cobra.Command {
 
 // TestHelpIsThatOfAManual: every command says what it does, in a line and at length, how it ends, and shows how it is used.
 func TestHelpIsThatOfAManual(t *testing.T) {
-	if len(commands()) < 9 {
+	if len(commands()) < 10 {
 		t.Errorf("only %d commands", len(commands()))
 	}
 	for _, c := range commands() {

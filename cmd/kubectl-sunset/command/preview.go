@@ -51,7 +51,9 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	p.images.add(flags, now)
 	p.protection.add(flags)
 	p.connection.add(flags)
+	completeContexts(c, &p.connection)
 	completeNamespaces(c, &p.connection)
+	completeNodes(c, &p.connection)
 	return c
 }
 

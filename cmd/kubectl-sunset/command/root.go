@@ -57,9 +57,10 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRights(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
+		completeFiles(c)
 	}
 	root.InitDefaultHelpCmd()
 	describeHelp(root)

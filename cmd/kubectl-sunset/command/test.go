@@ -29,6 +29,9 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:    testHelp,
 		Example: testExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), args) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 	}
 	t.protection.add(c.Flags())
 	c.Flags().BoolVar(&t.update, "update", false, "rewrite verdicts, errors and problems of each "+golden.FileName+" to what there is")

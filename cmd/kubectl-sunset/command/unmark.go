@@ -46,7 +46,9 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, and change none")
 	u.protection.add(flags)
 	u.connection.add(flags)
+	completeContexts(c, &u.connection)
 	completeNamespaces(c, &u.connection)
+	c.ValidArgsFunction = completeKinds(&u.connection)
 	return c
 }
 

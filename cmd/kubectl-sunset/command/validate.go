@@ -1,14 +1,19 @@
 package command
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/grant"
 )
 
 // validate is the command of that name.
@@ -17,6 +22,9 @@ type validate struct {
 	files      fileFlags
 	protection protectionFlags
 	output     choice
+	rights     bool
+	account    accountFlag
+	connection connectionFlags
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
@@ -26,15 +34,19 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:   "Say everything that is wrong with policies",
 		Long:    validateHelp,
 		Example: validateExamples,
-		RunE:    func(_ *cobra.Command, args []string) error { return v.run(args) },
+		RunE:    func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) },
 	}
 	v.files.add(c.Flags())
 	v.protection.add(c.Flags())
 	c.Flags().VarP(&v.output, "output", "o", "how to write the problems")
+	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which rights are missing, and write roles that give them")
+	v.account.add(c.Flags())
+	v.connection.add(c.Flags())
+	completeContexts(c, &v.connection)
 	return c
 }
 
-func (v *validate) run(args []string) error {
+func (v *validate) run(ctx context.Context, args []string) error {
 	if len(v.files.names) == 0 {
 		return errors.New("no files; name them with -f")
 	}
@@ -52,22 +64,49 @@ func (v *validate) run(args []string) error {
 		return err
 	}
 	in.Apart(false)
-	if err := v.print(files.Len(), in); err != nil {
+	missing, err := v.missing(ctx, in)
+	if err != nil {
 		return err
 	}
-	if in.Problems() > 0 {
+	if err := v.print(files.Len(), in, missing); err != nil {
+		return err
+	}
+	if in.Problems() > 0 || len(missing) > 0 {
 		return errFindings
 	}
 	return nil
 }
 
-func (v *validate) print(files int, in *inventory.Inventory) error {
+// missing is what accounts lack for the policies, by their names.
+func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]grant.Missing, error) {
+	if !v.rights {
+		return nil, nil
+	}
+	c, err := v.connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	say := notes{v.streams.ErrOut}
+	finder := rights.Finder{Resources: c.Resource, Unknown: sets.New[schema.GroupVersionKind]()}
+	var needed []grant.Right
+	for _, p := range in.Rules() {
+		needed = append(needed, finder.Of(p)...)
+		if rights.LetsOwnersGo(p) {
+			say.note("%s deletes the owners that objects name, and nothing is said of rights to them", p.Name)
+		}
+	}
+	noteUnknown(finder.Unknown, say)
+	return rights.Missing(ctx, c, v.account.Account, needed)
+}
+
+func (v *validate) print(files int, in *inventory.Inventory, missing []grant.Missing) error {
 	if v.output.value == "json" {
-		return report.ValidationJSON(v.streams.Out, files, in)
+		return report.ValidationJSON(v.streams.Out, files, in, missing)
 	}
 	report.Problems(v.streams.Out, in.Policies)
 	report.Warnings(v.streams.Out, in.Policies)
-	report.ValidationSummary(v.streams.Out, files, in)
+	report.MissingRights(v.streams.Out, missing)
+	report.ValidationSummary(v.streams.Out, files, in, len(missing))
 	return nil
 }
 
@@ -75,17 +114,24 @@ const validateHelp = `Say everything that is wrong with the policies in files: w
 expression, and a hint at what to write. Unknown and repeated fields are wrong too: nothing is ignored.
 
 Files are YAML or JSON and may hold many documents, lists, and objects of other kinds, which are skipped and counted.
-Of a directory the files that end in .yaml, .yml or .json are read. No cluster is asked.
+Of a directory the files that end in .yaml, .yml or .json are read.
 
 What may be a mistake, such as images that go after minutes, is a warning: the policy is valid all the same.
 
-Exit codes: 0 every policy is valid; 1 there are problems; 2 wrong usage, or a file that cannot be read or parsed.`
+No cluster is asked, but with --rights: it says which rights Sunset lacks for the policies, and for RetentionPolicies their
+own ServiceAccounts, each with the role that gives it. The command rights writes those alone.
+
+Exit codes: 0 every policy is valid; 1 there are problems, or rights are missing; 2 wrong usage, or a file or cluster that
+cannot be read.`
 
 const validateExamples = `  # Check one file
   kubectl sunset validate -f policy.yaml
 
   # Check everything below a directory, for a program
   kubectl sunset validate -R -f policies/ -o json
+
+  # May Sunset do what the policy asks for?
+  kubectl sunset validate -f policy.yaml --rights
 
   # Check what a chart renders
   helm template ./chart | kubectl sunset validate -f -`

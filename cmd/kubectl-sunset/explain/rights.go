@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -15,7 +16,7 @@ func (in *Input) rightsOf(r *policy.Rule) []Setting {
 	}
 	rights := Setting{Name: "rights", Value: "of " + accountOf(r), From: "the policy", Note: "not checked here"}
 	if c := in.permitted(r); c != nil {
-		rights.Note = "status says: " + c.Message
+		rights.Note = "status says: " + grant.Sentence(c.Message)
 	}
 	return []Setting{rights}
 }
@@ -26,7 +27,7 @@ func (in *Input) forbidden(r *policy.Rule) []Block {
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Block{{policy.IsForbidden, c.Message, "give " + accountOf(r) + " the right that is missing"}}
+	return []Block{{policy.IsForbidden, grant.Sentence(c.Message), "give " + accountOf(r) + " the right that is missing"}}
 }
 
 func (in *Input) permitted(r *policy.Rule) *metav1.Condition {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 )
 
 // Problems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
@@ -40,6 +41,7 @@ type validation struct {
 	Skipped  int       `json:"skipped"` // objects that are no policies
 	Problems []problem `json:"problems"`
 	Warnings []problem `json:"warnings,omitempty"`
+	Missing  []missing `json:"missingRights,omitempty"`
 }
 
 type problem struct {
@@ -54,8 +56,8 @@ type problem struct {
 	Expression string `json:"expression,omitempty"`
 }
 
-// ValidationJSON writes the problems for programs.
-func ValidationJSON(w io.Writer, files int, in *inventory.Inventory) error {
+// ValidationJSON writes the problems for programs, and rights that are missing.
+func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []grant.Missing) error {
 	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}}
 	for _, p := range in.Policies {
 		for _, found := range p.Problems {
@@ -64,6 +66,9 @@ func ValidationJSON(w io.Writer, files int, in *inventory.Inventory) error {
 		for _, found := range p.Warnings() {
 			v.Warnings = append(v.Warnings, newProblem(p, found))
 		}
+	}
+	for _, m := range lacking {
+		v.Missing = append(v.Missing, missing{Policy: m.Policy, Message: m.String(), Role: m.YAML()})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -89,11 +94,14 @@ func Warnings(w io.Writer, policies []inventory.Policy) {
 	}
 }
 
-// ValidationSummary writes what was looked at, in one line.
-func ValidationSummary(w io.Writer, files int, in *inventory.Inventory) {
+// ValidationSummary writes what was looked at, in one line, with the number of rights that are missing.
+func ValidationSummary(w io.Writer, files int, in *inventory.Inventory, missing int) {
 	fmt.Fprintf(w, "%s in %s: %s", policies(len(in.Policies)), count(files, "file"), orNo(in.Problems(), "problem"))
 	if n := in.Warnings(); n > 0 {
 		fmt.Fprintf(w, "; %s", count(n, "warning"))
+	}
+	if missing > 0 {
+		fmt.Fprintf(w, "; rights are missing: %d", missing)
 	}
 	if in.Others > 0 {
 		fmt.Fprintf(w, "; %s skipped", count(in.Others, "other object"))

@@ -33,7 +33,7 @@ func shut(t testing.TB, s *history.Store) {
 }
 
 // written gives a directory with the file of a store that knows an image a, unused for two intervals, and that file.
-func written(t *testing.T) (dir, file string) {
+func written(t testing.TB) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state", "images")
 	s := open(t, dir, reading(0))

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sunset-k8s/sunset/test/monitoring/prometheus/series"
 )
 
 const file = "../../../charts/sunset/files/alerts.yaml"
@@ -158,14 +160,17 @@ func rules(t *testing.T) []rule {
 // run evaluates an alert once a minute, and compares what fires at the end: what every evaluation has given for as long as the
 // alert waits.
 func (test try) run(t *testing.T, r rule) {
-	stored := load(t, test.series)
+	stored, err := series.Load(test.series, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 1e6, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{}),
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 	})
 	since := map[string]time.Time{}
 	var fires []string
-	for now := begin; now.Before(begin.Add(test.after)); now = now.Add(time.Minute) {
+	for now := series.Begin; now.Before(series.Begin.Add(test.after)); now = now.Add(time.Minute) {
 		query, err := engine.NewInstantQuery(context.Background(), stored, nil, r.Expr, now)
 		if err != nil {
 			t.Fatal(err)

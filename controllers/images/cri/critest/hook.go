@@ -77,11 +77,32 @@ func Answer(answer any) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
 }
 
+// Nameless lists one image, container or sandbox of which there is nothing, not even an ID, whatever of these is listed.
+func Nameless(_ context.Context, request any, handle func() (any, error)) (any, error) {
+	switch request.(type) {
+	case *runtimeapi.ListImagesRequest:
+		return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{}}}, nil
+	case *runtimeapi.ListContainersRequest:
+		return &runtimeapi.ListContainersResponse{Containers: []*runtimeapi.Container{{}}}, nil
+	case *runtimeapi.ListPodSandboxRequest:
+		return &runtimeapi.ListPodSandboxResponse{Items: []*runtimeapi.PodSandbox{{}}}, nil
+	}
+	return handle()
+}
+
+// Asked is the image that a call is about: its ID, or however it was named.
+func Asked(request any) string {
+	of, _ := request.(interface{ GetImage() *runtimeapi.ImageSpec })
+	if of == nil {
+		return ""
+	}
+	return of.GetImage().GetImage()
+}
+
 // Removals is a hook of RemoveImage that calls another for each image, by its ID; those without are removed.
 func Removals(hooks map[string]Hook) Hook {
 	return func(ctx context.Context, request any, handle func() (any, error)) (any, error) {
-		q, _ := request.(*runtimeapi.RemoveImageRequest)
-		if h := hooks[q.GetImage().GetImage()]; h != nil {
+		if h := hooks[Asked(request)]; h != nil {
 			return h(ctx, request, handle)
 		}
 		return handle()

@@ -45,3 +45,8 @@ func (s *State) find(name string) *runtimeapi.Image {
 	}
 	return nil
 }
+
+// Container is one that has the image with ID(n).
+func Container(n int) *runtimeapi.Container {
+	return &runtimeapi.Container{Id: fmt.Sprintf("container-%d", n), ImageId: ID(n), ImageRef: ID(n), Image: &runtimeapi.ImageSpec{Image: ID(n)}}
+}

@@ -1,54 +1,56 @@
-package prometheus_test
+// Package series holds series in memory, for Prometheus's own engine to ask.
+package series
 
 import (
 	"context"
+	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// begin is when the first value of each series was scraped, and how often values follow.
-var begin = time.Unix(0, 0)
+// Begin is when the first value of each series was scraped.
+var Begin = time.Unix(0, 0)
 
-// store holds a few series. It implements storage.Queryable.
-type store []promql.Series
+// Store holds a few series. It implements storage.Queryable.
+type Store []promql.Series
 
-// load reads series as promtool writes them, one a line, a value a minute.
-func load(t *testing.T, text string) store {
-	t.Helper()
-	var s store
+// Load reads series as promtool writes them, one a line, with a value every so often. Lines that begin with # say nothing.
+func Load(text string, every time.Duration) (Store, error) {
+	var s Store
 	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
 		metric, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(strings.TrimSpace(line))
 		if err != nil {
-			t.Fatalf("%s: %v", line, err)
+			return nil, fmt.Errorf("%s: %w", line, err)
 		}
 		one := promql.Series{Metric: metric}
 		for i, v := range values {
 			if !v.Omitted {
-				one.Floats = append(one.Floats, promql.FPoint{T: begin.Add(time.Duration(i) * time.Minute).UnixMilli(), F: v.Value})
+				one.Floats = append(one.Floats, promql.FPoint{T: Begin.Add(time.Duration(i) * every).UnixMilli(), F: v.Value})
 			}
 		}
 		s = append(s, one)
 	}
-	return s
+	return s, nil
 }
 
 // Querier implements storage.Queryable.
-func (s store) Querier(from, to int64) (storage.Querier, error) {
+func (s Store) Querier(from, to int64) (storage.Querier, error) {
 	return querier{nil, s, from, to}, nil
 }
 
-// querier selects from a store what was scraped in a time.
+// querier selects from a Store what was scraped in a time.
 type querier struct {
 	storage.LabelQuerier // nobody asks
-	store                store
+	store                Store
 	from, to             int64
 }
 
@@ -102,11 +104,3 @@ func (s *set) Err() error { return nil }
 
 // Warnings implements storage.SeriesSet.
 func (s *set) Warnings() annotations.Annotations { return nil }
-
-// TestSeriesMayEnd: what has gone stale is there no more.
-func TestSeriesMayEnd(t *testing.T) {
-	s := load(t, "a 1x2 stale\nb _ 2")
-	if len(s) != 2 || len(s[0].Floats) != 4 || !value.IsStaleNaN(s[0].Floats[3].F) || len(s[1].Floats) != 1 {
-		t.Errorf("read as %v", s)
-	}
-}

@@ -1,0 +1,110 @@
+package command_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+const reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+// letting is an API server that lets accounts do some things, as "NAMESPACE:NAME verb resource", and notes in which namespaces it was
+// asked.
+func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []string) {
+	s = newAPIServer(t)
+	var lock sync.Mutex
+	var seen []string
+	s.proxied = map[string]http.HandlerFunc{reviewsPath: func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		of := review.Spec.ResourceAttributes
+		lock.Lock()
+		seen = append(seen, of.Namespace)
+		lock.Unlock()
+		asked := strings.Join([]string{strings.TrimPrefix(review.Spec.User, "system:serviceaccount:"), of.Verb, of.Resource}, " ")
+		review.Status.Allowed = slices.Contains(may, asked)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(review)
+	}}
+	return s, func() []string { lock.Lock(); defer lock.Unlock(); slices.Sort(seen); return slices.Compact(seen) }
+}
+
+func TestRightsWithoutACluster(t *testing.T) {
+	golden(t, "rights-local", run(t, "", "rights", "--local", "-f", "testdata/rights.yaml", "--owners", "jobs.batch"))
+	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitFine, "note: batch deletes the owners that objects name: say with --owners of which kinds")
+}
+
+func TestRightsAreWhatTheClusterServes(t *testing.T) {
+	s, asked := letting(t)
+	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml")
+	wants(t, got, command.ExitFine, `name: "sunset:batch:jobs.batch"`, "note: the cluster has no example.com/v1 Widget")
+	if strings.Contains(got.out, "widgets") || len(asked()) > 0 {
+		t.Errorf("somebody was asked in %v, and this came of it:\n%s", asked(), got.out)
+	}
+}
+
+func TestRightsOfPoliciesInTheCluster(t *testing.T) {
+	s, _ := letting(t)
+	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{livePolicy("live", "DryRun", "Job", "1d")})
+	wants(t, s.run(t, "", "rights"), command.ExitFine, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
+}
+
+// TestOnlyMissingRightsAreGranted, each whole.
+func TestOnlyMissingRightsAreGranted(t *testing.T) {
+	const sunset = "other:name "
+	s, asked := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"get jobs", sunset+"delete jobs",
+		sunset+"list pods", sunset+"watch pods", sunset+"get pods", sunset+"delete pods",
+		"team-a:cleaner list events", "team-a:cleaner delete events")
+	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing", "--service-account", "other/name")
+	var names []string
+	for _, document := range strings.Split(got.out, "---\n") {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict([]byte(document), role); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, role.Name)
+	}
+	if want := []string{"sunset:batch:pods", "sunset:team-a:own:events.events.k8s.io"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v\n%s", names, want, got.err)
+	}
+	wants(t, got, command.ExitFine, "verbs: [list, watch, get, delete, patch]")
+	if want := []string{"", "team-a"}; !slices.Equal(asked(), want) {
+		t.Errorf("asked in %q, want %q", asked(), want)
+	}
+}
+
+func TestValidateSaysWhichRightsAreMissing(t *testing.T) {
+	s, _ := letting(t)
+	golden(t, "validate-rights", s.run(t, "", "validate", "-f", "testdata/rights.yaml", "--rights"))
+	var v struct {
+		MissingRights []struct{ Policy, Message, Role string }
+	}
+	got := s.run(t, "", "validate", "-f", "testdata/rights.yaml", "--rights", "-o", "json")
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || got.code != command.ExitFindings || len(v.MissingRights) != 4 {
+		t.Fatalf("exit %d, %v\n%s", got.code, err, got.out)
+	}
+	if m := v.MissingRights[0]; m.Policy != "batch" || m.Message != "Sunset may not list, watch, get, delete jobs.batch" || !strings.HasPrefix(m.Role, "apiVersion: rbac") {
+		t.Errorf("%+v", m)
+	}
+	wants(t, s.run(t, fine, "validate", "-f", "-"), command.ExitFine, "no problems\n")
+}
+
+func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
+	s, _ := letting(t)
+	delete(s.proxied, reviewsPath)
+	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)
+	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "ask what ServiceAccount sunset-system/sunset-controller may do")
+	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local asks no cluster")
+	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitTrouble, "is not NAMESPACE/NAME")
+	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown or repeated field")
+}

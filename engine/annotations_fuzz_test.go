@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const annotatedPolicy = `{"metadata": {"name": "p", "uid": "u"}, "spec": {"mode": "Enforce", "rules": [{
+  "name": "marked", "target": {"apiVersion": "example.org/v1", "kind": "Preview"}, "eligible": "true", "ttl": "1h",
+  "override": {"annotation": true, "ttl": {"min": "10m", "max": "1d"}}}]}}`
+
+// FuzzAnnotations gives an object any hold, TTL and marks, and compares the verdict with what the manual says of them: any hold
+// but "false" keeps, a TTL that cannot be read keeps, what has no mark is kept, and the rest goes at the time that they add up to.
+func FuzzAnnotations(f *testing.F) {
+	const standing, other = `"2026-03-01T12:00:00Z"`, `{"0123456789abcdef":"2020-01-01T00:00:00Z"}`
+	f.Add(false, "", false, "", true, standing, int64(0))
+	f.Add(true, "false", true, "2h", true, standing, int64(7200))
+	f.Add(true, "", true, "0s", true, standing, int64(599))
+	f.Add(true, "False", true, "soon", true, other, int64(600))
+	f.Add(true, "false ", true, "-1h", false, "", int64(1e9))
+	f.Add(false, "", true, "99999999999w", true, `"1969-12-31T23:59:59.9999Z"`, int64(-5))
+	f.Add(false, "", true, "5m", true, `"9999-12-31T23:59:59Z"`, int64(1<<40))
+	c := newCompiler(f)
+	p := enforced(f, []byte(annotatedPolicy))
+	programs := c.Load(p)
+	r := p.Rules[0]
+	created := time.Date(2026, time.March, 1, 11, 0, 0, 0, time.UTC)
+	decoder := engine.NewDecoder(programs[r.Key])
+	f.Fuzz(func(t *testing.T, held bool, hold string, lives bool, ttl string, marked bool, mark string, after int64) {
+		annotations := map[string]string{}
+		if held {
+			annotations[v1alpha1.HoldAnnotation] = hold
+		}
+		if lives {
+			annotations[v1alpha1.TTLAnnotation] = ttl
+		}
+		if marked { // the value of our mark, or else all there is
+			annotations[v1alpha1.EligibleSinceAnnotation] = mark
+			if len(mark) > 0 && mark[0] == '"' {
+				annotations[v1alpha1.EligibleSinceAnnotation] = `{"` + r.Mark + `":` + mark + `}`
+			}
+		}
+		data, err := json.Marshal(map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Preview",
+			"metadata": map[string]any{"name": "a", "uid": "u", "creationTimestamp": created.Format(time.RFC3339), "annotations": annotations},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := decoder.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, err := engine.SubjectOf(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := created.Add(time.Duration(after) * time.Second)
+		facts := programs[r.Key].Facts(t.Context(), object)
+		got, _ := policy.Decide(subject, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, now)
+
+		var read struct {
+			Metadata struct{ Annotations map[string]string }
+		} // text that is no UTF-8 was mended on the way
+		if err := json.Unmarshal(data, &read); err != nil {
+			t.Fatal(err)
+		}
+		want := naiveVerdict(read.Metadata.Annotations, r.Mark, created, now)
+		if got.Action != want.Action || got.Reason != want.Reason || want.Action != policy.Keep && !got.Due.Equal(want.Due) {
+			t.Errorf("%v at %s: %s %s %s, want %s %s %s", annotations, now, got.Action, got.Reason, got.Due, want.Action, want.Reason, want.Due)
+		}
+	})
+}
+
+// naiveVerdict says what three annotations mean to the rule above.
+func naiveVerdict(annotations map[string]string, mark string, created, now time.Time) policy.Verdict {
+	ttl := time.Hour
+	if text, ok := annotations[v1alpha1.TTLAnnotation]; ok {
+		own, err := policy.ParseTTL(text)
+		if err != nil && (annotations[v1alpha1.HoldAnnotation] == "false" || !has(annotations, v1alpha1.HoldAnnotation)) {
+			return policy.Verdict{Reason: policy.EvaluationFailed}
+		}
+		ttl = min(max(own, 10*time.Minute), 24*time.Hour)
+	}
+	start := policy.ParseMarks(annotations[v1alpha1.EligibleSinceAnnotation])[mark]
+	if !start.IsZero() && start.Before(created) {
+		start = created
+	}
+	switch due := start.Add(ttl); {
+	case has(annotations, v1alpha1.HoldAnnotation) && annotations[v1alpha1.HoldAnnotation] != "false":
+		return policy.Verdict{Reason: policy.Held}
+	case start.IsZero():
+		return policy.Verdict{Reason: policy.NoStartTime}
+	case now.Before(due):
+		return policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: due}
+	default:
+		return policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: due}
+	}
+}
+
+func has(annotations map[string]string, name string) bool {
+	_, ok := annotations[name]
+	return ok
+}

@@ -1,0 +1,87 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	_ "time/tzdata" // wherever this runs
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestF24NoTimeZoneMatters decides around the moments at which clocks are set and calendars do odd things, in zones where they
+// do. A day is 24 hours everywhere, and an object goes at the same nanosecond.
+func TestF24NoTimeZoneMatters(t *testing.T) {
+	finished := map[string]time.Time{
+		"the night clocks go forward in Berlin":   time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC),
+		"the hour that does not exist there":      time.Date(2026, time.March, 29, 0, 59, 59, 0, time.UTC),
+		"the night clocks go back":                time.Date(2026, time.October, 24, 22, 30, 0, 0, time.UTC),
+		"the hour that happens twice":             time.Date(2026, time.October, 25, 0, 30, 0, 0, time.UTC),
+		"the hour that happens twice, once more":  time.Date(2026, time.October, 25, 1, 30, 0, 0, time.UTC),
+		"the day before a leap day":               time.Date(2028, time.February, 28, 23, 59, 59, 0, time.UTC),
+		"a leap day":                              time.Date(2028, time.February, 29, 0, 0, 0, 0, time.UTC),
+		"the end of a year that has no leap day":  time.Date(2027, time.February, 28, 12, 0, 0, 0, time.UTC),
+		"the turn of a year":                      time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC),
+		"a night in which Lord Howe goes forward": time.Date(2026, time.October, 3, 15, 15, 0, 0, time.UTC),
+	}
+	c, told := newCompiler(t), map[string]string{}
+	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Kiritimati"} {
+		setLocal(t, zone)
+		for name, at := range finished {
+			for _, ttl := range []string{"0s", "1h", "1d", "3d12h", "1w", "366d"} {
+				key := name + " " + ttl
+				got := decideAround(t, c, at, ttl)
+				if before, known := told[key]; known && before != got {
+					t.Errorf("%s: -before, +in %s\n%s", key, zone, cmp.Diff(before, got))
+				}
+				told[key] = got
+			}
+		}
+	}
+}
+
+// setLocal has the process be in a zone, as TZ does.
+func setLocal(t *testing.T, name string) {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Local
+	time.Local = zone
+	t.Cleanup(func() { time.Local = before })
+}
+
+// decideAround judges a Job right before it is due and when it is, and gives all that is told of it.
+func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) string {
+	t.Helper()
+	stamp := at.UTC().Format(time.RFC3339)
+	job := decode(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: a, creationTimestamp: %q},
+		status: {completionTime: %q, conditions: [{type: Complete, status: "True", lastTransitionTime: %q}]}}`, stamp, stamp, stamp))
+	spec := rule()
+	spec.TTL = ttl
+	p := (&policy.Document{Spec: policy.Spec{Mode: "Enforce"}})
+	p.Spec.Rules = append(p.Spec.Rules, spec)
+	loaded := p.Load(policy.DefaultProtection())
+	programs := c.Load(loaded)
+	r := loaded.Rules[0]
+	subject, err := engine.SubjectOf(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rulings := []policy.Ruling{{Rule: r, Facts: programs[r.Key].Facts(t.Context(), job), Known: true}}
+	life, err := policy.ParseTTL(ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := at.Add(life)
+	early, _ := policy.Decide(subject, rulings, due.Add(-time.Nanosecond).Local())
+	v, w := policy.Decide(subject, rulings, due.Local())
+	if early.Action == policy.Delete || v.Action != policy.Delete || !v.Due.Equal(due) || !w.Valid() {
+		t.Errorf("finished %s, to live %s: %+v, and a nanosecond earlier %+v", stamp, ttl, v, early)
+	}
+	return fmt.Sprintf("%+v %+v %s %s", v, subject, v.Due, policy.FormatTTL(v.TTL))
+}

@@ -1,0 +1,169 @@
+package grant_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	jobs   = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+	job    = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pod    = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// of is a policy with rules.
+func of(name string, rules ...policy.Rule) *policy.Policy {
+	p := &policy.Policy{Name: name}
+	if namespace, _, found := strings.Cut(name, "/"); found {
+		p.Namespace, p.ServiceAccount = namespace, "cleaner"
+	}
+	for _, r := range rules {
+		p.Rules = append(p.Rules, &r)
+	}
+	return p
+}
+
+func TestAPolicyNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules []policy.Rule
+		want  string
+	}{
+		"to find and delete":                {[]policy.Rule{{Kind: job}}, "list watch delete"},
+		"to see what counts exactly":        {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
+		"to see what owners take along":     {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
+		"to mark":                           {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
+		"what any rule needs":               {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
+		"nothing for other kinds":           {[]policy.Rule{{Kind: pod, Mark: "m"}, {Kind: job}}, "list watch delete"},
+		"nothing without a rule":            {[]policy.Rule{{Kind: pod}}, ""},
+		"nothing for what is not carried":   {[]policy.Rule{{Kind: job, Problems: []policy.Problem{{}}}}, ""},
+		"nothing for what agents remove":    {[]policy.Rule{{Kind: v1alpha1.ImageKind}}, ""},
+		"the same while it is only counted": {[]policy.Rule{{Kind: job, Mode: v1alpha1.DryRun}}, "list watch delete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := grant.OfSunset(of("batch", test.rules...), job.GroupKind(), jobs)
+			if diff := cmp.Diff(test.want, strings.Join(got.Verbs, " ")); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	if right := grant.OfSunset(of("e", policy.Rule{Kind: events}), policy.StoredAs(events), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}); len(right.Verbs) != 3 {
+		t.Errorf("Events have two names: %v", right)
+	}
+}
+
+func TestARightOfSunset(t *testing.T) {
+	text := grant.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs).YAML()
+	const want = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: "sunset:batch:jobs.batch"
+  labels: {rbac.sunset.x-k8s.io/aggregate-to-controller: "true"}
+rules:
+- {apiGroups: ["batch"], resources: ["jobs"], verbs: [list, watch, delete]}
+`
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestARightOfAnAccount(t *testing.T) {
+	text := grant.OfAccount(of("123/on", policy.Rule{Kind: pod, Mark: "m"}), pod.GroupKind(), schema.GroupResource{Resource: "pods"}).YAML()
+	role, binding := &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	for i, document := range strings.Split(text, grant.Between) {
+		if err := yaml.UnmarshalStrict([]byte(document), []any{role, binding}[i]); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+	}
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "delete", "patch"}}}
+	if diff := cmp.Diff(rules, role.Rules); diff != "" || role.Namespace != "123" || role.Name != "sunset:on:pods" || role.Kind != "Role" {
+		t.Errorf("%s\n%s", text, diff)
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "123", Name: "cleaner"}}
+	if diff := cmp.Diff(subjects, binding.Subjects); diff != "" || binding.Namespace != "123" || binding.Name != role.Name || binding.RoleRef.Name != role.Name {
+		t.Errorf("%s\n%s", text, diff)
+	}
+}
+
+// TestNoPolicyTakesAwayFromAnother: roles have a name for each policy and resource.
+func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range []string{"batch", "batch.jobs", "batch-jobs", "a/batch", "a/b", "a.b", "a-b"} {
+		for _, resource := range []string{"jobs", "batch-jobs"} {
+			right := grant.OfSunset(of(p, policy.Rule{Kind: job}), job.GroupKind(), schema.GroupResource{Group: "batch", Resource: resource})
+			_, name, _ := strings.Cut(right.YAML(), "name: ")
+			name, _, _ = strings.Cut(name, "\n")
+			if names[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			names[name] = true
+		}
+	}
+}
+
+func TestAMessageIsYAML(t *testing.T) {
+	right := grant.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := grant.Message("may not:\nno", right, right.And("patch"))
+	if err := yaml.Unmarshal([]byte(strings.Split(message, grant.Between)[0]), &rbacv1.ClusterRole{}); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(message, "kind: ClusterRole\n"); got != 2 {
+		t.Errorf("%d roles in\n%s", got, message)
+	}
+	if got := grant.Sentence(message); got != "may not: no" {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := grant.Sentence("nothing is missing\nat all"); got != "nothing is missing\nat all" {
+		t.Errorf("another message became %q", got)
+	}
+}
+
+// TestAMessageIsNeverTooLong for a condition: what it has no room for is counted.
+func TestAMessageIsNeverTooLong(t *testing.T) {
+	right := grant.OfSunset(of(strings.Repeat("p", 253), policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := grant.Message("may not", slices.Repeat([]grant.Right{right}, 100)...)
+	shown := strings.Count(message, "kind: ClusterRole\n")
+	if len(message) > 32<<10 || shown < 50 || !strings.HasSuffix(message, fmt.Sprintf("\n# and %d more\n", 100-shown)) {
+		t.Errorf("%d bytes, %d roles, and at last %q", len(message), shown, message[len(message)-40:])
+	}
+}
+
+func TestARightToWatchEverythingThatRefers(t *testing.T) {
+	resources := []schema.GroupResource{{Resource: "pods"}, jobs, {Group: "batch", Resource: "cronjobs"}, {Resource: "configmaps"}, {Resource: "pods"}}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict([]byte(grant.OfReferences(of("unused"), resources...).YAML()), role); err != nil {
+		t.Fatal(err)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"cronjobs", "jobs"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Name != "sunset:unused:references" || role.Labels[grant.CollectedLabel] != "true" {
+		t.Errorf("%s: -want +got\n%s", role.Name, diff)
+	}
+}
+
+func TestWhoMayNotDoWhat(t *testing.T) {
+	p := of("team-a/own", policy.Rule{Kind: job})
+	for want, right := range map[string]grant.Right{
+		"Sunset may not watch, delete jobs.batch":                                          grant.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":      grant.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete everything that may refer to ConfigMaps and Secrets": grant.OfReferences(p, jobs),
+	} {
+		missing := grant.Missing{Right: right, Denied: []string{"watch", "delete"}}
+		if got := missing.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

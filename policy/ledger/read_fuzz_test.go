@@ -1,0 +1,106 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// FuzzRead has a new leader take over any ledger. What cannot be read is an error, and nothing is drafted or sent. Else nothing is
+// lost: what was open is doubtful, counts against every budget, and stands in the next draft; counters stay, and grow by what has
+// ended; and another leader reads the same.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{
+		`{}`,
+		`{"holder":"former","open":[{"rule":"old","outcome":"failed","apiVersion":"batch/v1","kind":"Job","namespace":"ns","objects":["a u 1","b v 2"]}],"spent":[{"until":"2026-03-01T11:59:00.000000Z","count":3}],"total":{"deleted":7,"gone":1}}`,
+		`{"open":[{"rule":"old","apiVersion":"v1","kind":"Pod","objects":["a u 1"]},{"rule":"old","apiVersion":"v1","kind":"Pod","objects":["b u 1"]}]}`,
+		`{"open":[{"rule":"","apiVersion":"v1","kind":"Pod","objects":[]}]}`,
+		`{"spent":[{"until":"2026-03-01T13:00:00.000000Z","count":9223372036854775807},{"until":"2026-03-01T12:00:00.000000Z","count":1}]}`,
+		`{"spent":[{"until":null,"count":0}]}`, `{"spent":[{"until":"2026-03-01T12:00:00.000000Z","count":-1}]}`,
+		`{"total":{"deleted":-5},"rules":[{"name":"old"},{"name":"old"}],"namespaces":[{"name":"*"}],"open":[{"rule":"*","outcome":"*","apiVersion":"a/b","kind":"K","objects":["n n n n"]}]}`,
+		`{"open":[{"rule":"r","apiVersion":"a/b/c","kind":"K","objects":["a u 1"]}]}`,
+		`{"open":[{"rule":"r","apiVersion":"/v1","kind":"K","objects":[" a u 1"]}]}`,
+	} {
+		f.Add([]byte(text), int64(5), int64(3600))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, most, seconds int64) {
+		stored := &v1alpha1.RetentionLedger{}
+		if json.Unmarshal(data, stored) != nil {
+			t.Skip() // the API server has none like that
+		}
+		stored.ResourceVersion = "1"
+		k := ledger.New("new")
+		if err := k.Read(stored.DeepCopy()); err != nil {
+			if k.Draft(start).Object() != nil || len(k.Doubtful())+len(k.Unsent()) > 0 {
+				t.Errorf("%v, and it goes on", err)
+			}
+			return
+		}
+		budget := &ledger.Budget{Max: most, Window: time.Duration(1+abs(seconds)%(365*24*3600)) * time.Second}
+		s := &store{T: t, ledger: stored.DeepCopy(), now: start, budget: budget}
+		sealing := k.Draft(s.now)
+		s.land(sealing)
+		k.Wrote(sealing, s.ledger.DeepCopy())
+		open := k.Doubtful()
+		if want := lines(stored); len(open) != want || len(k.Unsent()) > 0 || lines(s.ledger) != want {
+			t.Fatalf("%d of %d are doubtful, and %d stand", len(open), want, lines(s.ledger))
+		}
+		if diff := cmp.Diff(stored.Total, s.ledger.Total); diff != "" {
+			t.Errorf("counters have changed: %s", diff)
+		}
+		checkRoom(s, k, budget, int64(len(open)))
+		s.ledger.ResourceVersion = strconv.Itoa(100)
+		if diff := cmp.Diff(open, readAgain(t, s.ledger)); diff != "" {
+			t.Errorf("another leader reads something else: %s", diff)
+		}
+		for _, e := range open {
+			k.Saw(e, ledger.Sight{Absent: true})
+		}
+		ended := k.Draft(s.now).Object()
+		if n := ended.Total.Gone - stored.Total.Gone; n != int64(len(open)) || lines(ended) != 0 || ended.Total.Deleted != stored.Total.Deleted {
+			t.Errorf("%d of %d are counted as gone, and %d stand", n, len(open), lines(ended))
+		}
+	})
+}
+
+func abs(n int64) int64 { return max(n, -(n + 1)) }
+
+// lines is how many objects are open in a ledger.
+func lines(l *v1alpha1.RetentionLedger) (n int) {
+	for _, group := range l.Open {
+		n += len(group.Objects)
+	}
+	return n
+}
+
+// checkRoom compares the room that is left with what was spent within the window, one by one.
+func checkRoom(s *store, k *ledger.Keeper, budget *ledger.Budget, open int64) {
+	spent := open
+	for _, spending := range s.ledger.Spent {
+		if s.now.Before(spending.Until.Add(budget.Window)) && spent+spending.Count >= spent {
+			spent += spending.Count
+		}
+	}
+	if room := int64(k.Draft(s.now).Room(s.now, budget)); room > 0 && room+spent > budget.Max {
+		s.Errorf("there is room for %d of %d, and %d were spent: %+v", room, budget.Max, spent, s.ledger.Spent)
+	}
+}
+
+// readAgain is what is open for the next leader.
+func readAgain(t *testing.T, l *v1alpha1.RetentionLedger) []ledger.Entry {
+	k := ledger.New("newer")
+	if err := k.Read(l.DeepCopy()); err != nil {
+		t.Fatalf("what was written cannot be read: %v", err)
+	}
+	s := &store{T: t, ledger: l, now: start}
+	d := k.Draft(start)
+	s.land(d)
+	k.Wrote(d, s.ledger.DeepCopy())
+	return k.Doubtful()
+}

@@ -1,0 +1,68 @@
+package chart_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// scraped reads metrics with the token of an account that the chart lets, as Prometheus does; nobody else can.
+func (s *server) scraped(address string) {
+	s.Helper()
+	for name, test := range map[string]struct {
+		token string
+		code  int
+		says  string
+	}{
+		"nobody":           {"", http.StatusUnauthorized, ""},
+		"another account":  {s.token("passer-by"), http.StatusForbidden, ""},
+		"who is let by it": {s.token("prometheus"), http.StatusOK, "sunset_build_info{"},
+	} {
+		cluster.Eventually(s, patience, func() error {
+			code, text, err := get("https://"+address+"/metrics", test.token)
+			if err == nil && (code != test.code || !strings.Contains(text, test.says)) {
+				err = fmt.Errorf("%s gets %d, want %d and %s", name, code, test.code, test.says)
+			}
+			return err
+		})
+	}
+}
+
+// token is one of a new ServiceAccount of the team.
+func (s *server) token(account string) string {
+	s.Helper()
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: account}}
+	s.create(of)
+	request := &authenticationv1.TokenRequest{}
+	if err := s.SubResource("token").Create(s.Context(), of, request); err != nil {
+		s.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+func get(url, token string) (code int, text string, err error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	trusting := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := trusting.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}

@@ -1,0 +1,77 @@
+package day_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestF30BombsDelayNobodyElse has Jobs come one after the other of which a rule asks what takes minutes each, in time that
+// passes as it does. None of them goes; Previews go on time, and so do Jobs that are no bombs, though they come by the same watch.
+func TestF30BombsDelayNobodyElse(t *testing.T) {
+	d := newDay(t, 30)
+	p := firstPlan
+	p.jobsTTL, p.idleTTL, p.audit = time.Second, time.Second, v1alpha1.Suspended
+	p.also = " && object.?spec.list.orValue([]).all(a, object.spec.list.all(b, a + b >= 0))"
+	d.plans = []dated{p.dated(d.compiler)}
+	d.begin()
+	bomb := map[string]any{"list": numbers(20_000)}
+	const bombs = 60
+	for n := range bombs {
+		d.finished(fmt.Sprintf("bomb-%d", n), bomb)
+		d.finished(fmt.Sprintf("job-%d", n), nil)
+		d.create(previews)
+		d.locked(func() {
+			o := d.all[previews][len(d.all[previews])-1]
+			o.labels = map[string]string{"app": "shop", "idle": "true"}
+			d.seen(o)
+			d.put(o, "MODIFIED")
+		})
+		time.Sleep(50 * time.Millisecond)
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && d.left() > bombs; {
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.locked(func() {
+		t.Logf("left %d, latest %v", len(d.things), d.late)
+		// Each bomb takes 50 ms of the one who reads Jobs. Of Previews somebody else reads, and marks are whole seconds.
+		if d.late["Preview"] > 5*time.Second || d.late["Job"] > 10*time.Second {
+			t.Errorf("the latest of each kind: %v", d.late)
+		}
+		for _, o := range d.all[jobs] {
+			if o.spec == nil {
+				t.Errorf("%s is still there", o)
+			}
+		}
+		if n := len(d.all[jobs]) + d.deleted["Job"]; n != 2*bombs || len(d.all[jobs]) != bombs {
+			t.Errorf("%d of %d bombs are left", len(d.all[jobs]), bombs)
+		}
+	})
+	d.end((*process).stop)
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// finished makes a Job that has finished.
+func (d *day) finished(name string, spec any) {
+	at := time.Now().Truncate(time.Second)
+	o := &thing{
+		kind: jobs, namespace: "team-a", name: name, created: at, finished: at, labels: map[string]string{"app": "shop"}, spec: spec,
+	}
+	o.identify()
+	d.locked(func() { d.put(o, "ADDED") })
+}
+
+func (d *day) left() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.things)
+}

@@ -1,0 +1,125 @@
+package day_test
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// plan is what the administrators want, in the model's words. The policies below say the same in Sunset's.
+type plan struct {
+	jobs    v1alpha1.Mode
+	jobsTTL time.Duration
+	audit   v1alpha1.Mode // of the policy that keeps Jobs with label audit longer
+
+	also string // what else a Job must be to be eligible: CEL
+
+	idle    v1alpha1.Mode
+	label   string // of Previews, which says that one is not used
+	idleTTL time.Duration
+
+	most   int // Snapshots that may go within the window
+	window time.Duration
+}
+
+const (
+	auditTTL     = 5 * time.Hour
+	snapshotTTL  = 15 * time.Minute
+	newestKept   = 2
+	shortestJobs = 5 * time.Minute // bounds of what a Job may say itself
+	longestJobs  = 6 * time.Hour
+)
+
+var firstPlan = plan{
+	jobs: v1alpha1.Enforce, jobsTTL: time.Hour, audit: v1alpha1.Enforce, idle: v1alpha1.Enforce, label: "idle", idleTTL: 40 * time.Minute,
+	most: 12, window: 15 * time.Minute,
+}
+
+const policiesText = `
+metadata: {name: jobs, uid: uid-jobs}
+spec:
+  mode: %[1]s
+  rules:
+  - name: finished
+    target: {apiVersion: batch/v1, kind: Job}
+    eligible: finished(object)%[9]s
+    startTime: finishedAt(object)
+    ttl: %[2]s
+    override: {annotation: true, ttl: {min: 5m, max: 6h}}
+---
+metadata: {name: audit, uid: uid-audit}
+spec:
+  mode: %[3]s
+  rules:
+  - name: audited
+    target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {audit: "true"}}}
+    eligible: finished(object)
+    startTime: finishedAt(object)
+    ttl: 5h
+---
+metadata: {name: previews, uid: uid-previews}
+spec:
+  mode: %[4]s
+  rules:
+  - name: unused
+    target: {apiVersion: example.org/v1, kind: Preview}
+    eligible: object.metadata.?labels[?'%[5]s'].orValue('') == 'true'
+    ttl: %[6]s
+---
+metadata: {name: snapshots, uid: uid-snapshots}
+spec:
+  mode: Enforce
+  limits: {maxDeletions: %[7]d, window: %[8]s}
+  rules:
+  - name: old
+    target: {apiVersion: example.org/v1, kind: Snapshot}
+    eligible: "true"
+    startTime: timestamp(object.metadata.creationTimestamp)
+    ttl: 15m
+    keepNewest: {count: 2, groupBy: object.metadata.labels.app}
+    outcome: object.metadata.labels.app
+`
+
+const snapshotsUID = types.UID("uid-snapshots")
+
+// dated is the plan from now on.
+func (p plan) dated(c *engine.Compiler) dated {
+	book, _ := p.read(c)
+	return dated{plan: p, mark: book.Rules(previews.GroupKind())[0].Mark, at: time.Now()}
+}
+
+// read gives what Sunset makes of the plan.
+func (p plan) read(c *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
+	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also)
+	var all []*policy.Policy
+	programs := map[string]*engine.Rule{}
+	for document := range documents(text) {
+		data, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			panic(err)
+		}
+		read, err := policy.Parse(data)
+		if err != nil {
+			panic(err)
+		}
+		loaded := read.Load(policy.DefaultProtection())
+		for key, program := range c.Load(loaded) {
+			programs[key] = program
+		}
+		if len(loaded.Problems) > 0 {
+			panic(fmt.Sprint(document, loaded.Problems))
+		}
+		all = append(all, loaded)
+	}
+	known := map[string]policy.Namespace{}
+	for _, name := range namespaces {
+		known[name] = policy.Namespace{}
+	}
+	return policy.NewBook(all, known, policy.DefaultProtection()), programs
+}

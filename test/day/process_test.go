@@ -1,0 +1,234 @@
+package day_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	k8sclock "k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// process is one Sunset: what lists, watches, judges and deletes, what marks, and what keeps ledgers. The test is its manager:
+// it says what the policies are, and names ledgers in statuses.
+type process struct {
+	*day
+	reconciler *retention.Reconciler
+	office     *ledgers.Office
+	began      time.Time
+	clock      skewed
+	dead       atomic.Bool // nothing it asks arrives
+	ended      sync.WaitGroup
+	cancel     context.CancelFunc
+	changed    chan struct{}
+
+	mu      sync.Mutex
+	marking map[string]time.Time // since when the marks of a rule count
+}
+
+// skewed is a clock that is wrong all the time.
+type skewed struct {
+	k8sclock.RealClock
+	by time.Duration
+}
+
+func (c skewed) Now() time.Time                  { return time.Now().Add(c.by) }
+func (c skewed) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// start begins a process.
+func (d *day) start(skew time.Duration) *process {
+	p := &process{day: d, began: time.Now(), clock: skewed{by: skew}, changed: make(chan struct{}, 1)}
+	cluster, err := objects.New(objects.Options{
+		Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: p}, Mapper: mapper(), Clock: p.clock, Compiler: d.compiler,
+	})
+	if err != nil {
+		panic(err)
+	}
+	d.processes++
+	own := client.Client(storage{Client: d.stored, process: p})
+	p.office = ledgers.New(ledgers.Options{
+		Client: own, Live: own, Objects: cluster, Leadership: p, Clock: p.clock, Identity: fmt.Sprintf("sunset-%d", d.processes),
+	})
+	p.reconciler = retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Fence: fence{p}, Ledger: p.office, Clock: p.clock, MaxInFlight: 8,
+	})
+	p.office.Decider = ledgers.Decider{
+		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.reconciler.Done(), Check: func(context.Context) error { return p.doubt() },
+	}
+	ctx, cancel := context.WithCancel(log.IntoContext(d.Context(), logr.Discard()))
+	p.cancel = cancel
+	p.use()
+	p.ended.Go(func() { _ = p.reconciler.Start(ctx) })
+	p.ended.Go(func() {
+		if err := p.office.Start(ctx); err != nil && !errors.Is(err, ledger.ErrDeposed) {
+			d.Errorf("the ledgers ended with %v", err)
+		}
+	})
+	p.ended.Go(func() { p.report(ctx, own) })
+	return p
+}
+
+// use puts the plan in force as it is now.
+func (p *process) use() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	book, programs := p.model.plan().read(p.compiler)
+	first := p.marking == nil
+	before := p.marking
+	p.marking = map[string]time.Time{}
+	for _, r := range book.Rules(previews.GroupKind()) {
+		since, known := before[r.Mark]
+		if !known && r.Mode == v1alpha1.Enforce {
+			known = true
+			if !first {
+				since = p.clock.Now()
+			}
+		}
+		if known {
+			p.marking[r.Mark] = since
+		}
+		r.MarksSince = since
+	}
+	p.office.Use(book)
+	p.reconciler.Use(book, programs)
+	p.nudge()
+}
+
+func (p *process) nudge() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// report names the ledger in the status of its policy.
+func (p *process) report(ctx context.Context, c client.Client) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.changed:
+		case <-time.After(10 * time.Second):
+		}
+		l, s := &v1alpha1.RetentionLedger{}, &v1alpha1.ClusterRetentionPolicy{}
+		if c.Get(ctx, types.NamespacedName{Name: string(snapshotsUID)}, l) != nil || c.Get(ctx, types.NamespacedName{Name: "snapshots"}, s) != nil {
+			continue
+		}
+		if s.Status.Ledger == nil {
+			s.Status.Ledger = &v1alpha1.LedgerStatus{Name: l.Name}
+			if c.Status().Update(ctx, s) != nil {
+				continue
+			}
+		}
+		p.office.Recorded(snapshotsUID)
+	}
+}
+
+// stop ends a process as a manager does, kill in the middle of whatever it does.
+func (p *process) stop() {
+	p.cancel()
+	p.ended.Wait()
+	p.settle()
+}
+
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.stop()
+}
+
+// Check implements ledgers.Leadership: one that was taken over does not know.
+func (p *process) Check() error {
+	if p.dead.Load() {
+		return errCut
+	}
+	return nil
+}
+
+// fence is what the process knows of policies, clocks and the rest.
+type fence struct{ *process }
+
+var errDoubt = errors.New("policies cannot be read")
+
+func (p *process) doubt() error {
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	if p.dead.Load() || !p.doubted.IsZero() {
+		return errDoubt
+	}
+	return nil
+}
+
+// Check implements retention.Fence.
+func (f fence) Check(context.Context, string) error { return f.doubt() }
+
+// Permit implements retention.Fence.
+func (fence) Permit(context.Context, *policy.Rule) error { return nil }
+
+// PermitOwner implements retention.Fence.
+func (fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) error { return nil }
+
+// storage is where ledgers are, as one process reaches it.
+type storage struct {
+	client.Client
+	process *process
+}
+
+// ask takes its time, and tells whether the request arrives and whether the answer does.
+func (s storage) ask(do func() error) error {
+	s.process.server.wait(20 * time.Millisecond)
+	if s.process.dead.Load() {
+		return errCut
+	}
+	if s.process.server.chance(3) {
+		return apierrors.NewInternalError(errors.New("told to fail"))
+	}
+	err := do()
+	s.process.server.wait(20 * time.Millisecond)
+	if s.process.dead.Load() || s.process.server.chance(3) {
+		return errLost
+	}
+	return err
+}
+
+func (s storage) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	return s.ask(func() error { return s.Client.Get(ctx, key, o, options...) })
+}
+
+func (s storage) List(ctx context.Context, l client.ObjectList, options ...client.ListOption) error {
+	return s.ask(func() error { return s.Client.List(ctx, l, options...) })
+}
+
+func (s storage) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	o.SetUID("uid-of-" + types.UID(o.GetName()))
+	return s.ask(func() error { return s.Client.Create(ctx, o, options...) })
+}
+
+func (s storage) Update(ctx context.Context, o client.Object, options ...client.UpdateOption) error {
+	return s.ask(func() error { return s.Client.Update(ctx, o, options...) })
+}
+
+// compile gives the engine that all days share: what it makes depends on nothing but the text.
+func compile() *engine.Compiler {
+	c, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}

@@ -1,0 +1,306 @@
+package day_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// server is an API server without sockets that has things. It compares versions and sends watches as a real one does, takes
+// its time, and now and then loses an answer.
+type server struct {
+	*model
+
+	mu      sync.Mutex // of all that follows, and of the model
+	random  *rand.Rand // how long things take: users have another one
+	version int
+	things  map[string]*thing // by path
+	all     map[schema.GroupVersionKind][]*thing
+	log     []event
+	kept    int // the version before the first event that is still known
+	watches map[*watch]struct{}
+	trouble bool // requests that change anything fail
+}
+
+// event is one change of a thing.
+type event struct {
+	version int
+	kind    schema.GroupVersionKind
+	data    []byte // a line of a watch
+}
+
+// watch is one that is open.
+type watch struct {
+	kind schema.GroupVersionKind
+	last int
+	wake chan struct{}
+	end  chan struct{} // closed when the server has had enough
+}
+
+// put makes a new version of a thing. The caller has the lock.
+func (s *server) put(o *thing, what string) {
+	s.version++
+	o.version = s.version
+	switch what {
+	case "ADDED":
+		s.things[o.path], s.all[o.kind] = o, append(s.all[o.kind], o)
+	case "DELETED":
+		delete(s.things, o.path)
+		s.all[o.kind] = slices.DeleteFunc(s.all[o.kind], func(other *thing) bool { return other == o })
+	}
+	data := fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", what, o.json())
+	s.log = append(s.log, event{s.version, o.kind, data})
+	for w := range s.watches {
+		if w.kind == o.kind {
+			w.nudge()
+		}
+	}
+}
+
+func (w *watch) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forgetEvents ends all watches, and whoever wants to go on from before has to list.
+func (s *server) forgetEvents() {
+	s.log, s.kept = nil, s.version
+	for w := range s.watches {
+		close(w.end)
+		delete(s.watches, w)
+	}
+}
+
+// chance is true so many times of a thousand.
+func (s *server) chance(perMille int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(1000) < perMille
+}
+
+func (s *server) wait(most time.Duration) {
+	s.mu.Lock()
+	d := time.Duration(s.random.Int64N(int64(most)))
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+var (
+	errCut  = errors.New("the process is no more")
+	errLost = errors.New("the answer was lost")
+)
+
+// RoundTrip implements http.RoundTripper for one process. What it asks after its end never arrives.
+func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
+	s := p.server
+	s.wait(40 * time.Millisecond)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if p.dead.Load() {
+		return nil, errCut
+	}
+	response := s.answer(p, r)
+	if r.Method == http.MethodGet {
+		return response, nil
+	}
+	s.wait(40 * time.Millisecond)
+	if p.dead.Load() || s.chance(5) {
+		return nil, errLost
+	}
+	return response, nil
+}
+
+func (s *server) answer(p *process, r *http.Request) *http.Response {
+	body, err := []byte(nil), error(nil)
+	if r.Body != nil {
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return failure(400, "BadRequest")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	query := r.URL.Query()
+	switch {
+	case strings.Contains(r.URL.Path, "apiservices"):
+		return success([]byte(`{"spec":{}}`))
+	case strings.Contains(r.URL.Path, "selfsubjectaccessreviews"):
+		return success([]byte(`{"status":{"allowed":true}}`))
+	case query.Get("sendInitialEvents") == "true":
+		return failure(422, "Invalid")
+	case query.Get("watch") == "true":
+		return s.watch(r)
+	case !strings.Contains(r.URL.Path, "/namespaces/"):
+		return s.list(kindAt(r.URL.Path))
+	}
+	o := s.things[r.URL.Path]
+	switch {
+	case r.Method != http.MethodGet && s.trouble:
+		return failure(503, "ServiceUnavailable")
+	case o == nil:
+		return missing(r.URL.Path)
+	case r.Method == http.MethodDelete:
+		return s.remove(p, o, body)
+	case r.Method == http.MethodPatch:
+		return s.patch(o, body)
+	}
+	return success(o.json())
+}
+
+// kindAt is the kind that is served at a path.
+func kindAt(path string) schema.GroupVersionKind {
+	for _, kind := range []schema.GroupVersionKind{jobs, previews, snapshots} {
+		if strings.HasSuffix(path, "/"+strings.ToLower(kind.Kind)+"s") {
+			return kind
+		}
+	}
+	panic("nothing is served at " + path)
+}
+
+func success(body []byte) *http.Response { return response(200, string(body)) }
+
+func failure(code int, reason string) *http.Response {
+	return response(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"told to fail","code":%d}`, reason, code))
+}
+
+// missing is an answer about an object; one about a kind would name none.
+func missing(path string) *http.Response {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	return response(404, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":"NotFound","details":{"name":%q},"code":404,"message":"not found"}`, name))
+}
+
+func response(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+func (s *server) list(kind schema.GroupVersionKind) *http.Response {
+	var items []string
+	for _, o := range s.all[kind] {
+		items = append(items, string(o.json()))
+	}
+	return response(200, fmt.Sprintf(`{"kind":"List","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(items, ",")))
+}
+
+// watch begins one. Events come in order, a while after what they tell of.
+func (s *server) watch(r *http.Request) *http.Response {
+	last, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if err != nil || last < s.kept {
+		return failure(410, "Expired")
+	}
+	reader, writer := io.Pipe()
+	w := &watch{kind: kindAt(r.URL.Path), last: last, wake: make(chan struct{}, 1), end: make(chan struct{})}
+	s.watches[w] = struct{}{}
+	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
+	if err != nil {
+		seconds = 300
+	}
+	go func() {
+		s.send(r.Context(), w, writer, time.Duration(seconds)*time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watches, w)
+	}()
+	context.AfterFunc(r.Context(), func() { _ = writer.CloseWithError(r.Context().Err()) })
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+}
+
+func (s *server) send(ctx context.Context, w *watch, to *io.PipeWriter, lasts time.Duration) {
+	defer to.Close()
+	over := time.NewTimer(lasts)
+	defer over.Stop()
+	for {
+		for _, e := range s.after(w) {
+			if _, err := to.Write(e.data); err != nil {
+				return
+			}
+		}
+		select {
+		case <-w.wake:
+			s.wait(300 * time.Millisecond)
+		case <-ctx.Done():
+			return
+		case <-w.end:
+			return
+		case <-over.C:
+			return
+		}
+	}
+}
+
+// after takes the events that a watch has not sent.
+func (s *server) after(w *watch) (events []event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first, _ := slices.BinarySearchFunc(s.log, w.last+1, func(e event, version int) int { return e.version - version })
+	for _, e := range s.log[first:] {
+		if w.last = e.version; e.kind == w.kind {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// remove is a DELETE of Sunset's.
+func (s *server) remove(p *process, o *thing, body []byte) *http.Response {
+	var options metav1.DeleteOptions
+	if err := json.Unmarshal(body, &options); err != nil {
+		return failure(400, "BadRequest")
+	}
+	c := options.Preconditions
+	switch {
+	case c == nil || c.UID == nil || c.ResourceVersion == nil || options.PropagationPolicy == nil:
+		s.fault("%s is deleted without conditions: %s", o, body)
+	case *c.UID != o.uid || *c.ResourceVersion != strconv.Itoa(o.version):
+		return failure(409, "Conflict")
+	}
+	s.model.removed(p, o)
+	s.put(o, "DELETED")
+	return success([]byte(`{"kind":"Status","status":"Success"}`))
+}
+
+// patch is a mark of Sunset's.
+func (s *server) patch(o *thing, body []byte) *http.Response {
+	var patch struct {
+		Metadata struct {
+			UID             string             `json:"uid"`
+			ResourceVersion string             `json:"resourceVersion"`
+			Annotations     map[string]*string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &patch); err != nil {
+		return failure(400, "BadRequest")
+	}
+	if patch.Metadata.UID != string(o.uid) || patch.Metadata.ResourceVersion != strconv.Itoa(o.version) {
+		return failure(409, "Conflict")
+	}
+	value, written := patch.Metadata.Annotations[v1alpha1.EligibleSinceAnnotation]
+	if !written || len(patch.Metadata.Annotations) != 1 {
+		s.fault("more than marks are written: %s", body)
+	}
+	marks := ""
+	if value != nil {
+		marks = *value
+	}
+	s.model.marked(o, marks)
+	o.marks = marks
+	s.put(o, "MODIFIED")
+	return success(o.json())
+}

@@ -1,0 +1,284 @@
+package day_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// deed is something that happens so many times of a thousand.
+type deed struct {
+	often int
+	do    func(*day)
+}
+
+var deeds = []deed{
+	{100, func(d *day) { d.create(jobs) }},
+	{40, func(d *day) { d.create(previews) }},
+	{40, func(d *day) { d.create(snapshots) }},
+	{150, func(d *day) { d.change(jobs, (*day).finish) }},
+	{150, func(d *day) { d.change(previews, (*day).flip) }},
+	{15, (*day).flicker},
+	{60, func(d *day) { d.change(anyOf(d), (*day).hold) }},
+	{40, func(d *day) { d.change(anyOf(d), (*day).outlive) }},
+	{60, func(d *day) { d.change(anyOf(d), (*day).touch) }},
+	{8, func(d *day) { d.take(anyOf(d)) }},
+	{3, (*day).edit},
+	{2, (*day).breakWatches},
+	{2, (*day).fail},
+	{2, (*day).restart},
+}
+
+// live does one thing that users, administrators or bad luck do, or none.
+func (d *day) live() {
+	n := d.users.IntN(1000)
+	for _, deed := range deeds {
+		if n -= deed.often; n < 0 {
+			deed.do(d)
+			return
+		}
+	}
+}
+
+func anyOf(d *day) schema.GroupVersionKind {
+	return []schema.GroupVersionKind{jobs, previews, snapshots}[d.users.IntN(3)]
+}
+
+func (d *day) dice(of int) bool { return d.users.IntN(of) == 0 }
+
+// create makes a thing. Names come back, objects never.
+func (d *day) create(kind schema.GroupVersionKind) {
+	d.named++
+	o := &thing{
+		kind: kind, namespace: namespaces[d.users.IntN(len(namespaces))], name: fmt.Sprintf("%s-%d", strings.ToLower(kind.Kind), d.named%400),
+		created: time.Now().Truncate(time.Second), changed: time.Now(), labels: map[string]string{"app": []string{"shop", "search"}[d.users.IntN(2)]},
+	}
+	if kind == jobs && d.dice(4) {
+		o.labels["audit"] = "true"
+	}
+	if kind == previews && d.dice(3) {
+		o.labels["idle"], o.labels["stale"] = "true", "true"
+	}
+	o.identify()
+	d.locked(func() {
+		if d.things[o.path] == nil {
+			d.seen(o)
+			d.put(o, "ADDED")
+		}
+	})
+}
+
+// change changes one of the things of a kind.
+func (d *day) change(kind schema.GroupVersionKind, how func(*day, *thing) bool) {
+	d.locked(func() {
+		if o := d.pick(kind); o != nil && how(d, o) {
+			o.changed = time.Now()
+			d.noted(o)
+		}
+	})
+}
+
+// noted makes a new version of a thing that has changed.
+func (d *day) noted(o *thing) {
+	if d.isSeen() {
+		d.seen(o)
+	} else {
+		d.unseen(o)
+	}
+	d.put(o, "MODIFIED")
+}
+
+// pick gives one that is there.
+func (d *day) pick(kind schema.GroupVersionKind) *thing {
+	all := d.all[kind]
+	if len(all) == 0 {
+		return nil
+	}
+	return all[d.users.IntN(len(all))]
+}
+
+func (d *day) finish(o *thing) bool {
+	if !o.finished.IsZero() {
+		return false
+	}
+	o.finished = time.Now().Truncate(time.Second)
+	return true
+}
+
+// flip has a Preview be used or not any more, by one of the labels that say so.
+func (d *day) flip(o *thing) bool {
+	label := []string{"idle", "stale"}[d.users.IntN(2)]
+	if o.labels[label] == "true" && !d.dice(3) {
+		return false
+	}
+	o.labels = maps.Clone(o.labels)
+	o.labels[label] = map[string]string{"true": "false"}[o.labels[label]]
+	if o.labels[label] == "" {
+		o.labels[label] = "true"
+	}
+	return true
+}
+
+// flicker has a Preview that nobody uses be used for a moment, shorter perhaps than it takes to write that down.
+func (d *day) flicker() {
+	var used *thing
+	use := func(value string) {
+		used.labels = maps.Clone(used.labels)
+		used.labels[d.plan().label], used.changed = value, time.Now()
+		d.noted(used)
+	}
+	d.locked(func() {
+		if used = d.pick(previews); used != nil && used.labels[d.plan().label] == "true" {
+			use("false")
+		}
+	})
+	time.Sleep(time.Duration(d.users.IntN(500)) * time.Millisecond)
+	d.locked(func() {
+		if used != nil && used.gone.IsZero() && used.labels[d.plan().label] == "false" {
+			use("true")
+		}
+	})
+}
+
+func (d *day) hold(o *thing) bool {
+	before := o.held
+	o.held = []string{"", "", "", "false", "true", "incident 7"}[d.users.IntN(6)]
+	return o.held != before
+}
+
+// outlive has a thing say how long it lives.
+func (d *day) outlive(o *thing) bool {
+	before := o.ttl
+	o.ttl = []time.Duration{0, 0, time.Minute, 20 * time.Minute, 2 * time.Hour, 9 * time.Hour}[d.users.IntN(6)]
+	return o.ttl != before
+}
+
+// touch is a change that is of no interest.
+func (d *day) touch(o *thing) bool {
+	o.labels = maps.Clone(o.labels)
+	o.labels["touched"] = fmt.Sprint(d.named, time.Now().UnixNano())
+	return true
+}
+
+// take is a user who deletes.
+func (d *day) take(kind schema.GroupVersionKind) {
+	d.locked(func() {
+		if o := d.pick(kind); o != nil {
+			if kind == snapshots {
+				d.taken = append(d.taken, time.Now())
+			}
+			d.bury(o)
+			d.put(o, "DELETED")
+		}
+	})
+}
+
+// edit is an administrator who wants something else. A process that runs gets to know within a second.
+func (d *day) edit() {
+	pick := func(ttl ...time.Duration) time.Duration { return ttl[d.users.IntN(len(ttl))] }
+	mode := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspended, v1alpha1.DryRun}[d.users.IntN(4)]
+	p := d.plan()
+	switch d.users.IntN(7) {
+	case 0:
+		p.jobs = mode
+	case 1:
+		p.jobsTTL = pick(20*time.Minute, time.Hour, 3*time.Hour)
+	case 2:
+		p.audit = mode
+	case 3:
+		if p.idle = mode; mode == v1alpha1.DryRun {
+			p.idle = v1alpha1.Suspended
+		}
+	case 4:
+		p.idleTTL = pick(10*time.Minute, 40*time.Minute, 90*time.Minute)
+	case 5:
+		p.label = []string{"idle", "stale"}[d.users.IntN(2)]
+	case 6:
+		p.most, p.window = 6+d.users.IntN(12), pick(5*time.Minute, 15*time.Minute)
+	}
+	next := p.dated(d.compiler)
+	d.locked(func() {
+		if anew := p.label != d.plan().label; anew {
+			defer d.askAnew()
+		}
+		d.plans = append(d.plans, next)
+	})
+	if d.now != nil {
+		time.Sleep(time.Duration(d.users.IntN(1000)) * time.Millisecond)
+		d.now.use()
+	}
+}
+
+// askAnew is when another label counts: no Preview counts as idle for longer, unless a process begins with that.
+func (d *day) askAnew() {
+	for _, o := range d.all[previews] {
+		o.since = time.Time{}
+		d.seen(o)
+		o.remark = time.Now()
+	}
+	if d.now == nil {
+		d.unsee()
+	}
+}
+
+func (d *day) breakWatches() {
+	d.locked(func() { d.forgetEvents(); d.disturbed = time.Now() })
+}
+
+// fail has something fail for a while: all that changes anything, or what the fence asks for.
+func (d *day) fail() {
+	isDoubt := d.dice(2)
+	d.locked(func() {
+		d.trouble = !isDoubt
+		if isDoubt {
+			d.doubted = time.Now()
+		}
+	})
+	time.Sleep(time.Duration(1+d.users.IntN(60)) * time.Second)
+	d.locked(func() { d.trouble, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
+}
+
+// restart ends the process and begins another, at once or after a while, or while the first still goes on.
+func (d *day) restart() {
+	pause := time.Duration(d.users.IntN(90)) * time.Second
+	switch d.users.IntN(4) {
+	case 0:
+		d.end((*process).stop)
+	case 1, 2:
+		d.end((*process).kill)
+	case 3:
+		zombie := d.now
+		d.begin()
+		for range d.users.IntN(10) {
+			time.Sleep(time.Second)
+			d.goOn()
+		}
+		zombie.kill()
+		d.locked(d.unsee)
+		d.locked(func() { d.up, d.disturbed = time.Now(), time.Now() })
+		return
+	}
+	for end := time.Now().Add(pause); time.Now().Before(end); {
+		time.Sleep(time.Second)
+		d.goOn()
+	}
+	d.settle()
+	d.begin()
+}
+
+// goOn is what goes on while a process is replaced: users.
+func (d *day) goOn() {
+	switch d.users.IntN(4) {
+	case 0:
+		d.create(anyOf(d))
+	case 1:
+		d.change(jobs, (*day).finish)
+	case 2:
+		d.change(previews, (*day).flip)
+	}
+}

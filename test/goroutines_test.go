@@ -1,0 +1,68 @@
+package test
+
+import (
+	"go/ast"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// elsewhere are packages that start goroutines and have no test in a bubble, and why none of them is left behind.
+var elsewhere = map[string]string{
+	"controllers/images/cri":         "a removal outlives its caller, and no longer than its own deadline: TestARemovalOutlivesItsCaller",
+	"controllers/images/cri/critest": "a runtime for tests, which stops with the test",
+	"cmd/kubectl-sunset/command":     "a command waits for all that it has begun, and ends",
+	"cmd/kubectl-sunset/preview":     "a command waits for all that it has begun, and ends",
+}
+
+// TestGoroutinesEnd: whoever starts a goroutine is tested in a bubble of testing/synctest, which fails when one is left.
+func TestGoroutinesEnd(t *testing.T) {
+	starts, bubbles := map[string]string{}, map[string]bool{}
+	for _, s := range sources(t) {
+		switch {
+		case !underAny(s.dir, "cmd", "controllers", "engine", "policy"):
+		case s.isTest:
+			bubbles[s.dir] = bubbles[s.dir] || mentions(s, "synctest", "Test")
+		case startsGoroutines(s):
+			starts[s.dir] = s.name
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(starts)) {
+		if _, ok := elsewhere[dir]; !ok && !bubbles[dir] {
+			t.Errorf("%s starts goroutines, and no test of %s is in a bubble that would see one that is left", starts[dir], dir)
+		}
+	}
+	for dir := range elsewhere {
+		if starts[dir] == "" || bubbles[dir] {
+			t.Errorf("%s needs no excuse any more", dir)
+		}
+	}
+}
+
+// startsGoroutines reports whether a file has a go statement, or calls Go of a group.
+func startsGoroutines(s source) (found bool) {
+	ast.Inspect(s.syntax, func(n ast.Node) bool {
+		if _, isGo := n.(*ast.GoStmt); isGo {
+			found = true
+		}
+		call, isCall := n.(*ast.CallExpr)
+		if !isCall {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Go" && len(call.Args) == 1 {
+			found = true
+		}
+		return true
+	})
+	return found
+}
+
+// mentions reports whether a file has of.name in it.
+func mentions(s source, of, name string) (found bool) {
+	ast.Inspect(s.syntax, func(n ast.Node) bool {
+		x, y := selector(n)
+		found = found || x == of && y == name
+		return true
+	})
+	return found
+}

@@ -1,0 +1,110 @@
+// Command record plays a little life on a control plane of its own, has the real controller see to it, and writes what that exports,
+// as series in the notation of promtool. The picture in docs is drawn of it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+func main() {
+	lasts := flag.Duration("for", 12*time.Minute, "how long to record")
+	every := flag.Duration("every", 5*time.Second, "how often to look")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	text, err := record(ctx, *lasts, *every)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "record:", err)
+		os.Exit(1)
+	}
+	fmt.Print(text)
+}
+
+func record(ctx context.Context, lasts, every time.Duration) (text string, err error) {
+	plane, err := cluster.Start(ctx, cluster.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	dir, err := os.MkdirTemp("", "record")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	l, err := newLife(ctx, plane)
+	if err != nil {
+		return "", err
+	}
+	address, end, err := control(ctx, plane, dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if err := l.rule(ctx); err != nil {
+		return "", err
+	}
+	return tape(ctx, l, "http://"+address+"/metrics", lasts, every)
+}
+
+// tape looks at the metrics every so often, while life goes on beside it.
+func tape(ctx context.Context, l *life, url string, lasts, every time.Duration) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lived := make(chan error, 1)
+	go func() { lived <- l.live(ctx) }()
+	r := newRecording(every)
+	began := time.Now()
+	for look := 0; look < int(lasts/every); look = max(look+1, int(time.Since(began)/every)) { // one that is missed has no values
+		select {
+		case err := <-lived:
+			return "", errors.Join(err, ctx.Err())
+		case <-time.After(time.Until(began.Add(time.Duration(look) * every))):
+		}
+		if err := r.scrape(ctx, look, url); err != nil {
+			fmt.Fprintln(os.Stderr, "record:", err) // not served yet
+		}
+	}
+	cancel()
+	<-lived // which has ended because it was to
+	return r.String(), nil
+}
+
+// control runs the controller against the plane, and gives where its metrics are.
+func control(ctx context.Context, plane *cluster.Cluster, dir string) (address string, end func() error, err error) {
+	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/sunset-controller").CombinedOutput(); err != nil {
+		return "", nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	if err := cluster.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	address = listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return "", nil, err
+	}
+	command := exec.Command(program, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+address, "--health-probe-bind-address=0",
+		"--max-deletions-per-second=25")
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		return "", nil, err
+	}
+	return address, func() error {
+		_ = command.Process.Signal(os.Interrupt) // an error means that it has ended
+		return command.Wait()
+	}, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// recording is the values of series, each time that somebody looked.
+type recording struct {
+	every time.Duration
+	looks int
+	seen  map[string][]string // by series; "_" where it was not there
+}
+
+func newRecording(every time.Duration) *recording {
+	return &recording{every: every, seen: map[string][]string{}}
+}
+
+// scrape looks once, for the nth time if none was missed. What cannot be read counts as nothing.
+func (r *recording) scrape(ctx context.Context, n int, url string) error {
+	r.looks = n + 1
+	defer r.fill()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return r.read(response.Body)
+}
+
+// fill gives what was not seen this time no value.
+func (r *recording) fill() {
+	for series, values := range r.seen {
+		for len(values) < r.looks {
+			values = append(values, "_")
+		}
+		r.seen[series] = values
+	}
+}
+
+func (r *recording) add(series, value string) {
+	values := r.seen[series]
+	for len(values) < r.looks-1 {
+		values = append(values, "_")
+	}
+	r.seen[series] = append(values, value)
+}
+
+// String is a line for each series, with its values in the notation of promtool. The first line says how often there is one.
+func (r *recording) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# every %s\n", r.every)
+	for _, series := range slices.Sorted(maps.Keys(r.seen)) {
+		fmt.Fprintf(&b, "%s %s\n", series, strings.Join(short(r.seen[series]), " "))
+	}
+	return b.String()
+}
+
+// short writes equal values that follow each other as one, and says where a series ends.
+func short(values []string) (words []string) {
+	for i := 0; i < len(values); {
+		n := 1
+		for i+n < len(values) && values[i+n] == values[i] {
+			n++
+		}
+		switch {
+		case values[i] == "_" && i > 0:
+			words = append(words, "stale")
+			if n > 1 {
+				words = append(words, "_x"+strconv.Itoa(n-1))
+			}
+		case values[i] == "_":
+			words = append(words, "_x"+strconv.Itoa(n))
+		case n > 1:
+			words = append(words, values[i]+"x"+strconv.Itoa(n-1))
+		default:
+			words = append(words, values[i])
+		}
+		i += n
+	}
+	return words
+}

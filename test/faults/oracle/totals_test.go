@@ -158,22 +158,28 @@ func TestWhatIsDueGoes(t *testing.T) {
 			p.configMap("somebody-is-there", `annotations: {sunset.x-k8s.io/hold: "true"}`)
 		}
 	}
-	tell(t, map[string]story{
-		"what is not due yet":      {tell: left("", "labels: {}", time.Minute+9*time.Second)},
-		"what was due long ago":    {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
-		"what is held":             {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
-		"what is on its way":       {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
-		"what no rule is about":    {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
-		"what a rule cannot judge": {tell: left(", eligible: object.x", "labels: {}", time.Hour)},
-		"what limits let wait": {tell: func(p *past) {
-			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1h}", "")
+	// limited leaves one that waits because of another, which counts for a minute, and 11 s for clocks and parts of a minute.
+	limited := func(after time.Duration) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
 			all := p.configMaps(2)
 			p.wait(2 * time.Minute)
 			p.ledger(q, 0, 0, all[0])
 			p.sunset(all[0])
 			p.ledger(q, 1, 0)
 			p.evidence.Quiet = p.clock
-			p.wait(time.Minute)
-		}},
+			p.wait(after)
+		}
+	}
+	tell(t, map[string]story{
+		"what is not due yet":                    {tell: left("", "labels: {}", time.Minute+9*time.Second)},
+		"what was due long ago":                  {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
+		"what is held":                           {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
+		"what is on its way":                     {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
+		"what no rule is about":                  {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
+		"what a rule cannot judge":               {tell: left(", eligible: object.x", "labels: {}", time.Hour)},
+		"what limits let wait":                   {tell: limited(time.Minute)},
+		"what limits have let go of just now":    {tell: limited(75 * time.Second)},
+		"what limits have let go of for a while": {tell: limited(90 * time.Second), want: broken(oracle.Lively)},
 	})
 }

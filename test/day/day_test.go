@@ -88,7 +88,7 @@ func live(t *testing.T, seed uint64) {
 	d := newDay(t, seed)
 	d.settle = synctest.Wait
 	d.begin()
-	for end := time.Now().Add(24 * time.Hour); time.Now().Before(end) && d.faults == 0; {
+	for end := time.Now().Add(lasts); time.Now().Before(end) && d.faults == 0; {
 		for minute := time.Now().Add(time.Minute); time.Now().Before(minute); {
 			time.Sleep(time.Duration(1+d.users.IntN(5000)) * time.Millisecond)
 			d.live()

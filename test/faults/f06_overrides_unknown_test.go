@@ -44,6 +44,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 		armed := leads.Gate.Arm(fault)
 		s.Expect(armed)
 		kept, goes := s.ConfigMap(name, preview), s.ConfigMap(name, preview, in(elsewhere))
+		fired(s, armed)
 		tells(s, p, v1alpha1.ConditionEnforcing, "Stale")
 		silent(t, 2*time.Second, leads, waits)
 		armed.Lift()

@@ -83,7 +83,8 @@ func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
 		s.MustCreate(userOf(cm))
 	}
 	unused := s.ConfigMap("unused", preview)
-	leads, waits := pair(s, scene.Start{Env: []string{"KUBE_FEATURE_WatchListClient=false"}}) // a listing that is streamed has no pages
+	inPages := []string{"KUBE_FEATURE_WatchListClient=false"} // a listing that is streamed has none
+	leads, waits := pair(s, scene.Start{Env: inPages, Flags: longLeases})
 	leads.Gate.Adjust(func(r *http.Request) {
 		if gate.Requests("list", "pods")(r) {
 			query := r.URL.Query()
@@ -112,6 +113,9 @@ func inTurn(ways ...func([]byte) []byte) func([]byte) []byte {
 	var n atomic.Int64
 	return func(body []byte) []byte { return ways[int(n.Add(1)-1)%len(ways)](body) }
 }
+
+// longLeases outlast a machine that is busy: another leader would begin the quiet period anew.
+var longLeases = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s"}
 
 // quiet is for how long nothing must have referred to what goes.
 const quiet = 30 * time.Second

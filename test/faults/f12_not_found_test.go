@@ -50,7 +50,7 @@ func TestF12AReferringKindIsNotFoundForAWhile(t *testing.T) {
 	define(s, kind, "sites", nil)
 	used, unused := s.ConfigMap("used", preview), s.ConfigMap("unused", preview)
 	site := instance(s, kind, "shop", map[string]any{"spec": map[string]any{"configMap": used.Name}})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Flags: longLeases})
 	p := s.Policy("unreferenced", unreferenced+`
 references:
 - from: {apiVersion: `+kind.GroupVersion().String()+`, kind: Site}

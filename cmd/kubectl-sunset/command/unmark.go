@@ -33,7 +33,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	u := &unmarking{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
-		Short:   "Remove Sunset's marks from objects, before it is uninstalled",
+		Short:   "Remove Sunset's marks from objects, once it is stopped or uninstalled",
 		Long:    unmarkHelp,
 		Example: unmarkExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return u.run(c.Context(), args) },

@@ -105,8 +105,8 @@ usage, rules in force, or a cluster that does not answer.`
 const unmarkExamples = `  # How many objects are marked?
   kubectl sunset unmark --all --dry-run=client
 
-  # Remove all marks, before Sunset is uninstalled
-  kubectl sunset unmark --all
+  # Remove all marks, once Sunset is uninstalled
+  kubectl sunset unmark --all --force
 
   # Let the time to live of the Pods of one namespace start anew
   kubectl sunset unmark pods -n team-a --force`

@@ -33,8 +33,8 @@ type stage struct {
 	ends     map[action]func() // of what has begun
 }
 
-// Run carries a schedule out in a scene of its own, which judges it when the test ends. It is done when all is quiet, and
-// says how many requests met trouble.
+// Run carries a schedule out in a scene of its own, which judges it when the test ends: it is void if no fault of requests has
+// struck. It is done when all is quiet, and says how many of these faults struck.
 func (s Schedule) Run(in *scene.Scene) (struck int) {
 	in.Helper()
 	t := &stage{Scene: in, beside: in.More("beside"), ends: map[action]func(){}}
@@ -44,6 +44,7 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	for _, p := range s.policies {
 		t.writePolicy(p)
 	}
+	in.ExpectThat("a fault of requests that strikes", func() bool { return t.struck() > 0 })
 	in.Leader()
 	began := time.Now()
 	for _, step := range s.steps {
@@ -53,10 +54,17 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	t.mend(s.blind)
 	in.Quiet()
 	t.settle()
+	return t.struck()
+}
+
+// struck is how many faults of requests have struck, each at each replica.
+func (t *stage) struck() (n int) {
 	for _, a := range t.armed {
-		struck += a.Fired()
+		if a.Fired() > 0 {
+			n++
+		}
 	}
-	return struck
+	return n
 }
 
 func (t *stage) namespace(beside bool) string {

@@ -78,7 +78,7 @@ func (f *figures) add(s *scene.Scene) {
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%d schedules in %s: %d faults of requests struck, %d DELETEs, %d deletions checked, %d violations",
+	return fmt.Sprintf("%d schedules in %s: %d faults struck, %d DELETEs, %d deletions checked, %d violations",
 		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.checked, f.violations)
 }
 

@@ -78,8 +78,8 @@ test: control-plane ## Run all tests; those of the cluster against a real contro
 	go test $(TEST_FLAGS) ./...
 
 .PHONY: test-race
-test-race: control-plane ## Run all tests with the race detector
-	go test -race $(TEST_FLAGS) ./...
+test-race: control-plane ## Run all tests with the race detector, and replicas of the fault scenarios too
+	SUNSET_FAULTS_BUILD=race go test -race $(TEST_FLAGS) ./...
 
 .PHONY: test-long
 test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days (about 30 minutes)

@@ -37,6 +37,7 @@ func TestThePlainControllerRuns(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "sunset-controller") {
 		t.Errorf("%s, %v", out, err)
 	}
+	t.Setenv(Variable, "")
 	if Default(t) != Plain(t) {
 		t.Error("the default is another")
 	}

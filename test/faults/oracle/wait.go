@@ -14,7 +14,7 @@ import (
 func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
 	s, r := d.change.Before, v.by
 	if r.StartTime != "" || r.compiled.refers || !j.isOurMark(s) {
-		return nil // since when nothing referred to it is not followed
+		return nil // soonest looks at rules that read references
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
 	due := start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams)))

@@ -17,6 +17,12 @@ import (
 // endTimeout is how long what comes after a scene may take.
 const endTimeout = 2 * time.Minute
 
+// End ends the scene before its test does, which then goes on with what the scene has shown.
+func (s *Scene) End() {
+	defer s.leave()
+	s.ending.Do(s.end)
+}
+
 // end stops the replicas, judges what they did and leaves nothing behind.
 func (s *Scene) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
@@ -38,7 +44,7 @@ func (s *Scene) end() {
 		for _, r := range s.all() {
 			s.Logf("the log of %s ends with\n%s", r.User, tail(r.Log(), 60))
 		}
-		s.Logf("to repeat it:\n  %s", command(s.Name(), packageDir()))
+		s.Logf("to repeat it:\n  %s", s.options.Repeat.command(s.Name(), packageDir()))
 	}
 	s.clear(ctx)
 }

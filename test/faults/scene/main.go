@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -62,17 +63,27 @@ var seed = sync.OnceValue(func() int64 {
 	return rand.Int64N(1<<31-1) + 1
 })
 
+// Repeat says how to repeat a scene whose test alone, with the seed of this run, does not do it. What is zero is as usual.
+type Repeat struct {
+	Test string // the name of the test to run
+	Env  string // variables to set besides SUNSET_FAULTS, as in "A=1"
+	Seed int64  // for -seed
+}
+
 // command is what repeats a test.
-func command(name, dir string) string {
+func (r Repeat) command(name, dir string) string {
 	var parts []string
-	for part := range strings.SplitSeq(name, "/") {
+	for part := range strings.SplitSeq(cmp.Or(r.Test, name), "/") {
 		parts = append(parts, "^"+part+"$")
 	}
 	env := lane + "=all"
+	if r.Env != "" {
+		env += " " + r.Env
+	}
 	if flavour := os.Getenv(build.Variable); flavour != "" {
 		env += " " + build.Variable + "=" + flavour
 	}
-	return fmt.Sprintf("%s go test %s -run '%s' -seed %d", env, dir, strings.Join(parts, "/"), Seed())
+	return fmt.Sprintf("%s go test %s -run '%s' -seed %d", env, dir, strings.Join(parts, "/"), cmp.Or(r.Seed, Seed()))
 }
 
 // packageDir is the package under test, from the root of the repository.

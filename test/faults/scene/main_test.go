@@ -10,7 +10,12 @@ import (
 func TestTheCommandRepeatsAPart(t *testing.T) {
 	t.Setenv(build.Variable, "race")
 	want := fmt.Sprintf("SUNSET_FAULTS=all SUNSET_FAULTS_BUILD=race go test ./test/faults -run '^TestF17$/^every_write$' -seed %d", Seed())
-	if got := command("TestF17/every_write", "./test/faults"); got != want {
+	if got := (Repeat{}).command("TestF17/every_write", "./test/faults"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	want = "SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS=1 SUNSET_FAULTS_BUILD=race go test ./test/faults -run '^TestRandomSchedules$' -seed 7"
+	r := Repeat{Test: "TestRandomSchedules", Env: "SUNSET_FAULTS_SEEDS=1", Seed: 7}
+	if got := r.command("TestRandomSchedules/seed-7", "./test/faults"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if dir := packageDir(); dir != "./test/faults/scene" {

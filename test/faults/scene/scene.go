@@ -32,6 +32,8 @@ type Options struct {
 	Unjudged string
 	// Window is how long a change of a policy or a namespace may take to be respected. Zero means what is promised.
 	Window time.Duration
+	// Repeat is how a run that fails says that it is repeated.
+	Repeat Repeat
 }
 
 // Scene is the world of one scenario. Its client is an administrator's at API server A; what it creates of Sunset's policies,
@@ -52,6 +54,8 @@ type Scene struct {
 	named    int        // how many replicas have got a name
 	replicas []*Replica // those that were started
 	expected []expectation
+	ending   sync.Once
+	leave    func() // makes room for another scene
 	report   oracle.Report
 }
 
@@ -67,7 +71,8 @@ func New(t *testing.T, o Options) *Scene {
 	t.TempDir() // so that what is in it outlives the scene's own end
 	on := &shared
 	guest := shared.hall.enter(t.Name(), o.Alone)
-	t.Cleanup(func() { shared.hall.leave(guest) })
+	leave := sync.OnceFunc(func() { shared.hall.leave(guest) })
+	t.Cleanup(leave)
 	if o.Own {
 		on = &plane{}
 		t.Cleanup(func() {
@@ -76,7 +81,7 @@ func New(t *testing.T, o Options) *Scene {
 			}
 		})
 	}
-	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), Namespace: "t-" + utilrand.String(6)}
+	s := &Scene{T: t, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), leave: leave, Namespace: "t-" + utilrand.String(6)}
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
 	admin, err := newClient(s.Cluster.Config())
@@ -84,7 +89,7 @@ func New(t *testing.T, o Options) *Scene {
 		t.Fatal(err)
 	}
 	s.Client = labelling{Client: admin, scene: s.Namespace}
-	t.Cleanup(s.end)
+	t.Cleanup(func() { s.ending.Do(s.end) })
 	s.MustCreate(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}})
 	s.MustCreate(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Home, Labels: map[string]string{sceneLabel: "", homeLabel: s.Namespace}}})
 	return s

@@ -193,8 +193,10 @@ func (k kill) on(t *stage) {
 	case !r.Running():
 	case k.hard || t.stopped[k.replica]:
 		r.Kill()
+		t.hit++
 	default:
 		r.Interrupt()
+		t.hit++
 	}
 	t.stopped[k.replica] = false
 }
@@ -223,6 +225,7 @@ func (s stop) on(t *stage) {
 	if r := t.replicas[s.replica]; r.Running() {
 		r.Stop()
 		t.stopped[s.replica] = true
+		t.hit++
 	}
 }
 

@@ -29,12 +29,13 @@ type stage struct {
 	beside   string // the second namespace
 	replicas [replicas]*scene.Replica
 	stopped  [replicas]bool
+	hit      int // how often a replica that ran was ended or stopped
 	armed    []*gate.Armed
 	ends     map[action]func() // of what has begun
 }
 
-// Run carries a schedule out in a scene of its own, which judges it when the test ends. It is done when all is quiet, and
-// says how many requests met trouble.
+// Run carries a schedule out in a scene of its own, which judges it when the test ends: it is void if no fault has struck. It is
+// done when all is quiet, and says how many faults struck.
 func (s Schedule) Run(in *scene.Scene) (struck int) {
 	in.Helper()
 	t := &stage{Scene: in, beside: in.More("beside"), ends: map[action]func(){}}
@@ -44,6 +45,7 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	for _, p := range s.policies {
 		t.writePolicy(p)
 	}
+	in.ExpectThat("a fault that strikes", func() bool { return t.struck() > 0 })
 	in.Leader()
 	began := time.Now()
 	for _, step := range s.steps {
@@ -53,10 +55,19 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	t.mend(s.blind)
 	in.Quiet()
 	t.settle()
+	return t.struck()
+}
+
+// struck is how many faults have struck, as far as that can be told: those of requests, each at each replica, and replicas that
+// ran and were ended or made to stand still.
+func (t *stage) struck() int {
+	n := t.hit
 	for _, a := range t.armed {
-		struck += a.Fired()
+		if a.Fired() > 0 {
+			n++
+		}
 	}
-	return struck
+	return n
 }
 
 func (t *stage) namespace(beside bool) string {

@@ -20,7 +20,7 @@ import (
 const (
 	replicas = 2
 	// calm is for how long nothing must have changed before a schedule ends: longer than what is due may stay.
-	calm = 11 * time.Second
+	calm = 15 * time.Second
 )
 
 // stage is a scene in which a schedule is carried out.
@@ -51,6 +51,7 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 		step.do.on(t)
 	}
 	t.mend(s.blind)
+	in.Leader()
 	in.Quiet()
 	t.settle()
 	for _, a := range t.armed {

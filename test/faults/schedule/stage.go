@@ -51,8 +51,6 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 		step.do.on(t)
 	}
 	t.mend(s.blind)
-	in.Leader()
-	in.Quiet()
 	t.settle()
 	for _, a := range t.armed {
 		struck += a.Fired()
@@ -127,17 +125,28 @@ func (t *stage) mend(blind bool) {
 	}
 	for i, r := range t.replicas {
 		goOn{i}.on(t)
-		if blind || !r.Running() {
+		if blind {
 			r.Restart()
 		}
 	}
 }
 
-// settle waits until no object has changed for a while.
+// settle waits until no object has changed for a while, with the same replica leading all the time. One that ended because it
+// could not renew its lease, as happens on a busy machine, is started again as a cluster would, and then all begins anew.
 func (t *stage) settle() {
 	t.Helper()
+	var leads *scene.Replica
 	last, since := "", time.Now()
 	for deadline := since.Add(scene.Patience); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
+		for _, r := range t.replicas {
+			if !r.Running() {
+				r.Restart()
+			}
+		}
+		if now := t.Leader(); now != leads {
+			leads, since, deadline = now, time.Now(), time.Now().Add(scene.Patience)
+			t.Quiet()
+		}
 		if now := t.state(); now != last {
 			last, since = now, time.Now()
 		}

@@ -1,7 +1,7 @@
 # Tools are pinned by the tool lines of go.mod and run with `go tool`; nothing else has to be installed but Go.
 
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md charts/sunset/files
-TEST_FLAGS ?= -timeout 20m -p 2
+TEST_FLAGS ?= -timeout 30m -p 2
 FUZZTIME ?= 30s
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 

@@ -155,7 +155,7 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 
 func TestTheBuildIsExported(t *testing.T) {
 	b := version.Get()
-	name := fmt.Sprintf("sunset_build_info commit=%s goversion=%s version=%s", b.Commit, b.Go, b.Version)
+	name := fmt.Sprintf("sunset_build_info commit=%s date=%s goversion=%s version=%s", b.Commit, b.Date, b.Go, b.Version)
 	if all := gather(t); all[name] != 1 {
 		t.Errorf("%s is not 1 in %v", name, all)
 	}

@@ -59,16 +59,18 @@ func (i Info) Line(program string) string {
 }
 
 // UserAgent is how a program introduces itself to the API server, as audit logs and priority and fairness see it.
-func (i Info) UserAgent(program string) string { return program + "/" + i.Version }
+func (i Info) UserAgent(program string) string {
+	return fmt.Sprintf("%s/%s (commit %.12s; %s)", program, i.Version, i.Commit, i.Date)
+}
 
 // Metric, its help and its labels are how a program exports its build, with the value 1.
 const (
 	Metric     = "sunset_build_info"
-	MetricHelp = "1, with the version, commit and Go version that this program was built from."
+	MetricHelp = "1, with the version, commit, date of the commit and Go version that this program was built from."
 )
 
 // MetricLabels are the names of the labels of Metric.
-var MetricLabels = []string{"version", "commit", "goversion"}
+var MetricLabels = []string{"version", "commit", "date", "goversion"}
 
 // MetricValues are the values of MetricLabels.
-func (i Info) MetricValues() []string { return []string{i.Version, i.Commit, i.Go} }
+func (i Info) MetricValues() []string { return []string{i.Version, i.Commit, i.Date, i.Go} }

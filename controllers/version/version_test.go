@@ -34,3 +34,14 @@ func TestWhatWasStampedComesFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsSayWhichBuildAsks(t *testing.T) {
+	for want, build := range map[string]Info{
+		"sunset/v1.2.3 (commit 0123456789ab; 2026-03-01T12:00:00Z)": {Version: "v1.2.3", Commit: "0123456789abcdef0123", Date: "2026-03-01T12:00:00Z"},
+		"sunset/devel (commit unknown; unknown)":                    {Version: "devel", Commit: unknown, Date: unknown},
+	} {
+		if got := build.UserAgent("sunset"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -108,7 +108,7 @@ func TestWordsAreCompleted(t *testing.T) {
 		})
 	}
 	for _, agent := range agents() {
-		if want := "kubectl-sunset/" + version.Get().Version; agent != want {
+		if want := version.Get().UserAgent("kubectl-sunset"); agent != want {
 			t.Errorf("User-Agent %s, want %s", agent, want)
 		}
 	}

@@ -44,8 +44,8 @@ func (j *judge) limited(list []*removal) {
 	j.violated(Limited, last.request, last.change.Before, last.change.Revision, why)
 }
 
-// isBeyond says how many surely went within a window of the policy's limits, where those are too many. What went before
-// the window was set does not count: the ledger may have forgotten it.
+// isBeyond says how many surely went within a window of the policy's limits, where those are too many. What was sent before
+// the window was surely known does not count: the ledger may have forgotten it, or never have had it.
 func (j *judge) isBeyond(p *policy, list []*removal) string {
 	limits := p.spec.Limits
 	if limits == nil {
@@ -61,7 +61,7 @@ func (j *judge) isBeyond(p *policy, list []*removal) string {
 	})
 	count := 0
 	for _, d := range list {
-		if d.change.Revision >= since && last.at.Sub(d.request.Received) < span {
+		if j.windowOf(d.request, d.change.Revision).from >= since && last.at.Sub(d.request.Received) < span {
 			count++
 		}
 	}

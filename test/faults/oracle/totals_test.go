@@ -48,6 +48,24 @@ func TestLimits(t *testing.T) {
 		"too many in a window":          {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
 		"too many in a window, just so": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
 		"as many, but slowly":           {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
+		"one that was under way when the limits came": {tell: func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
+			p.wait(5 * time.Second)
+			p.sunset(all[0])
+			first := p.requests[len(p.requests)-1].ID
+			p.evidence.Sent = func(r history.Request) time.Time {
+				if r.ID == first {
+					return r.Received.Add(-6 * time.Second)
+				}
+				return r.Received
+			}
+			p.ledger(q, 0, 0, all[1])
+			p.sunset(all[1])
+			p.ledger(q, 1, 0)
+		}},
 		"limits that have become more": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
 			all := p.configMaps(2)

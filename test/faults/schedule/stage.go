@@ -20,7 +20,7 @@ import (
 const (
 	replicas = 2
 	// calm is for how long nothing must have changed before a schedule ends: longer than what is due may stay.
-	calm = 11 * time.Second
+	calm = 15 * time.Second
 )
 
 // stage is a scene in which a schedule is carried out.
@@ -53,7 +53,6 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 		step.do.on(t)
 	}
 	t.mend(s.blind)
-	in.Quiet()
 	t.settle()
 	return t.struck()
 }
@@ -137,17 +136,28 @@ func (t *stage) mend(blind bool) {
 	}
 	for i, r := range t.replicas {
 		goOn{i}.on(t)
-		if blind || !r.Running() {
+		if blind {
 			r.Restart()
 		}
 	}
 }
 
-// settle waits until no object has changed for a while.
+// settle waits until no object has changed for a while, with the same replica leading all the time. One that ended because it
+// could not renew its lease, as happens on a busy machine, is started again as a cluster would, and then all begins anew.
 func (t *stage) settle() {
 	t.Helper()
+	var leads *scene.Replica
 	last, since := "", time.Now()
 	for deadline := since.Add(scene.Patience); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
+		for _, r := range t.replicas {
+			if !r.Running() {
+				r.Restart()
+			}
+		}
+		if now := t.Leader(); now != leads {
+			leads, since, deadline = now, time.Now(), time.Now().Add(scene.Patience)
+			t.Quiet()
+		}
 		if now := t.state(); now != last {
 			last, since = now, time.Now()
 		}

@@ -72,6 +72,8 @@ func (p *Policy) loadNeeds(d *Document) {
 		p.problem("spec.rules", "neither rules nor overrides", "a RetentionPolicy changes rules of ClusterRetentionPolicies, or has rules of its own")
 	case d.Namespaced() && len(spec.Rules) > 0 && spec.ServiceAccountName == "":
 		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace that may list and delete what the rules target: they act with its rights")
+	case d.Namespaced() && spec.ServiceAccountName != "" && len(validation.IsDNS1123Subdomain(spec.ServiceAccountName)) > 0:
+		p.problem("spec.serviceAccountName", fmt.Sprintf("%q is no name of a ServiceAccount", spec.ServiceAccountName), "lower case letters, digits, - and dots")
 	case !d.Namespaced() && len(spec.Rules)+len(spec.References) == 0 && len(p.Problems) == 0:
 		p.problem("spec.rules", "neither rules nor references", "a policy says what may go, or what refers to what")
 	}

@@ -53,6 +53,15 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 	}
 }
 
+func TestWhateverAServiceAccountMayBeNamed(t *testing.T) {
+	for _, name := range []string{"cleaner", "0", "a-b.c--d.9", strings.Repeat("a", 253)} {
+		p := namespaced(t, fmt.Sprintf(`{"serviceAccountName": %q, "rules": [%s]}`, name, ownRule))
+		if len(p.Problems) > 0 || p.ServiceAccount != name {
+			t.Errorf("%q: problems %v, account %q", name, p.Problems, p.ServiceAccount)
+		}
+	}
+}
+
 // TestWhatIsWrongWithARetentionPolicy tells what is reported, and whom it concerns: each of two overrides, of rules p/jobs
 // and p/pods, and the rule of its own.
 func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
@@ -113,6 +122,10 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 			`{"overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
 		"a ServiceAccount of another type": {
 			`{"serviceAccountName": 1, "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
+		"a name that no ServiceAccount has": {
+			`{"serviceAccountName": "Cleaner", "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
+		"a name that is more than a line": {
+			`{"serviceAccountName": "a\u2028---", "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
 		"a mode nobody knows":          {with(`"mode": "enforce"`), []string{"spec.mode"}, concerned{own: true}},
 		"a mode of another type":       {with(`"mode": true`), []string{"spec.mode"}, concerned{own: true}},
 		"variables of another type":    {with(`"variables": "x"`), []string{"spec.variables"}, concerned{own: true}},

@@ -22,6 +22,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	for name, fields := range map[string]map[string]any{
 		"a field":           {"reserved": int64(3)},
 		"a field below":     {"total": map[string]any{"deleted": int64(0), "gone": int64(0), "refused": int64(1)}},
+		"another shape":     {"total": "3 and 4"},
 		"a field in a list": {"open": []any{map[string]any{"rule": "r", "apiVersion": "v1", "kind": "Pod", "cluster": "b", "objects": []any{}}}},
 	} {
 		for when, before := range map[string]bool{"from the start": true, "later": false} {
@@ -66,5 +67,42 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A ledger that is of another shape goes with its policy, and not before; one that does not say whose it is stays.
+func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
+	for name, test := range map[string]struct {
+		fields map[string]any
+		stays  bool
+	}{
+		"what it counts":   {map[string]any{"total": "3 and 4"}, false},
+		"what is open":     {map[string]any{"open": map[string]any{"cluster": "b"}}, false},
+		"whose it is":      {map[string]any{"policy": "p"}, true},
+		"the policy's UID": {map[string]any{"policy": map[string]any{"kind": "ClusterRetentionPolicy", "name": "p", "uid": int64(7)}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.use(policyOf("p", nil))
+				pass(5 * time.Second)
+				w.writesNewer("uid-p", test.fields)
+				w.use() // not in the book, but there
+				pass(5 * time.Second)
+				if w.stored("uid-p") == nil {
+					t.Fatal("the ledger of a policy that is there was deleted")
+				}
+				w.server.mu.Lock()
+				delete(w.policies, "uid-p")
+				w.server.mu.Unlock()
+				w.use(policyOf("q", nil))
+				pass(2 * time.Minute)
+				if stays := w.stored("uid-p") != nil; stays != test.stays {
+					t.Errorf("it is there: %t, want %t", stays, test.stays)
+				}
+				if s, known := w.State("uid-p"); known != test.stays || known && s.Trouble == nil {
+					t.Errorf("its account is kept: %t, with trouble %v", known, s.Trouble)
+				}
+			})
+		})
 	}
 }

@@ -263,6 +263,9 @@ func (a *account) bury(ctx context.Context) error {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
 	}
 	named := stored.Policy
+	if named.Name == "" {
+		return fmt.Errorf("RetentionLedger %s does not say whose it is: delete it if that policy is gone", a.uid)
+	}
 	named.UID = a.uid
 	gone, err := a.office.isGone(ctx, named)
 	if err != nil {

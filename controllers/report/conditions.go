@@ -94,7 +94,7 @@ func (v *view) watching(p *policy.Policy) standing {
 		case ok && k.Lost != nil:
 			return standing{false, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
-			return standing{false, "Listing", fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
+			return standing{false, "Listing", grant.Line(fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
 		}
 	}
 	watching := standing{true, "Watching", "every target kind is listed and watched"}
@@ -139,7 +139,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return withheld
 	}
 	if v.doubt != nil {
-		return standing{false, string(policy.Stale), "deletions wait: " + v.doubt.Error()}
+		return standing{false, string(policy.Stale), grant.Line("deletions wait: " + v.doubt.Error())}
 	}
 	if counting := v.counting(p); !counting.ok {
 		return counting

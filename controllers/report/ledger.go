@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -91,7 +92,7 @@ func (v *view) counting(p *policy.Policy) standing {
 		return standing{false, "LedgerNotRead", "the RetentionLedger has not been read yet"}
 	case !ok:
 	case kept.Trouble != nil:
-		return standing{false, "LedgerUnavailable", "deletions wait: " + kept.Trouble.Error()}
+		return standing{false, "LedgerUnavailable", grant.Line("deletions wait: " + kept.Trouble.Error())}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
 		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s: %d objects wait, and some of them go at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/node"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -140,7 +141,7 @@ func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
 	switch {
 	case n.unread != nil:
-		return standing{false, n.unread.Reason, n.unread.Message}
+		return standing{false, n.unread.Reason, grant.Line(n.unread.Message)}
 	case sum == nil:
 		return standing{false, "Listing", "reading what nodes report"}
 	case n.missing[p.UID] != nil:
@@ -166,7 +167,7 @@ func (n *nodesNow) withheld(p *policy.Policy) standing {
 		return standing{ok: true}
 	}
 	if n.unwritten != nil {
-		return standing{false, "RulesNotWritten", "nodes are not told of changes, and keep their images: " + n.unwritten.Error()}
+		return standing{false, "RulesNotWritten", grant.Line("nodes are not told of changes, and keep their images: " + n.unwritten.Error())}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {

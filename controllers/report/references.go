@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/referrers"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 )
 
 // References is what a Reporter may see of what refers to ConfigMaps and Secrets.
@@ -121,7 +122,7 @@ func (v *view) absent() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; the cluster does not have " + strings.Join(names, ", ")
+	return grant.Line("; the cluster does not have " + strings.Join(names, ", "))
 }
 
 // message says which referrers are in doubt, and why. Those who write in a namespace do not learn what is in others.

@@ -17,7 +17,7 @@ import (
 // lacking says what troubles a kind, with roles to apply for every kind of the policy where Sunset lacks rights.
 func (v *view) lacking(p *policy.Policy, trouble *retention.Trouble) string {
 	if trouble.Resource.Empty() {
-		return trouble.Message
+		return grant.Line(trouble.Message)
 	}
 	var missing []grant.Right
 	for _, r := range p.Rules {
@@ -72,7 +72,7 @@ func (v *view) permitted(p *policy.Policy) standing {
 	case first == nil:
 		return standing{true, "Permitted", "the ServiceAccount has every right that the rules need"}
 	case len(missing) == 0:
-		return standing{false, "Forbidden", first.Error()}
+		return standing{false, "Forbidden", grant.Line(first.Error())}
 	}
 	return standing{false, "Forbidden", grant.Message(first.Error(), missing...)}
 }
@@ -108,7 +108,7 @@ func (v *view) unreferable(p *policy.Policy, why string) string {
 		}
 	}
 	if len(missing) == 0 || p.Namespace != "" {
-		return why
+		return grant.Line(why)
 	}
 	return grant.Message(why, missing...)
 }

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,21 @@ func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	lack := &rights.Lack{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := report.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
 	expect(t, "message", grant.Message(lack.What, grant.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+}
+
+// TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
+func TestWhatAConditionSaysIsOneLine(t *testing.T) {
+	const evil = "a\r---\u2028b\nc"
+	const said = "a --- b c"
+	p := ownPolicy(v1alpha1.Enforce, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now)
+	kind.Lost = &retention.Trouble{Reason: "KindNotFound", Message: evil}
+	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &rights.Lack{Resource: resource, What: evil}} {
+		s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
+		expect(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
+		expect(t, name+": permitted", said, grant.Sentence(message(s, v1alpha1.ConditionPermitted)))
+	}
 }
 
 // TestTheRoleToFollowReferencesIsInTheCondition: that of the policy that asks, and that of another that declares what may not be seen.

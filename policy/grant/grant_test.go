@@ -1,14 +1,19 @@
 package grant_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	yamlv2 "go.yaml.in/yaml/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubectl "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -126,6 +131,63 @@ func TestAMessageIsYAML(t *testing.T) {
 	}
 	if got := grant.Sentence("nothing is missing\nat all"); got != "nothing is missing\nat all" {
 		t.Errorf("another message became %q", got)
+	}
+}
+
+// breaks end a line, and with it a comment, for one YAML reader or another, or are not to be printed.
+var breaks = []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\f", "\x00", "\x1b", "\ufeff", "\xff"}
+
+// TestNothingInASentenceIsAnythingButAComment, whatever a policy names: it is applied with the rights of who applies the role.
+func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
+	right := grant.OfAccount(of("team-a/own", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	for _, end := range breaks {
+		sentence := strings.ReplaceAll("ServiceAccount cleaner|---|apiVersion: v1|kind: Secret|---|may not list", "|", end)
+		message := grant.Message(sentence, right)
+		expected := strings.SplitN(message, "\n", 2)[1]
+		if expected != right.YAML() {
+			t.Errorf("%q: the roles are\n%s", end, expected)
+		}
+		for name, read := range map[string]func(string) ([]any, error){"v2": documentsV2, "v3": documentsV3, "as kubectl": documentsOfKubectl} {
+			got, err := read(message)
+			if err != nil {
+				t.Errorf("%q, %s: %v", end, name, err)
+			}
+			want, _ := read(right.YAML())
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
+				t.Errorf("%q, %s: %d documents: -want +got\n%s", end, name, len(got), diff)
+			}
+		}
+		if got, want := grant.Line(sentence), grant.Sentence(message); got != want || strings.Contains(got, end) && end != "\xff" {
+			t.Errorf("%q: the line is %q, the sentence %q", end, got, want)
+		}
+	}
+	if got := grant.Line("möglich — 可以 🌇"); got != "möglich — 可以 🌇" {
+		t.Errorf("what can be printed became %q", got)
+	}
+}
+
+func documentsV2(text string) ([]any, error) {
+	return documents(yamlv2.NewDecoder(strings.NewReader(text)).Decode)
+}
+func documentsV3(text string) ([]any, error) {
+	return documents(yamlv3.NewDecoder(strings.NewReader(text)).Decode)
+}
+
+// documentsOfKubectl splits the text and reads each part as kubectl does.
+func documentsOfKubectl(text string) ([]any, error) {
+	return documents(kubectl.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096).Decode)
+}
+
+func documents(decode func(any) error) (all []any, err error) {
+	for {
+		var document any
+		switch err := decode(&document); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, document)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // CollectedLabel is what makes a ClusterRole one of those that the chart's ClusterRole sunset-kinds collects.
@@ -58,7 +59,7 @@ const longest = 30_000
 // Message is a sentence and what grants rights: YAML as a whole, since the sentence is a comment. Rights that it has no room for are
 // counted.
 func Message(sentence string, rights ...Right) string {
-	text := comment + strings.ReplaceAll(sentence, "\n", " ") + "\n"
+	text := comment + Line(sentence) + "\n"
 	for i, r := range rights {
 		document := r.YAML()
 		if i > 0 {
@@ -73,6 +74,17 @@ func Message(sentence string, rights ...Right) string {
 }
 
 const comment = "# "
+
+// Line is a text with spaces for whatever cannot be printed. Policies and objects name what sentences tell, and whoever may write a
+// Role applies what stands beside one: nothing in it may end a line. YAML ends one at \n, \r, U+0085, U+2028 and U+2029.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
 
 // Sentence is that of a Message; any other text is itself.
 func Sentence(message string) string {

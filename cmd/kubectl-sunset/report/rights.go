@@ -17,6 +17,7 @@ type missing struct {
 // MissingRights writes who lacks what, each with the role that gives it and an empty line.
 func MissingRights(w io.Writer, lacking []grant.Missing) {
 	for _, m := range lacking {
-		fmt.Fprintf(w, "%s: %s; with this it may:\n%s%s\n", m.Policy, m, grant.Between, m.YAML())
+		said := grant.Line(fmt.Sprintf("%s: %s; with this it may:", m.Policy, m))
+		fmt.Fprintf(w, "%s\n%s%s\n", said, grant.Between, m.YAML())
 	}
 }

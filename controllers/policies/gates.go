@@ -3,6 +3,7 @@ package policies
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,11 +23,7 @@ type previews struct {
 // previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
 // the status has forgotten.
 func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry) previews {
-	var status v1alpha1.RetentionPolicyStatus
-	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
-		// A status that cannot be read has shown nothing.
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
-	}
+	status := statusOf(object)
 	all := previews{byHash: map[string]v1alpha1.Preview{}}
 	for _, known := range status.Previews {
 		all.byHash[known.Hash] = known
@@ -46,6 +43,14 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 		all.scope = policy.Scope{} // and does not wait again
 	}
 	return all
+}
+
+// statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.
+func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
+	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+	}
+	return status
 }
 
 // gate is where a policy waits for approval; nil for nowhere.
@@ -147,11 +152,14 @@ func (l *Loop) Republish() {
 }
 
 // noteMarks settles since when the marks of a policy's rules count: those of rules in force when everything was read
-// first, all of them; of others those since then, as before nobody saw to them.
-func (l *Loop) noteMarks(e, before *entry) {
+// first, all of them; of others those since then, as before nobody saw to them. Rules that its status as read calls a dry
+// run were not in force before: of a leader with --dry-run, whatever the policy says.
+func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
 	if l.marking == nil {
 		l.marking = map[string]time.Time{}
 	}
+	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
+	fresh := l.complete || enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
 	kept := map[string]bool{}
 	for _, r := range e.policy.Rules {
 		if r.Mark == "" {
@@ -160,7 +168,7 @@ func (l *Loop) noteMarks(e, before *entry) {
 		kept[r.Mark] = true
 		since, known := l.marking[r.Mark]
 		if !known && r.Mode == v1alpha1.Enforce {
-			if l.complete {
+			if fresh {
 				since = l.Clock.Now()
 			}
 			l.marking[r.Mark] = since

@@ -203,7 +203,7 @@ func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Un
 	}
 	e := l.compile(ctx, object)
 	e.previews = previewsOf(object, e.policy, known)
-	l.noteMarks(e, known)
+	l.noteMarks(e, known, statusOf(object))
 	on.put(object, e)
 	return true
 }

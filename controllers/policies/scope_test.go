@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -97,6 +98,28 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 			if test.fresh {
 				want = s.clock.Now()
 			}
+			if got := l.named("p").Rules[0].MarksSince; !got.Equal(want) {
+				t.Errorf("marks count since %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestMarksOfBeforeADryRunDoNotCountAfterARestart: who led before, perhaps with --dry-run, saw to none.
+func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
+	for reason, fresh := range map[string]bool{"DryRun": true, "Enforcing": false, "Suspended": false} {
+		t.Run(reason, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", marking("Enforce", "finished(object)"))
+			s.report("p", v1alpha1.RetentionPolicyStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionEnforcing, Reason: reason}}})
+			var want time.Time
+			if fresh {
+				want = s.clock.Now()
+			}
+			l := newLoop(t, s)
+			l.later(time.Minute)
+			l.policy("p", strings.Replace(marking("Enforce", "finished(object)"), "1h", "2h", 1))
+			l.refresh()
 			if got := l.named("p").Rules[0].MarksSince; !got.Equal(want) {
 				t.Errorf("marks count since %s, want %s", got, want)
 			}

@@ -22,8 +22,12 @@ type Gates interface {
 const previewsKept = 16
 
 // previews says which forms of a policy have been counted, and what waits for approval. Until everything is counted
-// that is what waited before: a restart lets nothing through that has been written.
+// that is what waited before: a restart lets nothing through that has been written. Of a policy that is rehearsed nobody
+// has decided that its count is seen: it waits afterwards as before.
 func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
+	if p.Rehearsed {
+		return before.Previews, before.PendingApproval
+	}
 	uncounted, counted := v.uncounted(p)
 	if !counted || p.Mode == v1alpha1.Suspended {
 		return before.Previews, stillPending(p, before.PendingApproval)

@@ -82,6 +82,9 @@ func TestWhatACountShows(t *testing.T) {
 		"no more in the namespace":        {gated(&policy.Gate{Hash: "g", Namespaces: sets.New("team-b")}), 6, nil, noStatus, of(), nil},
 		"more, in a dry run":              {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
 		"more, suspended":                 {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, rehearsed":                 {rehearsed(), 6, nil, noStatus, nil, nil},
+		"more, rehearsed, seen before":    {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"rehearsed while it waits":        {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
 		"not listed":                      {gated(everywhere), 6, unlisted, noStatus, nil, nil},
 		"not listed, but seen before":     {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
 		"not listed after a restart":      {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
@@ -111,6 +114,13 @@ func TestWhatACountShows(t *testing.T) {
 			expect(t, "pending", test.pending, s.PendingApproval)
 		})
 	}
+}
+
+// rehearsed is policy p, a dry run only because the operator says so.
+func rehearsed() *policy.Policy {
+	p := gated(nil)
+	p.Rehearse()
+	return p
 }
 
 func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {

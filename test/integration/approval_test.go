@@ -11,10 +11,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// cautious is previews with the approval that policies have by themselves.
-func cautious(mode, ttl string) string {
-	return fmt.Sprintf(previews, mode, ttl) + "approval: {backlogCount: 100, backlogPercent: 25}\n"
-}
+// defaultApproval is the approval that policies have by themselves.
+const defaultApproval = "approval: {backlogCount: 100, backlogPercent: 25}\n"
+
+// cautious is previews with that approval.
+func cautious(mode, ttl string) string { return fmt.Sprintf(previews, mode, ttl) + defaultApproval }
 
 func (w *world) backlog(n int) (all []client.Object) {
 	for i := range n {

@@ -101,10 +101,22 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 }
 
 // TestTheBrakeForEverything: with --dry-run all is counted and nothing deleted or marked; policies say why. Without it the
-// backlog goes, and what was counted needs no approval.
+// backlog goes of what may go unseen, and what nobody has approved waits: of before the brake, or written meanwhile.
 func TestTheBrakeForEverything(t *testing.T) {
 	w := newWorld(t)
-	stop := w.sunset(func(c *controllers.Config) { c.DryRun = true })
+	held := w.backlog(10)
+	stop := w.sunset()
+	w.status(w.policy("running", fmt.Sprintf(fleetingPolicy, "Enforce")+defaultApproval), func(s v1alpha1.RetentionPolicyStatus) error {
+		if len(s.Previews) != 1 {
+			return errors.New("not counted")
+		}
+		return nil
+	})
+	before := w.policy("before", cautious("Enforce", "0s"))
+	hash := w.pending(before, 10)
+	stop()
+	stop = w.sunset(func(c *controllers.Config) { c.DryRun = true })
+	meanwhile := w.policy("meanwhile", cautious("Enforce", "1s"))
 	fleeting, unused := w.halfway()
 	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
 		if p.Spec.Mode != v1alpha1.DryRun {
@@ -112,7 +124,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 		}
 		return nil
 	})
-	for p, due := range map[*v1alpha1.ClusterRetentionPolicy]int64{fleeting: 100, unused: 0} {
+	for p, due := range map[*v1alpha1.ClusterRetentionPolicy]int64{fleeting: 100, unused: 0, before: 10, meanwhile: 10} {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 			c := w.condition(s, v1alpha1.ConditionReady)
 			if s.Due.Now != due || s.Due.Hour < due || s.Matched == 0 || c.Reason != "DryRun" || !strings.Contains(c.Message, "--dry-run") {
@@ -132,6 +144,14 @@ func TestTheBrakeForEverything(t *testing.T) {
 		}
 		return nil
 	})
+	if again := w.pending(before, 10); again != hash {
+		t.Errorf("approved as %s, and then as %s", hash, again)
+	}
+	written := w.pending(meanwhile, 10)
+	w.stays(time.Second, held...)
+	w.approve(before, hash)
+	w.approve(meanwhile, written)
+	w.left()
 }
 
 // unreferencedPolicy marks ConfigMaps that nothing refers to.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +28,7 @@ var (
 
 	errPartial  = errors.New("the answer is no complete list")
 	errOther    = errors.New("the answer is about another object")
+	errBehind   = errors.New("the answer is older than the list")
 	errDisagree = errors.New("the API server lists all but this one, and has it")
 )
 
@@ -149,12 +149,13 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 		if err == nil {
 			err = sameName(object, &list.Items[i])
 		}
-		switch {
-		case err == nil:
-			changed = append(changed, object)
-		case !apierrors.IsNotFound(err):
+		if err == nil && older(object.GetResourceVersion(), list.Items[i].ResourceVersion) {
+			err = errBehind
+		}
+		if err != nil { // even if it is not found: what we know of it is outdated, and only a list may end it
 			return fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
 		}
+		changed = append(changed, object)
 	}
 	l.takeLivePolicies(ctx, on, list, changed)
 	return nil

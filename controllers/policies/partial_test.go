@@ -76,3 +76,32 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	l.later(2 * time.Second)
 	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
+
+// TestAnEditThatIsNotReadStopsDeletions: what is in force is known to be outdated.
+func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
+	l := oneEnforced(t)
+	before := l.live.clone().policies["p"]
+	l.policy("p", spec("Suspended", "1h"))
+	says := map[string]func(){
+		"nothing there": func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
+		"what was before": func() {
+			l.said = func(path string, answer any) any {
+				if strings.HasSuffix(path, "/p") {
+					return before.Object
+				}
+				return answer
+			}
+		},
+	}
+	for name, arrange := range says {
+		arrange()
+		for range 3 {
+			if rules, err := l.check("team-a"); err == nil {
+				t.Errorf("%s: allowed: %v", name, rules)
+			}
+			l.later(2 * time.Second)
+		}
+		l.fail, l.said = nil, nil
+	}
+	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+}

@@ -175,8 +175,9 @@ func (l *Loop) startOver() error {
 }
 
 // confirmMissing asks for each policy that a live list lacks: only the API server's word that there is none makes it gone.
-// An empty list is what a server says that has not read its store yet.
+// An empty list is what a server says that has not read its store yet. A namesake says so too, if the list has it or is too old to.
 func (l *Loop) confirmMissing(ctx context.Context, on shelf, list *metav1.PartialObjectMetadataList) error {
+	listed := uidsOf(list)
 	for _, missing := range l.missing(on, list) {
 		object := &metav1.PartialObjectMetadata{}
 		err := l.readMetadata(ctx, on.path(missing), "PartialObjectMetadata", object)
@@ -184,7 +185,8 @@ func (l *Loop) confirmMissing(ctx context.Context, on shelf, list *metav1.Partia
 		case isAbsent(err, missing.GetName()):
 		case err != nil:
 			return fmt.Errorf("read policy %s: %w", keyOf(missing), err)
-		case object.UID == missing.GetUID() || sameName(object, missing) != nil:
+		case object.UID == missing.GetUID() || sameName(object, missing) != nil,
+			!listed[object.UID] && !newer(object.ResourceVersion, list.ResourceVersion):
 			return fmt.Errorf("policy %s: %w", keyOf(missing), errDisagree)
 		}
 	}

@@ -77,6 +77,30 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
+// TestANamesakeThatTheListShouldHave: the list says nothing about the one before either.
+func TestANamesakeThatTheListShouldHave(t *testing.T) {
+	l := oneEnforced(t)
+	l.removePolicy("p")
+	l.policy("p", spec("DryRun", "1h"))
+	l.said = emptied("/clusterretentionpolicies")
+	if rules, err := l.check("team-a"); err == nil {
+		t.Errorf("allowed: %v", rules)
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	expect(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+}
+
+// emptied takes all items from lists at paths that end so.
+func emptied(part string) func(path string, answer any) any {
+	return func(path string, answer any) any {
+		if list, ok := answer.(map[string]any); ok && strings.HasSuffix(path, part) {
+			return map[string]any{"metadata": list["metadata"], "items": []any{}}
+		}
+		return answer
+	}
+}
+
 // TestAnEditThatIsNotReadStopsDeletions: what is in force is known to be outdated.
 func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	l := oneEnforced(t)

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
 )
 
 // known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
@@ -117,18 +118,19 @@ func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
 	k.horizon = version
 	k.saw(version)
 	lacking := k.lacking(uids, version)
-	for name := range lacking {
-		delete(k.all, name)
+	for _, object := range lacking {
+		delete(k.all, keyOf(object))
 	}
 	return len(lacking) > 0
 }
 
 // lacking is what a complete live list of a resourceVersion should have, and has not.
-func (k *known[T]) lacking(uids map[types.UID]bool, version string) map[string]*sight[T] {
-	all := map[string]*sight[T]{}
-	for name, s := range k.all {
+func (k *known[T]) lacking(uids map[types.UID]bool, version string) []metav1.Object {
+	var all []metav1.Object
+	for key, s := range k.all {
 		if !uids[s.uid] && !newer(s.version, version) {
-			all[name] = s
+			namespace, name, _ := cache.SplitMetaNamespaceKey(key)
+			all = append(all, &metav1.ObjectMeta{Namespace: namespace, Name: name, UID: s.uid})
 		}
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
@@ -27,6 +29,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 		"another object than the namespace":  {"namespaces/team-a", map[string]any{}, nil},
 		"no list of namespaces":              {"namespaces", map[string]any{}, nil},
 		"a list of namespaces that goes on":  {"namespaces", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"an empty list of namespaces":        {"namespaces", listing(map[string]any{"resourceVersion": "999"}), nil},
 		"another object than the new policy": {"clusterretentionpolicies/veto", map[string]any{}, nil},
 	}
 	for name, test := range tests {
@@ -75,6 +78,27 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	expect(t, "rules", []string{}, l.allowed("team-a"))
 	l.later(2 * time.Second)
 	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+}
+
+// TestAListThatLacksNamespacesForgetsNone, whichever read it was.
+func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
+	l := selecting(t)
+	l.said = emptied("/namespaces")
+	l.fillOneByOne()
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed by the fence's list")
+	}
+	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+		t.Error("confirmed while the cache is behind")
+	}
+	for _, name := range []string{"team-a", "team-b", "other-0"} {
+		if !l.book().Knows(name) {
+			t.Errorf("%s is forgotten", name)
+		}
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	expect(t, "rules", enforced, l.allowed("team-a"))
 }
 
 // TestANamesakeThatTheListShouldHave: the list says nothing about the one before either.

@@ -39,13 +39,16 @@ func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
 	return value, false
 }
 
-// accept reports whether a view of an object is news: not older than what is known, nor of an object that a live list
-// has shown to be gone.
+// accept reports whether a view of an object is news: not older than what is known.
 func (k *known[T]) accept(object metav1.Object) bool {
-	if s := k.all[keyOf(object)]; s != nil {
-		return newer(object.GetResourceVersion(), s.version)
-	}
-	return k.horizon == "" || newer(object.GetResourceVersion(), k.horizon)
+	s := k.all[keyOf(object)]
+	return s == nil || newer(object.GetResourceVersion(), s.version)
+}
+
+// gone reports whether a live list has shown that what a cache has is gone. It says nothing of a live view, which is later than
+// the list: what that list lacked by mistake is there.
+func (k *known[T]) gone(object metav1.Object) bool {
+	return k.all[keyOf(object)] == nil && k.horizon != "" && !newer(object.GetResourceVersion(), k.horizon)
 }
 
 // put records a view that was accepted.

@@ -1,11 +1,14 @@
 package policies_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -99,6 +102,45 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 	l.said = nil
 	l.later(2 * time.Second)
 	expect(t, "rules", enforced, l.allowed("team-a"))
+}
+
+// TestWhatIsNewAndAListLacksComesWithTheNext: nobody knew that it should have been there.
+func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
+	l := selecting(t)
+	l.later(2 * time.Second)
+	l.policy("veto", spec("Suspended", "1h"))
+	l.namespace("team-c", map[string]string{"tier": "ci"})
+	l.said = without("veto", "team-c")
+	l.fillOneByOne()
+	if _, err := l.check("team-c"); err == nil {
+		t.Error("allowed in a namespace that nobody has seen")
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
+	expect(t, "rules", want, sorted(l.allowed("team-c")))
+	expect(t, "known", true, l.book().Knows("team-c"))
+}
+
+// without takes what has one of the names from lists.
+func without(names ...string) func(path string, answer any) any {
+	return func(_ string, answer any) any {
+		list, ok := answer.(map[string]any)
+		items, isList := list["items"].([]any)
+		if !ok || !isList {
+			return answer
+		}
+		items = slices.DeleteFunc(items, func(item any) bool {
+			switch item := item.(type) {
+			case metav1.PartialObjectMetadata:
+				return slices.Contains(names, item.Name)
+			case map[string]any:
+				return slices.Contains(names, fmt.Sprint(item["metadata"].(map[string]any)["name"]))
+			}
+			return false
+		})
+		return map[string]any{"metadata": list["metadata"], "items": items}
+	}
 }
 
 // TestANamesakeThatTheListShouldHave: the list says nothing about the one before either.

@@ -7,10 +7,8 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/policy"
@@ -29,6 +27,7 @@ var (
 
 	errPartial  = errors.New("the answer is no complete list")
 	errOther    = errors.New("the answer is about another object")
+	errBehind   = errors.New("the answer is older than the list")
 	errDisagree = errors.New("the API server lists all but this one, and has it")
 )
 
@@ -149,12 +148,13 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 		if err == nil {
 			err = sameName(object, &list.Items[i])
 		}
-		switch {
-		case err == nil:
-			changed = append(changed, object)
-		case !apierrors.IsNotFound(err):
+		if err == nil && older(object.GetResourceVersion(), list.Items[i].ResourceVersion) {
+			err = errBehind
+		}
+		if err != nil { // even if it is not found: what we know of it is outdated, and only a list may end it
 			return fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
 		}
+		changed = append(changed, object)
 	}
 	l.takeLivePolicies(ctx, on, list, changed)
 	return nil
@@ -171,35 +171,6 @@ func (l *Loop) seen(version func() string) string {
 func (l *Loop) startOver() error {
 	l.fail(errRewound)
 	return errRewound
-}
-
-// confirmMissing asks for each policy that a live list lacks: only the API server's word that there is none makes it gone.
-// An empty list is what a server says that has not read its store yet.
-func (l *Loop) confirmMissing(ctx context.Context, on shelf, list *metav1.PartialObjectMetadataList) error {
-	for _, missing := range l.missing(on, list) {
-		object := &metav1.PartialObjectMetadata{}
-		err := l.readMetadata(ctx, on.path(missing), "PartialObjectMetadata", object)
-		switch {
-		case isAbsent(err, missing.GetName()):
-		case err != nil:
-			return fmt.Errorf("read policy %s: %w", keyOf(missing), err)
-		case object.UID == missing.GetUID() || sameName(object, missing) != nil:
-			return fmt.Errorf("policy %s: %w", keyOf(missing), errDisagree)
-		}
-	}
-	return nil
-}
-
-// missing are the policies that are known and a live list should have, and has not.
-func (l *Loop) missing(on shelf, list *metav1.PartialObjectMetadataList) []metav1.Object {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []metav1.Object
-	for key, s := range on.lacking(uidsOf(list), list.ResourceVersion) {
-		namespace, name, _ := cache.SplitMetaNamespaceKey(key)
-		all = append(all, &metav1.ObjectMeta{Namespace: namespace, Name: name, UID: s.uid})
-	}
-	return all
 }
 
 func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {

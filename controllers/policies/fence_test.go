@@ -232,14 +232,7 @@ func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
 func TestDoubtFailsClosed(t *testing.T) {
 	lost := errors.New("connection refused")
 	failing := func(part string, err error) func(l *loop) {
-		return func(l *loop) {
-			l.fail = func(path string) error {
-				if strings.HasSuffix(path, part) {
-					return err
-				}
-				return nil
-			}
-		}
+		return func(l *loop) { l.fail = about(part, err) }
 	}
 	tests := map[string]func(l *loop){
 		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
@@ -275,6 +268,16 @@ func TestDoubtFailsClosed(t *testing.T) {
 				t.Errorf("when the doubt is gone: %v", err)
 			}
 		})
+	}
+}
+
+// about fails requests for paths that end so.
+func about(part string, err error) func(path string) error {
+	return func(path string) error {
+		if strings.HasSuffix(path, part) {
+			return err
+		}
+		return nil
 	}
 }
 

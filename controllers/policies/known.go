@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
 )
 
 // known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
@@ -38,13 +39,16 @@ func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
 	return value, false
 }
 
-// accept reports whether a view of an object is news: not older than what is known, nor of an object that a live list
-// has shown to be gone.
+// accept reports whether a view of an object is news: not older than what is known.
 func (k *known[T]) accept(object metav1.Object) bool {
-	if s := k.all[keyOf(object)]; s != nil {
-		return newer(object.GetResourceVersion(), s.version)
-	}
-	return k.horizon == "" || newer(object.GetResourceVersion(), k.horizon)
+	s := k.all[keyOf(object)]
+	return s == nil || newer(object.GetResourceVersion(), s.version)
+}
+
+// gone reports whether a live list has shown that what a cache has is gone. It says nothing of a live view, which is later than
+// the list: what that list lacked by mistake is there.
+func (k *known[T]) gone(object metav1.Object) bool {
+	return k.all[keyOf(object)] == nil && k.horizon != "" && !newer(object.GetResourceVersion(), k.horizon)
 }
 
 // put records a view that was accepted.
@@ -117,18 +121,19 @@ func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
 	k.horizon = version
 	k.saw(version)
 	lacking := k.lacking(uids, version)
-	for name := range lacking {
-		delete(k.all, name)
+	for _, object := range lacking {
+		delete(k.all, keyOf(object))
 	}
 	return len(lacking) > 0
 }
 
 // lacking is what a complete live list of a resourceVersion should have, and has not.
-func (k *known[T]) lacking(uids map[types.UID]bool, version string) map[string]*sight[T] {
-	all := map[string]*sight[T]{}
-	for name, s := range k.all {
+func (k *known[T]) lacking(uids map[types.UID]bool, version string) []metav1.Object {
+	var all []metav1.Object
+	for key, s := range k.all {
 		if !uids[s.uid] && !newer(s.version, version) {
-			all[name] = s
+			namespace, name, _ := cache.SplitMetaNamespaceKey(key)
+			all = append(all, &metav1.ObjectMeta{Namespace: namespace, Name: name, UID: s.uid})
 		}
 	}
 	return all

@@ -175,7 +175,7 @@ func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured,
 	for i, shelf := range l.shelves() {
 		seen := shelf.begin()
 		for k := range policies[i] {
-			changed = l.takePolicy(ctx, shelf, &policies[i][k]) || changed
+			changed = !shelf.gone(&policies[i][k]) && l.takePolicy(ctx, shelf, &policies[i][k]) || changed
 			seen.cached(&policies[i][k])
 		}
 		changed = seen.end() || changed
@@ -183,7 +183,7 @@ func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured,
 	}
 	names := l.namespaces.begin()
 	for i := range namespaces {
-		changed = l.takeNamespace(&namespaces[i]) || changed
+		changed = !l.namespaces.gone(&namespaces[i]) && l.takeNamespace(&namespaces[i]) || changed
 		names.cached(&namespaces[i])
 	}
 	changed = names.end() || changed

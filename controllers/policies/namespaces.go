@@ -9,10 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // manyNamespaces is how many namespaces are read one by one in a second; more are read in one list.
 const manyNamespaces = 16
+
+// namespaces are those that are known.
+type namespaces struct{ *known[policy.Namespace] }
+
+func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
 
 // answer is what a live read said about one namespace.
 type answer struct {
@@ -89,6 +95,9 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	}
 	if older(list.ResourceVersion, seen) {
 		return l.startOver()
+	}
+	if err := l.confirmMissing(ctx, namespaces{&l.namespaces}, list); err != nil {
+		return err
 	}
 	l.takeLiveNamespaces(list.Items, list)
 	now := l.Clock.Now()

@@ -1,10 +1,15 @@
 package policies_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
@@ -27,6 +32,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 		"another object than the namespace":  {"namespaces/team-a", map[string]any{}, nil},
 		"no list of namespaces":              {"namespaces", map[string]any{}, nil},
 		"a list of namespaces that goes on":  {"namespaces", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"an empty list of namespaces":        {"namespaces", listing(map[string]any{"resourceVersion": "999"}), nil},
 		"another object than the new policy": {"clusterretentionpolicies/veto", map[string]any{}, nil},
 	}
 	for name, test := range tests {
@@ -75,4 +81,117 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	expect(t, "rules", []string{}, l.allowed("team-a"))
 	l.later(2 * time.Second)
 	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+}
+
+// TestAListThatLacksNamespacesForgetsNone, whichever read it was.
+func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
+	l := selecting(t)
+	l.said = emptied("/namespaces")
+	l.fillOneByOne()
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed by the fence's list")
+	}
+	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+		t.Error("confirmed while the cache is behind")
+	}
+	for _, name := range []string{"team-a", "team-b", "other-0"} {
+		if !l.book().Knows(name) {
+			t.Errorf("%s is forgotten", name)
+		}
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	expect(t, "rules", enforced, l.allowed("team-a"))
+}
+
+// TestWhatIsNewAndAListLacksComesWithTheNext: nobody knew that it should have been there.
+func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
+	l := selecting(t)
+	l.later(2 * time.Second)
+	l.policy("veto", spec("Suspended", "1h"))
+	l.namespace("team-c", map[string]string{"tier": "ci"})
+	l.said = without("veto", "team-c")
+	l.fillOneByOne()
+	if _, err := l.check("team-c"); err == nil {
+		t.Error("allowed in a namespace that nobody has seen")
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
+	expect(t, "rules", want, sorted(l.allowed("team-c")))
+	expect(t, "known", true, l.book().Knows("team-c"))
+}
+
+// without takes what has one of the names from lists.
+func without(names ...string) func(path string, answer any) any {
+	return func(_ string, answer any) any {
+		list, ok := answer.(map[string]any)
+		items, isList := list["items"].([]any)
+		if !ok || !isList {
+			return answer
+		}
+		items = slices.DeleteFunc(items, func(item any) bool {
+			switch item := item.(type) {
+			case metav1.PartialObjectMetadata:
+				return slices.Contains(names, item.Name)
+			case map[string]any:
+				return slices.Contains(names, fmt.Sprint(item["metadata"].(map[string]any)["name"]))
+			}
+			return false
+		})
+		return map[string]any{"metadata": list["metadata"], "items": items}
+	}
+}
+
+// TestANamesakeThatTheListShouldHave: the list says nothing about the one before either.
+func TestANamesakeThatTheListShouldHave(t *testing.T) {
+	l := oneEnforced(t)
+	l.removePolicy("p")
+	l.policy("p", spec("DryRun", "1h"))
+	l.said = emptied("/clusterretentionpolicies")
+	if rules, err := l.check("team-a"); err == nil {
+		t.Errorf("allowed: %v", rules)
+	}
+	l.said = nil
+	l.later(2 * time.Second)
+	expect(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+}
+
+// emptied takes all items from lists at paths that end so.
+func emptied(part string) func(path string, answer any) any {
+	return func(path string, answer any) any {
+		if list, ok := answer.(map[string]any); ok && strings.HasSuffix(path, part) {
+			return map[string]any{"metadata": list["metadata"], "items": []any{}}
+		}
+		return answer
+	}
+}
+
+// TestAnEditThatIsNotReadStopsDeletions: what is in force is known to be outdated.
+func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
+	l := oneEnforced(t)
+	before := l.live.clone().policies["p"]
+	l.policy("p", spec("Suspended", "1h"))
+	says := map[string]func(){
+		"nothing there": func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
+		"what was before": func() {
+			l.said = func(path string, answer any) any {
+				if strings.HasSuffix(path, "/p") {
+					return before.Object
+				}
+				return answer
+			}
+		},
+	}
+	for name, arrange := range says {
+		arrange()
+		for range 3 {
+			if rules, err := l.check("team-a"); err == nil {
+				t.Errorf("%s: allowed: %v", name, rules)
+			}
+			l.later(2 * time.Second)
+		}
+		l.fail, l.said = nil, nil
+	}
+	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }

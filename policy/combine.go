@@ -123,6 +123,11 @@ type voice struct {
 // isDue reports whether the rule gives a due time. One that does not has a reason.
 func (v voice) isDue() bool { return v.rule != nil && v.reason == "" }
 
+// isDoubt reports whether the rule keeps because something is not known, which may be any moment.
+func (v voice) isDoubt() bool {
+	return slices.Contains([]Reason{Stale, ReferencesUnknown, IsForbidden}, v.reason)
+}
+
 func combine(s Subject, rulings []Ruling, now time.Time, partOf func(*Rule) part) voices {
 	var all voices
 	for i := range rulings {

@@ -151,11 +151,34 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 	}
 	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		tally.Pending.Selected++
-		if due && !verdict.Due.After(quietBy(policy, t.now)) {
+		if t.waits(s, all, policy) {
 			tally.Pending.Due++
 		}
 	}
 	tally.Add(own)
+}
+
+// waits reports whether a subject is of the backlog that waits with a policy: it would go at once if everything that waits were
+// approved. What is not known of the rules of others does not make it smaller: else another policy that is still being listed
+// would open the gate.
+func (t *Tallies) waits(s Subject, all, policy []Ruling) bool {
+	known := voices{}
+	for i := range all {
+		r := &all[i]
+		as := inForce(r.Rule)
+		if r.Rule.Unapproved {
+			as = supposed
+		}
+		if as == silent {
+			continue
+		}
+		if v := r.say(&s, t.now, as); !v.isDoubt() || r.Rule.ID.Policy == policy[0].Rule.ID.Policy {
+			known.add(v)
+		}
+	}
+	verdict := known.verdict(s, t.now)
+	due := slices.ContainsFunc(policy, func(r Ruling) bool { return r.Facts.Selected && r.say(&s, t.now, supposed).isDue() })
+	return due && verdict.Action != Keep && !verdict.Due.After(quietBy(policy, t.now))
 }
 
 // quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due

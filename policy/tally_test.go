@@ -309,6 +309,42 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotKnownOfOthersOpensNoGate: a policy that has just come is not listed yet, and keeps. Were that no backlog, the gate
+// of another would open, and all of it go once both are known.
+func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
+	of := func(other string, r policy.Ruling) policy.Ruling {
+		rule := *r.Rule
+		rule.ID.Policy = other
+		r.Rule = &rule
+		return r
+	}
+	unknown := says("z")
+	unknown.Known = false
+	forbidden := of("q", says("z"))
+	forbidden.Rule.Unpermitted = true
+	suspended := of("q", says("z"))
+	suspended.Rule.Mode = v1alpha1.Suspended
+	for name, test := range map[string]struct {
+		other policy.Ruling
+		due   int64
+	}{
+		"it is not listed yet":               {of("q", unknown), 1},
+		"nobody knows what refers to it":     {of("q", says("z", doubted)), 1},
+		"its account may not read it":        {forbidden, 1},
+		"it does not let it go":              {of("q", says("z", notEligible)), 1},
+		"it keeps it":                        {suspended, 0},
+		"it fails":                           {of("q", says("z", failed)), 0},
+		"it is the same policy's, not known": {of("p", unknown), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := tallyOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
+			if diff := cmp.Diff(policy.Pending{Selected: 1, Due: test.due}, tally.Pending); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestUnknownReferencesAreNoErrors(t *testing.T) {
 	tally := tallyOf(policy.Subject{}, says("a", doubted), says("b", doubted), says("c", failed)).Policies["p"]
 	if got := tally.Count; got.Doubted != 1 || got.Errors != 1 || got.Matched != 1 {

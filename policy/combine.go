@@ -77,12 +77,7 @@ func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Ver
 // IfApproved says what would happen to a subject if everything that waits for approval were approved: what waits together
 // may be approved together.
 func IfApproved(s Subject, rulings []Ruling, now time.Time) Verdict {
-	c := combine(s, rulings, now, func(r *Rule) part {
-		if r.Unapproved {
-			return supposed
-		}
-		return inForce(r)
-	})
+	c := combine(s, rulings, now, ifApproved)
 	return c.verdict(s, now)
 }
 
@@ -101,6 +96,14 @@ func inForce(r *Rule) part {
 		return silent
 	}
 	return acting
+}
+
+// ifApproved gives each rule the part it has once everything that waits is approved.
+func ifApproved(r *Rule) part {
+	if r.Unapproved {
+		return supposed
+	}
+	return inForce(r)
 }
 
 // voices is what the rules say about one subject, the deciding voice of each sort kept.

@@ -165,10 +165,7 @@ func (t *Tallies) waits(s Subject, all, policy []Ruling) bool {
 	known := voices{}
 	for i := range all {
 		r := &all[i]
-		as := inForce(r.Rule)
-		if r.Rule.Unapproved {
-			as = supposed
-		}
+		as := ifApproved(r.Rule)
 		if as == silent {
 			continue
 		}

@@ -1,9 +1,11 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +17,9 @@ import (
 )
 
 const (
-	maxAge      = time.Second // of what a deletion rests on
-	liveTimeout = 5 * time.Second
+	maxAge      = time.Second     // of what a deletion rests on
+	readTimeout = 3 * time.Second // of one live read: what it answers may have been so for as long
+	liveTimeout = 5 * time.Second // of all reads for a deletion
 	// confirmEvery is how often to look live while the cache lacks what was seen live.
 	confirmEvery = 5 * time.Second
 )
@@ -34,12 +37,12 @@ var (
 // freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
 // no more than what is under way.
 type freshness struct {
-	mu         sync.Mutex // held during a read, so that one read serves all who wait
+	mu         sync.Mutex // held during reads, so that one read serves all who wait
 	policies   time.Time
 	namespaces map[string]answer
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
-	skew       error
+	clocks     clocks
 }
 
 // Check implements retention.Fence. It reads policies and the namespace live if they were last read more than a second
@@ -62,14 +65,47 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	if !l.Complete() {
 		return errNotRead
 	}
-	if err := l.checkPolicies(ctx); err != nil {
+	if err := l.refresh(ctx, namespace); err != nil {
 		return err
 	}
-	if err := l.checkNamespace(ctx, namespace); err != nil {
+	if err := l.answerFor(namespace); err != nil {
 		return err
 	}
 	l.checkQuotas(ctx, namespace)
-	return l.live.skew
+	return l.live.clocks.trouble()
+}
+
+// refresh reads what is no longer fresh. If the rest is not by then either, it reads everything at the same time.
+func (l *Loop) refresh(ctx context.Context, namespace string) error {
+	policies, place := l.fresh(l.live.policies), l.answered(namespace)
+	if policies && place {
+		return nil
+	}
+	err := l.reread(ctx, namespace, policies, place)
+	if err != nil || l.fresh(l.live.policies) && l.answered(namespace) {
+		return err
+	}
+	return l.reread(ctx, namespace, false, false)
+}
+
+// reread reads policies and a namespace, except for what is fresh.
+func (l *Loop) reread(ctx context.Context, namespace string, policies, place bool) error {
+	l.live.clocks.begin()
+	return together(
+		func() error { return l.checkPolicies(ctx, policies) },
+		func() error { return l.checkNamespace(ctx, namespace, place) },
+	)
+}
+
+// together reads at the same time, and gives the first error in the order of the reads.
+func together(reads ...func() error) error {
+	var group sync.WaitGroup
+	failed := make([]error, len(reads))
+	for i, read := range reads {
+		group.Go(func() { failed[i] = read() })
+	}
+	group.Wait()
+	return cmp.Or(failed...)
 }
 
 // confirm reads policies and namespaces live, whatever the last read was.
@@ -78,11 +114,11 @@ func (l *Loop) confirm(ctx context.Context) error {
 	defer l.live.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	l.live.policies = time.Time{}
-	if err := l.checkPolicies(ctx); err != nil {
-		return err
-	}
-	return l.readAllNamespaces(ctx)
+	l.live.clocks.begin()
+	return together(
+		func() error { return l.checkPolicies(ctx, false) },
+		func() error { return l.readAllNamespaces(ctx) },
+	)
 }
 
 // Complete reports whether policies and namespaces have been read, and are in force.
@@ -113,30 +149,40 @@ func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy
 	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
 }
 
-func (l *Loop) checkPolicies(ctx context.Context) error {
-	if l.fresh(l.live.policies) {
+// checkPolicies reads policies, unless they are fresh. They are as old as the oldest of their lists.
+func (l *Loop) checkPolicies(ctx context.Context, fresh bool) error {
+	if fresh {
 		return nil
 	}
-	for _, shelf := range l.shelves() {
-		if err := l.checkShelf(ctx, shelf); err != nil {
+	shelves := l.shelves()
+	came := make([]time.Time, len(shelves))
+	var reads []func() error
+	for i, shelf := range shelves {
+		reads = append(reads, func() (err error) {
+			came[i], err = l.checkShelf(ctx, shelf)
 			return err
-		}
+		})
 	}
-	l.live.policies = l.Clock.Now()
+	if err := together(reads...); err != nil {
+		return err
+	}
+	l.live.policies = slices.MinFunc(came, time.Time.Compare)
 	return nil
 }
 
-func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
+// checkShelf says when its list came.
+func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
+	came := l.Clock.Now()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", on.plural, err)
+		return came, fmt.Errorf("read %s: %w", on.plural, err)
 	}
 	if older(list.ResourceVersion, seen) {
-		return l.startOver()
+		return came, l.startOver()
 	}
 	if err := l.confirmMissing(ctx, on, list); err != nil {
-		return err
+		return came, err
 	}
 	var changed []*unstructured.Unstructured
 	for i := range list.Items {
@@ -152,12 +198,12 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) error {
 			err = errBehind
 		}
 		if err != nil { // even if it is not found: what we know of it is outdated, and only a list may end it
-			return fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
+			return came, fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
 		}
 		changed = append(changed, object)
 	}
 	l.takeLivePolicies(ctx, on, list, changed)
-	return nil
+	return came, nil
 }
 
 // seen is how far a history has been seen by now.

@@ -21,8 +21,10 @@ func (l *Loop) readJSON(ctx context.Context, path string, into any) error {
 	return l.read(ctx, path, "application/json", into)
 }
 
-// read is one live read: no cache of ours or of the API server answers it.
+// read is one live read: no cache of ours or of the API server answers it. It fails when it takes longer than readTimeout.
 func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error leaves out what the API server says about it
 		return err

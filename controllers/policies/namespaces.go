@@ -22,25 +22,35 @@ func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o
 
 // answer is what a live read said about one namespace.
 type answer struct {
-	at  time.Time
-	err error // wraps retention.ErrNamespace; nil when subjects there may go
+	at   time.Time
+	took time.Duration // by itself; 0 in a list of all
+	err  error         // wraps retention.ErrNamespace; nil when subjects there may go
 }
 
-// checkNamespace answers for one namespace; "" is none, and always in order.
-func (l *Loop) checkNamespace(ctx context.Context, name string) error {
-	if name == "" {
+// checkNamespace reads a namespace, or all of them, unless it is fresh; "" is none.
+func (l *Loop) checkNamespace(ctx context.Context, name string, fresh bool) error {
+	if fresh || name == "" {
 		return nil
 	}
-	if !l.answered(name) {
-		l.dropStaleAnswers()
-		if len(l.live.namespaces) < manyNamespaces {
-			return l.readNamespace(ctx, name)
-		}
-		if err := l.readAllNamespaces(ctx); err != nil {
-			return err
-		}
+	l.dropStaleAnswers()
+	if l.readsOneByOne() {
+		return l.readNamespace(ctx, name)
 	}
-	if a, ok := l.live.namespaces[name]; ok {
+	return l.readAllNamespaces(ctx)
+}
+
+// readsOneByOne reports whether the last second's reads of namespaces were few, and quick.
+func (l *Loop) readsOneByOne() bool {
+	took := time.Duration(0)
+	for _, a := range l.live.namespaces {
+		took += a.took
+	}
+	return len(l.live.namespaces) < manyNamespaces && took < maxAge/10
+}
+
+// answerFor is why nothing may go in a namespace that has been read; "" is always in order.
+func (l *Loop) answerFor(name string) error {
+	if a, ok := l.live.namespaces[name]; ok || name == "" {
 		return a.err
 	}
 	return l.existing(name)
@@ -48,7 +58,7 @@ func (l *Loop) checkNamespace(ctx context.Context, name string) error {
 
 // answered reports whether the latest live reads have an answer for the namespace that still counts.
 func (l *Loop) answered(name string) bool {
-	return l.fresh(l.live.namespaces[name].at) || l.fresh(l.live.everything)
+	return name == "" || l.fresh(l.live.namespaces[name].at) || l.fresh(l.live.everything)
 }
 
 func (l *Loop) dropStaleAnswers() {
@@ -60,6 +70,7 @@ func (l *Loop) dropStaleAnswers() {
 }
 
 func (l *Loop) readNamespace(ctx context.Context, name string) error {
+	began := l.Clock.Now()
 	seen := l.seen(func() string { return l.namespaces.versionOf(name) })
 	item := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
@@ -83,8 +94,9 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 		l.live.namespaces = map[string]answer{}
 	}
 	a.at = l.Clock.Now()
+	a.took = a.at.Sub(began)
 	l.live.namespaces[name] = a
-	return a.err
+	return nil
 }
 
 func (l *Loop) readAllNamespaces(ctx context.Context) error {
@@ -105,7 +117,7 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	l.live.namespaces = map[string]answer{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp != nil {
-			l.live.namespaces[list.Items[i].Name] = answer{now, fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+			l.live.namespaces[list.Items[i].Name] = answer{at: now, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
 		}
 	}
 	return nil

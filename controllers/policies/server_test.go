@@ -63,15 +63,20 @@ type server struct {
 	version  int
 	requests []string
 	skewed   time.Duration                     // how far its clock is ahead
+	dates    func() time.Time                  // its clock
 	dateless bool                              // its answers have no Date
 	fail     func(string) error                // what happens to a request instead of an answer
-	during   func(path string)                 // what happens while a request is answered: after the state was read
+	takes    func(path string) time.Duration   // how long an answer takes, after the state was read
 	said     func(path string, answer any) any // what it says instead of the truth; nil for that
 	cache    state
+
+	hook   sync.Mutex        // held by during
+	during func(path string) // what happens while a request is answered, after the state was read
 }
 
 func newServer() *server {
 	s := &server{clock: clocktesting.NewFakeClock(now), live: state{}.clone()}
+	s.dates = s.clock.Now
 	s.cache = s.live.clone()
 	for _, name := range []string{"team-a", "team-b"} {
 		s.namespace(name, nil)
@@ -209,14 +214,18 @@ func (s *server) sync() {
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.URL.Path)
-	live, version, fail, during, said := s.live.clone(), s.version, s.fail, s.during, s.said
+	live, version, fail, takes, said := s.live.clone(), s.version, s.fail, s.takes, s.said
 	header := http.Header{"Content-Type": {"application/json"}}
 	if !s.dateless {
-		header.Set("Date", s.clock.Now().Add(s.skewed).UTC().Format(http.TimeFormat))
+		header.Set("Date", s.dates().Add(s.skewed).UTC().Format(http.TimeFormat))
 	}
 	s.mu.Unlock()
-	if during != nil {
-		during(r.URL.Path)
+	s.happen(r.URL.Path)
+	if takes != nil {
+		time.Sleep(takes(r.URL.Path))
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
 	}
 	if fail != nil {
 		if err := fail(r.URL.Path); err != nil {
@@ -231,6 +240,14 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return notFound(r.URL.Path, header)
 	}
 	return response(http.StatusOK, body, header)
+}
+
+func (s *server) happen(path string) {
+	s.hook.Lock()
+	defer s.hook.Unlock()
+	if s.during != nil {
+		s.during(path)
+	}
 }
 
 // statusError is an answer with a status code.

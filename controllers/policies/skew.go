@@ -1,9 +1,11 @@
 package policies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -13,6 +15,30 @@ import (
 const maxSkew = 5 * time.Second
 
 var errNoDate = errors.New("clock skew is unknown: the API server's answer has no Date")
+
+// clocks is what is wrong with our clock or the API server's by any answer of the last reads.
+type clocks struct {
+	mu  sync.Mutex // reads go on at the same time
+	err error
+}
+
+func (c *clocks) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = nil
+}
+
+func (c *clocks) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = cmp.Or(c.err, err)
+}
+
+func (c *clocks) trouble() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
 
 // ObserveDates gives a transport that compares our clock with the Date of every answer.
 func (l *Loop) ObserveDates(next http.RoundTripper) http.RoundTripper {
@@ -24,7 +50,7 @@ type dates struct {
 	loop *Loop
 }
 
-// RoundTrip implements http.RoundTripper. It is called by reads that hold live.mu only.
+// RoundTrip implements http.RoundTripper.
 func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent := d.loop.Clock.Now()
 	response, err := d.next.RoundTrip(request)
@@ -33,12 +59,12 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
-		d.loop.live.skew = errNoDate
+		d.loop.live.clocks.note(errNoDate)
 		return response, nil
 	}
 	worst := skew(date, sent, d.loop.Clock.Now())
 	metrics.Skew.Set(worst.Seconds())
-	d.loop.live.skew = bearable(worst)
+	d.loop.live.clocks.note(bearable(worst))
 	return response, nil
 }
 

@@ -1,0 +1,93 @@
+package policies_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// slowly runs a test with the loop of oneEnforced on an API server that takes its time, in a bubble.
+func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *loop)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := oneEnforced(t)
+		l.Clock, l.dates = clock.RealClock{}, time.Now
+		l.takes = takes
+		test(t, l)
+	})
+}
+
+func always(d time.Duration) func(string) time.Duration {
+	return func(string) time.Duration { return d }
+}
+
+// ofNamespaces is how long reading namespaces takes, where nothing else takes any time.
+func ofNamespaces(d time.Duration) func(string) time.Duration {
+	return func(path string) time.Duration {
+		if strings.HasPrefix(path, namespacesPath) {
+			return d
+		}
+		return 0
+	}
+}
+
+// TestWhatADeletionRestsOnIsReadAtTheSameTime: else what is read first would be old when the last is there.
+func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
+	slowly(t, always(time.Second), func(t *testing.T, l *loop) {
+		began := time.Now()
+		expect(t, "rules", enforced, l.allowed("team-a"))
+		expect(t, "took", time.Second, time.Since(began))
+		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		expect(t, "requests", once, l.asked())
+	})
+}
+
+// TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain finds the edit that came meanwhile.
+func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
+	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *loop) {
+		l.allowed("")
+		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
+		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	})
+}
+
+// TestAnEditWhileAnEditIsReadIsSeen: the list that told of the first is old when it has been read.
+func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
+	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *loop) {
+		l.policy("p", spec("Enforce", "2d"))
+		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
+		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	})
+}
+
+// TestAReadThatTakesTooLongIsNone: nothing goes by what may have been so seconds ago.
+func TestAReadThatTakesTooLongIsNone(t *testing.T) {
+	slowly(t, always(4*time.Second), func(t *testing.T, l *loop) {
+		_, err := l.check("team-a")
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestNamespacesThatTakeLongAreReadInOneList: one by one, few would have their turn in a second.
+func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
+	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *loop) {
+		const namespaces = 50
+		for i := range namespaces {
+			l.namespace(fmt.Sprint("ns-", i), nil)
+		}
+		began := time.Now()
+		for i := range namespaces {
+			l.allowed(fmt.Sprint("ns-", i))
+		}
+		expect(t, "lists", 1, l.asked()["namespaces"])
+		expect(t, "took", 400*time.Millisecond, time.Since(began))
+	})
+}

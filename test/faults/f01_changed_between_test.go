@@ -42,7 +42,8 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
 	leads, _ := pair(s, scene.Start{})
-	s.Policy("previews", previews("Enforce", "3s"))
+	const ttl = 3 * time.Second
+	s.Policy("previews", previews("Enforce", ttl.String()))
 	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
 	refuses(s, http.StatusConflict, leads)
 	s.Expect(held)
@@ -53,8 +54,7 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	preserved, renewed = s.ConfigMap("preserved", nil), s.ConfigMap("renewed", preview)
 	held.Release()
 
-	s.Stays(time.Second, preserved, renewed)
-	s.Gone(renewed)
+	onTime(s, ttl, renewed)
 	s.Stays(time.Second, preserved)
 }
 

@@ -54,7 +54,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			s.Hold(held)
 			var n atomic.Int64
 			half := gate.Match(func(*http.Request) bool { return n.Add(1)%2 == 0 })
-			replicas := []*scene.Replica{s.Sunset(scene.Start{}), s.Sunset(scene.Start{})}
+			replicas := []*scene.Replica{s.Sunset(scene.Start{Failover: true}), s.Sunset(scene.Start{Failover: true})}
 			s.Gone(s.ConfigMap("before", preview))
 			var armed []*gate.Armed
 			for _, r := range replicas {

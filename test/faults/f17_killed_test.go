@@ -119,7 +119,7 @@ func (m *met) end(t *testing.T) {
 // killedAt kills the leader at a moment, and reports whether the run came to it.
 func killedAt(t *testing.T, m moment) bool {
 	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+	leads, _ := pair(s, scene.Start{Failover: true})
 	armed := leads.Gate.Arm(m.fault(leads))
 	converged(s, crashes(s))
 	struck := armed.Fired() > 0
@@ -134,7 +134,7 @@ func killedAt(t *testing.T, m moment) bool {
 func everyWrite(t *testing.T) (all []moment) {
 	s := scene.New(t, scene.Options{})
 	defer s.End()
-	leads, _ := pair(s, scene.Start{})
+	leads, _ := pair(s, scene.Start{Failover: true})
 	writes := leads.Gate.Record(gate.Writes("").And(gate.Requests("", "leases").Or(gate.Requests("", "events")).Not()))
 	converged(s, crashes(s))
 	counts := map[string]int{}

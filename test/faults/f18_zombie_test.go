@@ -22,7 +22,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
 	configMaps(s, "cm", backlog, preview)
 	bystander := s.ConfigMap("bystander", nil)
-	slowly := scene.Start{Flags: []string{"--max-deletions-per-second=8"}}
+	slowly := scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}}
 	dead := s.Sunset(slowly)
 	counted(s, p, backlog)
 	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true})

@@ -22,8 +22,8 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	all := configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	one := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8"}})
-	two := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	one := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
+	two := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
 	counted(s, p, backlog+1)
 	s.Edit(p, enforces)
 	for _, cm := range all {

@@ -110,7 +110,7 @@ func TestF23MarksAreForged(t *testing.T) {
 	scene.Long(t)
 	const ttl = 12 * time.Second
 	s := scene.New(t, scene.Options{})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Failover: true})
 	s.Policy("unused", fmt.Sprintf(marked, ttl))
 	all := configMaps(s, "cm", 4, preview)
 	var mark string

@@ -125,7 +125,7 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 	group := "replicas-of-" + s.Namespace
 	revoke := may(s, group, "needed", needed...)
 	may(s, group, "configmaps", on("configmaps"))
-	start := scene.Start{Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
+	start := scene.Start{Failover: true, Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
 	leads, waits := pair(s, start)
 	configMaps(s, "cm", backlog, preview)
 	s.Policy("previews", previews("Enforce", "0s")+limited(1000))

@@ -22,7 +22,7 @@ func TestF31APolicyMatchesEverything(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	meant := s.ConfigMap("meant", preview)
 	configMaps(s, "precious", 30, map[string]string{"env": "production"})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Failover: true})
 	p := s.Policy("typo", `
 mode: Enforce
 rules:

@@ -98,7 +98,7 @@ func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *sc
 	s.Helper()
 	configMaps(s, "cm", backlog, preview)
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
-	r := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=6"}})
+	r := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=6"}})
 	counted(s, p, backlog)
 	s.Edit(p, enforces)
 	middle(s, backlog)

@@ -33,7 +33,7 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	s.Gone(touched)
 	s.Stays(2*time.Second, relabelled, longer)
 	fenced(t, leads.Deletes())
-	silent(t, 0, waits)
+	idle(t, waits)
 }
 
 // An object is deleted and made anew while the DELETE of the old one is on its way. The new one has a time of its own, or is

@@ -51,7 +51,7 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 			armed.Lift()
 			atMost(s, preview, 0)
 			byLedger(s, exact, 11)
-			silent(t, 0, waits)
+			idle(t, waits)
 		})
 	}
 }

@@ -78,6 +78,14 @@ func atMost(s *scene.Scene, labels map[string]string, n int) {
 	})
 }
 
+// idle fails the test if a replica has ever sent a DELETE.
+func idle(t *testing.T, r *scene.Replica) {
+	t.Helper()
+	if sent := r.Deletes(); len(sent) > 0 {
+		t.Errorf("%s sent DELETE %s, and %d more", r.User, sent[0].Path, len(sent)-1)
+	}
+}
+
 // silent fails the test if replicas send a DELETE within a time.
 func silent(t *testing.T, within time.Duration, replicas ...*scene.Replica) {
 	t.Helper()

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -25,14 +26,15 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	slowly := scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}}
 	dead := s.Sunset(slowly)
 	counted(s, p, backlog)
-	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true})
+	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true, Late: true})
 	s.Expect(underWay)
+	arrives(s, underWay, http.StatusConflict)
 	s.Edit(p, enforces)
 	fired(s, underWay)
 	dead.Stop()
 	sent := len(dead.Deletes())
 	late := &corev1.ConfigMap{}
-	late.Namespace, late.Name = s.Namespace, heldBack(s, dead)
+	late.Namespace, late.Name = s.Namespace, underWay.Struck()[0].Name
 
 	next := s.Sunset(slowly)
 	s.Hold(late)
@@ -59,18 +61,6 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 		t.Errorf("%d DELETEs by the dead", n)
 	}
 	fenced(t, append(dead.Deletes(), next.Deletes()...))
-}
-
-// heldBack is the name of the object whose DELETE has not reached the API server.
-func heldBack(s *scene.Scene, r *scene.Replica) string {
-	s.Helper()
-	for _, e := range r.Deletes() {
-		if !e.Forwarded {
-			return e.Name
-		}
-	}
-	s.Fatal("the scene is void: every DELETE has arrived")
-	return ""
 }
 
 // middle waits until some of a backlog of ConfigMaps is gone, and not all.

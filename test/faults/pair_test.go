@@ -43,6 +43,14 @@ func refuses(s *scene.Scene, code int, replicas ...*scene.Replica) {
 	})
 }
 
+// arrives makes a run void unless the API server has answered the first request that a fault struck, however late, with a code.
+func arrives(s *scene.Scene, fault *gate.Armed, code int) {
+	s.ExpectThat(fmt.Sprintf("a late request answered with %d", code), func() bool {
+		struck := fault.Struck()
+		return len(struck) > 0 && struck[0].Answered == code
+	})
+}
+
 // enforcing waits until a policy is in force and its kinds are watched.
 func enforcing(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()

@@ -104,7 +104,7 @@ func (g *Gate) enter(r *http.Request) (*passage, error) {
 	defer g.mu.Unlock()
 	p.to = g.upstream
 	g.write(p)
-	p.struck = g.strike(p.request)
+	p.struck = g.strike(p)
 	return p, nil
 }
 

@@ -80,6 +80,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
 				defer leads.Gate.Freeze(gate.Requests("watch", resource))()
 			}
+			befell(s, leads, "events that are held back", func(t gate.Tally) int { return t.HeldBack })
 			change.how(s, p)
 			changed := time.Now()
 

@@ -36,6 +36,11 @@ func fired(s *scene.Scene, fault *gate.Armed) {
 	}
 }
 
+// befell makes a run void unless something happened to the watches, connections or dates of a replica.
+func befell(s *scene.Scene, r *scene.Replica, what string, of func(gate.Tally) int) {
+	s.ExpectThat(what, func() bool { return of(r.Gate.Tally()) > 0 })
+}
+
 // refuses makes a run void unless the API server has refused a DELETE, as of an object that is another one by now.
 func refuses(s *scene.Scene, code int, replicas ...*scene.Replica) {
 	s.ExpectThat(fmt.Sprintf("a DELETE answered with %d", code), func() bool {

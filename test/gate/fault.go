@@ -74,7 +74,7 @@ type Armed struct {
 	release chan struct{}
 	once    sync.Once // closes release
 
-	seen   int      // guarded by gate.mu, as is what follows
+	seen   int // guarded by gate.mu, as is what follows
 	struck []*Entry
 }
 

@@ -25,6 +25,7 @@ type Gate struct {
 	adjust   []func(*http.Request)
 	faults   []*Armed
 	skew     time.Duration
+	tally    Tally
 	stills   []*still
 	edits    []*edit
 	journal  []*Entry
@@ -90,6 +91,7 @@ func (g *Gate) Cut() {
 	for connection := range g.open {
 		_ = connection.Close()
 	}
+	g.tally.Cut += len(g.open)
 }
 
 // Retarget sends requests from now on to another API server, as the user of config, and cuts the connections.

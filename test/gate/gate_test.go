@@ -233,6 +233,9 @@ func TestBodiesAndDatesRewritten(t *testing.T) {
 	if ahead := time.Until(date); err != nil || ahead < 59*time.Minute || ahead > 61*time.Minute {
 		t.Errorf("Date is %s ahead, %v", ahead, err)
 	}
+	if n := g.Tally().Dated; n != 1 {
+		t.Errorf("%d dates were changed", n)
+	}
 	a.Lift()
 	if _, text := must(t, g, "GET", one, ""); strings.Contains(text, "another") {
 		t.Error("the fault outlived its lift")

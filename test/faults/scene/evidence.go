@@ -33,7 +33,7 @@ const settles = 5 * time.Second
 
 // evidence is what there is to know about the scene's replicas. All of them have ended.
 func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidence, err error) {
-	if e.Requests, err = history.ReadAudit(s.Cluster.AuditLogs()...); err != nil {
+	if e.Requests, err = s.requests(ctx); err != nil {
 		return e, err
 	}
 	if e.Log, err = history.ReadEtcd(ctx, s.Cluster.URL(cluster.Etcd), "/registry/"); err != nil {

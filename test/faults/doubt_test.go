@@ -38,6 +38,7 @@ rules:
 	})
 	s.Change(unreadable, func() { unreadable.Data = map[string]string{"read": "no"} })
 	s.Gone(unreadable)
+	s.Calm()
 }
 
 // An object that a rule without startTime finds eligible is used again before its time is over, and has its whole time when it
@@ -70,6 +71,7 @@ rules:
 	if early := ttl - time.Since(again); early > 0 {
 		t.Errorf("it went %s before its time", early)
 	}
+	s.Calm()
 }
 
 // hasMark says whether an object carries a mark.

@@ -34,6 +34,7 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	s.Stays(2*time.Second, relabelled, longer)
 	fenced(t, leads.Deletes())
 	idle(t, waits)
+	s.Calm()
 }
 
 // An object is deleted and made anew while the DELETE of the old one is on its way. The new one has a time of its own, or is
@@ -56,6 +57,7 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 
 	onTime(s, ttl, renewed)
 	s.Stays(time.Second, preserved)
+	s.Calm()
 }
 
 // An object is held at each step of its deletion, and stays for good once the API server has taken the hold.
@@ -101,4 +103,5 @@ func TestF03AHoldAtEveryStep(t *testing.T) {
 	s.Unhold(kept[0])
 	s.Gone(kept[0])
 	byLedger(s, p, 2)
+	s.Calm()
 }

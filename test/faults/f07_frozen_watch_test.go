@@ -42,4 +42,5 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	thaw()
 	s.Gone(late)
 	s.Stays(time.Second, held, relabelled, namesake)
+	s.Calm()
 }

@@ -50,6 +50,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	s.Cluster.Relay().Heal()
 	s.Gone(goes)
 	s.Stays(3*time.Second, held, relabelled, namesake, suspended)
+	s.Calm()
 }
 
 // through is an administrator's client at an API server.

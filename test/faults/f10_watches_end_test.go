@@ -35,6 +35,7 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	stop()
 	expired.Lift()
 	s.Gone(s.ConfigMap("after", preview))
+	s.Calm()
 }
 
 // Watches are cut twice a second, and no bookmark says how far they came.
@@ -59,6 +60,7 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 	stop()
 	lift()
 	s.Gone(s.ConfigMap("after", preview))
+	s.Calm()
 }
 
 // cuts ends all connections of a replica twice a second.

@@ -40,6 +40,7 @@ func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 	for _, cm := range backlog {
 		s.Gone(cm)
 	}
+	s.Calm()
 }
 
 // Half of all requests, of whatever sort, are answered with an error of the server. Two replicas and their election have to
@@ -81,6 +82,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 				s.Gone(cm)
 			}
 			s.Stays(0, stays, held)
+			s.Calm()
 		})
 	}
 }

@@ -32,6 +32,7 @@ func TestF16EveryRequestTakesSeconds(t *testing.T) {
 	s.Stays(3*time.Second, cm)
 	s.Edit(p, enforces)
 	s.Gone(cm)
+	s.Calm()
 }
 
 // An API server stands still for half a minute, with requests of Sunset in it, and goes on. Meanwhile everything falls due,
@@ -63,4 +64,5 @@ func TestF16AnAPIServerStandsStill(t *testing.T) {
 	}
 	s.Gone(goes)
 	s.Stays(3*time.Second, held, relabelled, suspended)
+	s.Calm()
 }

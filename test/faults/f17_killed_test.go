@@ -122,10 +122,12 @@ func killedAt(t *testing.T, m moment) bool {
 	leads, _ := pair(s, scene.Start{Failover: true})
 	armed := leads.Gate.Arm(m.fault(leads))
 	converged(s, crashes(s))
+	armed.Lift()
 	struck := armed.Fired() > 0
 	if struck && leads.Running() {
 		t.Error("the replica that was killed runs")
 	}
+	s.Calm()
 	return struck
 }
 
@@ -145,6 +147,7 @@ func everyWrite(t *testing.T) (all []moment) {
 		m.after = true
 		all = append(all, m)
 	}
+	s.Calm()
 	t.Logf("an undisturbed run makes %d writes", len(all)/2)
 	return all
 }

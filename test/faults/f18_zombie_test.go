@@ -61,6 +61,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 		t.Errorf("%d DELETEs by the dead", n)
 	}
 	fenced(t, append(dead.Deletes(), next.Deletes()...))
+	s.Calm()
 }
 
 // middle waits until some of a backlog of ConfigMaps is gone, and not all.

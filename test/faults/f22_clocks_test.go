@@ -39,6 +39,7 @@ func TestF22ClocksComeApart(t *testing.T) {
 				r.Gate.Skew(0)
 			}
 			atMost(s, preview, 0)
+			s.Calm()
 		})
 	}
 }

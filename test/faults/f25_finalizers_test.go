@@ -40,6 +40,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 			silent(t, 5*time.Second, waits)
 			once(t, append(leads.Deletes(), waits.Deletes()...), "stuck-", stuck)
 			byLedger(s, p, stuck+free+2)
+			s.Calm()
 		})
 	}
 }

@@ -114,6 +114,7 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	may(s, group, "configmaps-again", on("configmaps"))
 	atMost(s, preview, 0)
 	enforcing(s, p)
+	s.Calm()
 }
 
 // All rights are taken away but those to what is deleted. Nothing goes any more, as nobody can be sure of anything, and all goes on
@@ -153,6 +154,7 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 		}
 		return nil
 	})
+	s.Calm()
 }
 
 // secret creates a preview Secret.

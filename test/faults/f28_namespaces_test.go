@@ -65,6 +65,7 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	held.Release()
 	s.Gone(s.ConfigMap("goes", preview, there))
 	s.Stays(2*time.Second, stay...)
+	s.Calm()
 }
 
 // emptied fails while preview ConfigMaps are left in a namespace.

@@ -67,4 +67,5 @@ rules:
 		t.Errorf("others were %s late", latest)
 	}
 	s.Stays(5*time.Second, stay...)
+	s.Calm()
 }

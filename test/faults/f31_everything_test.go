@@ -47,6 +47,7 @@ rules:
 	if left := s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "production"}); left != 30 {
 		t.Errorf("%d of 30 are left that were not meant", left)
 	}
+	s.Calm()
 }
 
 // How much waits for approval, at its edges: more than a hundred, or at least ten and more than a quarter of what is selected.
@@ -104,4 +105,5 @@ rules:
 		})
 		atMost(s, due(i), 0)
 	}
+	s.Calm()
 }

@@ -52,6 +52,7 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 			atMost(s, preview, 0)
 			byLedger(s, exact, 11)
 			idle(t, waits)
+			s.Calm()
 		})
 	}
 }
@@ -73,4 +74,5 @@ func TestF42TheLedgerIsWrittenAndNobodyHears(t *testing.T) {
 	armed.Lift()
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
 	silent(t, time.Second, leads)
+	s.Calm()
 }

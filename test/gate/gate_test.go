@@ -303,3 +303,16 @@ func eventually(t *testing.T, holds func() bool) {
 		}
 	}
 }
+
+func TestSomeRequestsGoToAnotherServer(t *testing.T) {
+	g, here := behind(t)
+	elsewhere, there := behind(t)
+	if err := g.Divert(gate.Requests("get", "configmaps"), elsewhere.Config()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, g, "GET", one, "")
+	must(t, g, "DELETE", one, "{}")
+	if here.asked.Load() != 1 || there.asked.Load() != 1 {
+		t.Errorf("%d requests came here and %d there", here.asked.Load(), there.asked.Load())
+	}
+}

@@ -102,7 +102,7 @@ func (g *Gate) enter(r *http.Request) (*passage, error) {
 	p.entry = newEntry(p.request, p.body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p.to = g.upstream
+	p.to = g.towards(p.request)
 	g.write(p)
 	p.struck = g.strike(p)
 	return p, nil

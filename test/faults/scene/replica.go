@@ -3,6 +3,7 @@ package scene
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,14 +117,36 @@ func (s *Scene) Sunset(start Start) *Replica {
 	return r
 }
 
+// Past lets a replica read objects of a resource from what an API server remembers, however old that is. All other requests go
+// where they did.
+func (r *Replica) Past(resource string, from Server) {
+	r.scene.Helper()
+	reads := gate.Requests("list", resource).Or(gate.Requests("watch", resource))
+	r.Gate.Adjust(func(request *http.Request) {
+		if query := request.URL.Query(); reads(request) && query.Get("resourceVersion") == "" {
+			query.Set("resourceVersion", "0")
+			request.URL.RawQuery = query.Encode()
+		}
+	})
+	if err := r.Gate.Divert(reads, r.at(from)); err != nil {
+		r.scene.Fatal(err)
+	}
+}
+
 // config reaches the replica's API server as its user.
 func (r *Replica) config() *rest.Config {
+	r.scene.Helper()
+	return r.at(r.start.Server)
+}
+
+// at reaches an API server as the replica's user.
+func (r *Replica) at(server Server) *rest.Config {
 	r.scene.Helper()
 	groups := r.start.Groups
 	if groups == nil {
 		groups = []string{"system:masters"}
 	}
-	config, err := r.scene.Cluster.UserConfigAt(r.start.Server.component(), r.User, groups...)
+	config, err := r.scene.Cluster.UserConfigAt(server.component(), r.User, groups...)
 	if err != nil {
 		r.scene.Fatal(err)
 	}

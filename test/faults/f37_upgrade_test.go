@@ -149,7 +149,7 @@ func (u *rollout) leads(r *scene.Replica) {
 	u.marks()
 	u.reads(u.runs[r])
 	u.Stays(0, append(u.kept, u.paused...)...)
-	u.Logf("term %d, of %s: %d DELETEs in %s", u.terms, u.runs[r].Name, len(r.Deletes())-before, time.Since(began).Round(time.Second))
+	u.Logf("term %d, of %s: %d DELETEs in %s", u.terms, u.runs[r], len(r.Deletes())-before, time.Since(began).Round(time.Second))
 }
 
 // comes makes more for the policy that goes on all the time.
@@ -181,7 +181,7 @@ func (u *rollout) marks() {
 func (u *rollout) reads(version build.Version) {
 	u.Helper()
 	u.spare = append(u.spare, u.ConfigMap(fmt.Sprintf("spare-%d", u.terms), env("spare")))
-	if version.Name == build.TodaysName {
+	if version.IsToday() {
 		u.Gone(u.spare...)
 		u.spare = nil
 		return

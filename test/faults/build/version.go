@@ -8,17 +8,25 @@ import (
 	"testing"
 )
 
-// BeforeReferences is a commit of 2026-11-22: the last one of main whose policies cannot declare references.
+// BeforeReferences is a commit of 2026-11-22 whose policies cannot declare references yet.
 const BeforeReferences = "c86cdb6d68e240bce256bf12e2bfb1c03fb5ba96"
-
-// TodaysName is the name of Today's Version.
-const TodaysName = "today's version"
 
 // Version is what one version of Sunset brings to a cluster.
 type Version struct {
-	Name       string
+	Commit     string // in the history of the repository; empty for the version that is under test
 	Controller string // the path of the program
 	CRDs       string // the directory with its CustomResourceDefinitions
+}
+
+// IsToday reports whether it is the version that is under test.
+func (v Version) IsToday() bool { return v.Commit == "" }
+
+// String is how a log names it.
+func (v Version) String() string {
+	if v.IsToday() {
+		return "today's version"
+	}
+	return "the version of commit " + v.Commit[:7]
 }
 
 // Today is the version that is under test, with the controller that Default builds.
@@ -28,10 +36,10 @@ func Today(t testing.TB) Version {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Version{Name: TodaysName, Controller: Default(t), CRDs: filepath.Join(root, "crds")}
+	return Version{Controller: Default(t), CRDs: filepath.Join(root, "crds")}
 }
 
-// Earlier is the version of a commit in the history of the repository.
+// Earlier is the version of a commit, by its full hash.
 func Earlier(t testing.TB, commit string) Version {
 	t.Helper()
 	dir := once(t, commit, func(dir string) error {
@@ -44,7 +52,7 @@ func Earlier(t testing.TB, commit string) Version {
 		}
 		return goIn(dir, "build", "-o", "controller", controller)
 	})
-	return Version{Name: "an earlier version", Controller: filepath.Join(dir, "controller"), CRDs: filepath.Join(dir, "crds")}
+	return Version{Commit: commit, Controller: filepath.Join(dir, "controller"), CRDs: filepath.Join(dir, "crds")}
 }
 
 // checkOut puts the files of a commit into a directory that it makes.

@@ -191,7 +191,7 @@ func (k kill) on(t *stage) {
 	r := t.replicas[k.replica]
 	switch {
 	case !r.Running():
-	case k.hard || t.stopped[k.replica]:
+	case k.hard || t.stopped[k.replica] || t.outage: // without a server it may not end cleanly
 		r.Kill()
 		t.hit++
 	default:

@@ -1,5 +1,5 @@
-// Package schedule makes up trouble at random: policies are edited, objects come, change, are held and go, namespaces and
-// overrides change, while requests are delayed, lost and refused, watches lie, clocks seem wrong, and replicas of the
+// Package schedule makes up trouble at random: policies are edited, objects come, change, end, are held and go, namespaces
+// and overrides change, while requests are delayed, lost and refused, watches lie, clocks seem wrong, and replicas of the
 // controller are killed, suspended and sent to another API server. In some schedules whole servers stand still, lag behind or
 // die.
 //

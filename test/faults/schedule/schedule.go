@@ -34,8 +34,8 @@ type action interface {
 
 const (
 	length  = 16 * time.Second // of the trouble
-	actions = 90
-	objects = 40 // names, which are made anew and again
+	actions = 110
+	objects = 64 // names, which are made anew and again
 	most    = 4 * time.Second
 )
 
@@ -45,7 +45,11 @@ func Draw(r *rand.Rand, servers bool) Schedule {
 	d.policies = d.drawPolicies()
 	d.now = slices.Clone(d.policies)
 	for i := range objects {
-		d.add(0, d.creation(i))
+		made := d.creation(i)
+		d.add(0, made)
+		if made.kind != configMap && d.chance(70) {
+			d.add(d.while(length), end{made, d.ending()})
+		}
 	}
 	for range actions {
 		d.one(time.Duration(r.Int64N(int64(length))))

@@ -2,12 +2,16 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -182,12 +186,18 @@ func (t *stage) settle() {
 func (t *stage) state() string {
 	t.Helper()
 	text := ""
-	for _, beside := range []bool{false, true} {
-		list := &corev1.ConfigMapList{}
-		t.Eventually(func() error { return t.List(t.Context(), list, client.InNamespace(t.namespace(beside))) })
-		for _, o := range list.Items {
-			text += fmt.Sprintln(o.Namespace, o.Name, o.ResourceVersion)
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &batchv1.JobList{}, &corev1.PodList{}} {
+		for _, beside := range []bool{false, true} {
+			t.Eventually(func() error { return t.List(t.Context(), list, client.InNamespace(t.namespace(beside))) })
+			_ = meta.EachListItem(list, func(o runtime.Object) error {
+				text += fmt.Sprintf("%T %s\n", o, versionOf(o.(client.Object)))
+				return nil
+			})
 		}
 	}
 	return text
+}
+
+func versionOf(o client.Object) string {
+	return strings.Join([]string{o.GetNamespace(), o.GetName(), o.GetResourceVersion()}, " ")
 }

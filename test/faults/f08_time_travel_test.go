@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
@@ -31,7 +30,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	r.Kill()
 	s.Edit(p, enforces)
 	s.Edit(other, enforces)
-	b := through(s, cluster.SecondAPIServer)
+	b := s.Through(scene.B, scene.Patience)
 	s.Eventually(func() error { return remembers(s, b, other, held) })
 
 	s.Cluster.Relay().Stall()
@@ -50,20 +49,6 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	s.Cluster.Relay().Heal()
 	s.Gone(goes)
 	s.Stays(3*time.Second, held, relabelled, namesake, suspended)
-}
-
-// through is an administrator's client at an API server.
-func through(s *scene.Scene, server cluster.Component) client.Client {
-	s.Helper()
-	config, err := s.Cluster.UserConfigAt(server, "admin", "system:masters")
-	if err != nil {
-		s.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{Scheme: s.Scheme()})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return c
 }
 
 // remembers is nil while an API server serves from memory that a policy is enforced and a ConfigMap is not held.

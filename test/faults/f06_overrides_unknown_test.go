@@ -50,6 +50,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 		s.Gone(goes)
 		s.Stays(0, kept)
 	}
+	s.Calm()
 }
 
 // Somebody deletes the CustomResourceDefinition of overrides, and every override with it. What they kept does not go before
@@ -76,6 +77,7 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 
 	s.Eventually(func() error { return s.Create(t.Context(), definition.DeepCopy()) })
 	atMost(s, preview, 0)
+	s.Calm()
 }
 
 // overridesDefinition is the CustomResourceDefinition of RetentionPolicy.

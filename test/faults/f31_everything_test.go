@@ -21,7 +21,7 @@ func TestF31APolicyMatchesEverything(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	meant := s.ConfigMap("meant", preview)
 	configMaps(s, "precious", 30, map[string]string{"env": "production"})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Failover: true})
 	p := s.Policy("typo", `
 mode: Enforce
 rules:
@@ -46,6 +46,7 @@ rules:
 	if left := s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "production"}); left != 30 {
 		t.Errorf("%d of 30 are left that were not meant", left)
 	}
+	s.Calm()
 }
 
 // How much waits for approval, at its edges: more than a hundred, or at least ten and more than a quarter of what is selected.
@@ -96,4 +97,5 @@ rules:
 		approve(s, policies[i])
 		atMost(s, due(i), 0)
 	}
+	s.Calm()
 }

@@ -28,6 +28,7 @@ func (s *Scene) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	s.voids()
+	s.restless()
 	for _, r := range s.all() {
 		r.end()
 	}

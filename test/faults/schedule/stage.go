@@ -47,7 +47,7 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	in.Helper()
 	t := &stage{Scene: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
 	for i := range t.replicas {
-		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i)})
+		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i), Failover: true})
 	}
 	for _, p := range s.policies {
 		t.writePolicy(p)

@@ -39,9 +39,9 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	}
 	at, known := j.times.Latest(since)
 	if !known {
-		at = d.at
+		at = d.sent
 	}
-	if !j.isTooMuch(p, since, at) || !j.isTooMuch(p, o.revision, d.at) {
+	if !j.isTooMuch(p, since, at) || !j.isTooMuch(p, o.revision, d.sent) {
 		return nil
 	}
 	return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf(

@@ -135,7 +135,8 @@ func (j *judge) removed(r history.Request) *removal {
 	case version != "" && version != end.Before.GetResourceVersion():
 		return nil
 	}
-	return &removal{request: r, change: end, at: j.by(end.Revision, r)}
+	at := j.by(end.Revision, r)
+	return &removal{request: r, change: end, at: at, sent: earliest(at, j.Sent(r))}
 }
 
 // answeredUID is for a DELETE that names no UID.
@@ -199,7 +200,7 @@ func (j *judge) removal(d *removal) {
 // lets reports whether an order lets an object go: for itself, or as the owner of another.
 func (j *judge) lets(d *removal, o order, w window) verdict {
 	s := d.change.Before
-	v := j.decide(s, o, d.at)
+	v := j.decide(s, o, d.sent)
 	if v.goes {
 		return j.inTime(d, v, o)
 	}

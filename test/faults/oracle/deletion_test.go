@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
@@ -101,9 +102,22 @@ func TestTime(t *testing.T) {
 			p.sunset(x)
 		}
 	}
+	// late is a DELETE that was sent then, and carried out 5 seconds later.
+	late := func(d time.Duration, ruled string, more ...string) func(*past) {
+		return func(p *past) {
+			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-5 * time.Second) }
+			after(d+5*time.Second, ruled, more...)(p)
+		}
+	}
 	tell(t, map[string]story{
-		"a moment after it was due":              {tell: after(time.Minute, "")},
-		"a second before":                        {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"a moment after it was due":               {tell: after(time.Minute, "")},
+		"a second before":                         {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"a second before, and held up on its way": {tell: late(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"in time, and held up on its way":         {tell: late(time.Minute, "")},
+		"a mark, a second before, and held up": {
+			tell: late(59*time.Second, ", marked", `annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:00Z"}'}`),
+			want: broken(oracle.NotEarly),
+		},
 		"a start before the creation":            {tell: after(30*time.Second, ", startTime: \"'2020-01-01T00:00:00Z'\""), want: broken(oracle.NotEarly)},
 		"a time to live by an expression":        {tell: after(59*time.Second, ", ttlExpression: \"'30s'\"")},
 		"one that is never":                      {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},

@@ -31,7 +31,8 @@ type judge struct {
 type removal struct {
 	request  history.Request
 	change   history.Change
-	at       time.Time // by when
+	at       time.Time // by when it had gone
+	sent     time.Time // when Sunset sent the DELETE: what was not due then was not due
 	deciders []*policy // any of which may have let it go
 }
 

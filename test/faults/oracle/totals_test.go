@@ -48,6 +48,18 @@ func TestLimits(t *testing.T) {
 		"too many in a window":          {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
 		"too many in a window, just so": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
 		"as many, but slowly":           {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
+		"too many at once, by a policy that was just made": {
+			tell: func(p *past) {
+				all := p.configMaps(2)
+				p.wait(time.Hour)
+				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
+				p.ledger(q, 0, 0, all...)
+				p.sunset(all[0])
+				p.sunset(all[1])
+				p.ledger(q, 2, 0)
+			},
+			want: broken(oracle.Limited),
+		},
 		"one that was under way when the limits came": {tell: func(p *past) {
 			p.policy("p", "Enforce", "", "")
 			all := p.configMaps(2)

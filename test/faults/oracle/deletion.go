@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
@@ -22,6 +23,8 @@ func (j *judge) request(r history.Request) {
 	switch r.Verb {
 	case "delete":
 		j.deletion(r, named)
+	case "patch":
+		j.marking(r, named)
 	case "deletecollection":
 		j.report.Deletions++
 		j.violated(Fenced, r, nil, 0, "a whole collection was to be deleted")
@@ -29,7 +32,7 @@ func (j *judge) request(r history.Request) {
 }
 
 func (j *judge) keyOf(r history.Request) string {
-	if uid, _ := r.Preconditions(); uid != "" && j.Log.KeyOf(uid) != "" {
+	if uid, _ := conditions(r); uid != "" && j.Log.KeyOf(uid) != "" {
 		return j.Log.KeyOf(uid)
 	}
 	return j.Log.Key(r.Resource, r.Namespace, r.Name)
@@ -37,7 +40,7 @@ func (j *judge) keyOf(r history.Request) string {
 
 // named is the version that a request names, or else what was there when it came.
 func (j *judge) named(r history.Request, key string) *history.State {
-	if s := j.Log.Version(r.Preconditions()); s != nil {
+	if s := j.Log.Version(conditions(r)); s != nil {
 		return s
 	}
 	var s *history.State
@@ -52,18 +55,18 @@ func (j *judge) named(r history.Request, key string) *history.State {
 	return s
 }
 
-// restrained checks that some policy in force lets anything of the kind be changed at all.
+// restrained checks that some policy in force lets an object be changed at all.
 func (j *judge) restrained(r history.Request, key string, named *history.State) {
 	if key == "" || named == nil {
 		return // nothing that ever was
 	}
 	w := j.windowOf(r, j.arrival(r))
 	for _, o := range j.orders(named.GetNamespace(), w) {
-		if j.mayTouch(r, named, o) {
+		if j.mayTouch(r, named, o, w) {
 			return
 		}
 	}
-	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d is about it", w.from, w.to))
+	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d may do that to it", w.from, w.to))
 }
 
 // arrival is the last revision that may have been there when a request was answered.
@@ -78,16 +81,19 @@ func (j *judge) arrival(r history.Request) int64 {
 	return j.Log.Changes[n-1].Revision
 }
 
-// mayTouch: a DELETE needs a rule that is enforced about the kind, or one that lets owners go; a mark one without startTime.
-func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
+// mayTouch: a DELETE needs a rule that is enforced and selects the object, or lets the owner of what it selects go; a mark one
+// that marks.
+func (j *judge) mayTouch(r history.Request, s *history.State, o order, w window) bool {
 	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
 		if !p.enforced() || !j.applies(p, s, o) {
 			continue
 		}
 		for _, rule := range p.rules {
 			same := rule.kind.GroupKind() == s.GroupVersionKind().GroupKind()
-			marks := same && rule.StartTime == ""
-			if r.Verb == "delete" && (same || rule.deletesOwner()) || r.Verb == "patch" && marks {
+			switch {
+			case r.Verb == "delete" && same && rule.selector.Matches(labels.Set(s.GetLabels())),
+				r.Verb == "delete" && rule.deletesOwner() && len(j.controlled(s, o, w)) > 0,
+				r.Verb == "patch" && same && j.mayMark(rule, r, s, o):
 				return true
 			}
 		}
@@ -99,7 +105,7 @@ func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
 func (j *judge) deletion(r history.Request, named *history.State) {
 	j.report.Deletions++
 	uid, version := r.Preconditions()
-	if p := r.Options.PropagationPolicy; !brokeOff(r) && (uid == "" || version == "" || p == nil || *p == "") {
+	if p := r.Options.PropagationPolicy; !brokeOff(r) && (r.Subresource != "" || uid == "" || version == "" || p == nil || *p == "") {
 		j.violated(Fenced, r, named, 0, fmt.Sprintf("uid %q, resourceVersion %q, propagationPolicy %v", uid, version, p))
 	}
 	done := j.removed(r)

@@ -98,6 +98,38 @@ func TestModes(t *testing.T) {
 	})
 }
 
+func TestWhatSunsetKeepsForItself(t *testing.T) {
+	deleted := func(text string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			p.sunset(p.store(text))
+		}
+	}
+	ledger := func(of string) string {
+		return `{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: ` + of + `}}`
+	}
+	tell(t, map[string]story{
+		"a lease":     {tell: deleted(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Untouched)},
+		"an event":    {tell: deleted(`{apiVersion: v1, kind: Event, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Judged)},
+		"an override": {tell: deleted(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: x}, spec: {}}`), want: broken(oracle.Restrained, oracle.Untouched)},
+		"the ledger of a policy that is gone": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", "", "")
+			p.remove(q)
+			deleted(ledger(string(q.GetUID())))(p)
+		}},
+		"the ledger of a policy that is there": {
+			tell: func(p *past) { deleted(ledger(string(p.policy("p", "Enforce", "", "").GetUID())))(p) },
+			want: broken(oracle.Exact),
+		},
+		"all leases": {
+			tell: func(p *past) {
+				p.note(history.Request{Verb: "deletecollection", User: us, Code: 200, Group: "coordination.k8s.io", Resource: "leases", Namespace: "a"})
+			},
+			want: broken(oracle.Fenced),
+		},
+	})
+}
+
 func TestPatches(t *testing.T) {
 	const annotated = `annotations: {sunset.x-k8s.io/eligible-since: '{"k":"2026-03-01T12:02:00Z"}'}`
 	// marked is a patch that makes one version of a ConfigMap the next.

@@ -55,12 +55,12 @@ func (j *judge) named(r history.Request, key string) *history.State {
 	return s
 }
 
-// restrained checks that some policy in force lets an object be changed at all.
+// restrained checks that some policy in force when a request was sent lets an object be changed at all.
 func (j *judge) restrained(r history.Request, key string, named *history.State) {
 	if key == "" || named == nil {
 		return // nothing that ever was
 	}
-	w := j.windowOf(r, j.arrival(r))
+	w := j.windowOf(r, j.before(j.Sent(r)))
 	for _, o := range j.orders(named.GetNamespace(), w) {
 		if j.mayTouch(r, named, o, w) {
 			return
@@ -74,7 +74,12 @@ func (j *judge) arrival(r history.Request) int64 {
 	if r.Answered.IsZero() {
 		return j.Log.Revision
 	}
-	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(r.Answered) })
+	return j.before(r.Answered)
+}
+
+// before is the last revision that may have been there at a time.
+func (j *judge) before(at time.Time) int64 {
+	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(at) })
 	if n == 0 {
 		return 0
 	}
@@ -108,19 +113,24 @@ func (j *judge) deletion(r history.Request, named *history.State) {
 	if p := r.Options.PropagationPolicy; !brokeOff(r) && (r.Subresource != "" || uid == "" || version == "" || p == nil || *p == "") {
 		j.violated(Fenced, r, named, 0, fmt.Sprintf("uid %q, resourceVersion %q, propagationPolicy %v", uid, version, p))
 	}
-	done := j.removed(r)
-	if done != nil {
-		j.removals[done.change.Before.GetUID()] = done
-		j.removal(done)
+	if d := j.removed(r); d != nil {
+		j.removals[d.change.Before.GetUID()] = d
+		j.judged(d, j.windowOf(r, d.change.Revision-1))
 		return
 	}
-	if named == nil || version == "" {
-		return
+	switch s := j.Log.Version(uid, version); {
+	case s != nil:
+		j.tried(r, s)
+	case version != "":
+		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: it names uid %s, resourceVersion %s, which is not in the history", r, uid, version))
 	}
-	// It did nothing, but must not have been tried either.
-	if v, kept := j.flagged(named, order{}, true); kept {
-		j.violated(v.promise, r, named, named.Revision, "the DELETE names a version of which is known: "+v.why)
-	}
+}
+
+// tried judges a DELETE that removed nothing by what there was when it was sent: it must not have been tried either.
+func (j *judge) tried(r history.Request, named *history.State) {
+	sent := j.Sent(r)
+	w := j.windowOf(r, j.before(sent))
+	j.judged(&removal{request: r, change: history.Change{Revision: w.to, Before: named}, at: sent, sent: sent, tried: true}, w)
 }
 
 // brokeOff reports whether a request ended before the server had read its body: its sender died, and nothing was done.
@@ -134,7 +144,7 @@ func (j *judge) removed(r history.Request) *removal {
 	}
 	end, ended := j.Log.End(uid)
 	switch {
-	case !ended, len(r.Options.DryRun) > 0, j.removals[uid] != nil:
+	case !ended, r.Unreceived, len(r.Options.DryRun) > 0, j.removals[uid] != nil:
 		return nil
 	case !r.Succeeded() && (!r.Unsure() || j.someoneElse(uid, r)):
 		return nil
@@ -175,13 +185,13 @@ func (j *judge) by(revision int64, r history.Request) time.Time {
 	return at
 }
 
-// removal judges an object that went: some order within the window must let it go.
-func (j *judge) removal(d *removal) {
+// judged judges a DELETE of one version of an object: some order within the window must let it go.
+func (j *judge) judged(d *removal, w window) {
+	j.report.Judged++
 	s := d.change.Before
-	w := j.windowOf(d.request, d.change.Revision-1)
 	orders := j.orders(s.GetNamespace(), w)
 	var last verdict
-	for i, revision := range j.standings(s, orders, w) {
+	for i, revision := range j.standings(d, orders, w) {
 		for _, o := range slices.Backward(orders) {
 			o.revision = revision
 			v := j.lets(d, o, w)

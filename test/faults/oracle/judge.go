@@ -27,12 +27,13 @@ type judge struct {
 	report   Report
 }
 
-// removal is an object that one of Sunset's DELETEs ended.
+// removal is a DELETE of Sunset's that ended an object, or was tried and did not.
 type removal struct {
 	request  history.Request
 	change   history.Change
 	at       time.Time // by when it had gone
 	sent     time.Time // when Sunset sent the DELETE: what was not due then was not due
+	tried    bool      // it removed nothing
 	deciders []*policy // any of which may have let it go
 }
 

@@ -53,6 +53,7 @@ func (j *judge) counts() {
 			t.most += unjudged // a deletion that broke another promise was somebody's all the same
 			if ledger := j.ledgerOf(s); ledger != nil {
 				j.countLedger(s, ledger, t)
+				j.statusOfLedger(s, ledger)
 			} else {
 				j.countStatus(s, t)
 			}
@@ -108,6 +109,8 @@ func (j *judge) countLedger(s *history.State, ledger *v1alpha1.RetentionLedger, 
 		wrong(fmt.Sprintf("and at least %d objects were removed", t.least))
 	case j.isOverdue(ledger):
 		wrong(fmt.Sprintf("and %v still open for what is gone", ledger.Open))
+	default:
+		j.countParts(s, ledger)
 	}
 }
 

@@ -198,6 +198,9 @@ func (j *judge) judged(d *removal, w window) {
 			if v.goes && !slices.Contains(d.deciders, v.by.policy) {
 				d.deciders = append(d.deciders, v.by.policy)
 			}
+			if v.goes && !slices.Contains(d.rules, v.by) {
+				d.rules = append(d.rules, v.by)
+			}
 			if i == 0 && (last.why == "" || last.unknown == nil && v.unknown != nil) {
 				last = v
 			}

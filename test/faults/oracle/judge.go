@@ -35,6 +35,7 @@ type removal struct {
 	sent     time.Time // when Sunset sent the DELETE: what was not due then was not due
 	tried    bool      // it removed nothing
 	deciders []*policy // any of which may have let it go
+	rules    []*rule   // of theirs, those that may have decided
 }
 
 // Check judges everything that Sunset's users did. The error is of evidence that cannot be read.

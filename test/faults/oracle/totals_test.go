@@ -17,8 +17,12 @@ func (p *past) ledger(of *history.State, deleted, gone int, open ...*history.Sta
 	for _, s := range open {
 		lines += fmt.Sprintf("{rule: r, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ", s.GetName(), s.GetUID(), s.GetResourceVersion())
 	}
-	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, total: {deleted: %d, gone: %d}, open: [%s]}`,
-		of.GetUID(), deleted, gone, lines), us)
+	p.ledgerOf(of, fmt.Sprintf(`total: {deleted: %[1]d, gone: %[2]d}, rules: [{name: r, deleted: %[1]d, gone: %[2]d}], open: [%[3]s]`, deleted, gone, lines))
+}
+
+func (p *past) ledgerOf(of *history.State, text string) {
+	p.Helper()
+	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
 }
 
 func (p *past) configMaps(n int) (all []*history.State) {
@@ -117,9 +121,18 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"a ledger with each once":                  {tell: counted(2, 0)},
-		"a ledger with one whose end nobody saw":   {tell: counted(1, 1)},
-		"a ledger with one that somebody else did": {tell: counted(2, 1)},
+		"a ledger with each once":                       {tell: counted(2, 0)},
+		"a ledger with one whose end nobody saw":        {tell: counted(1, 1)},
+		"a ledger with one both as deleted and as gone": {tell: counted(2, 1), want: broken(oracle.Exact)},
+		"a ledger with one that somebody else did": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all...)
+			p.sunset(all[0])
+			p.remove(all[1])
+			p.ledger(q, 1, 1)
+		}},
 		"a ledger with one too many":               {tell: counted(3, 0), want: broken(oracle.Exact)},
 		"a ledger with one too few":                {tell: counted(1, 0), want: broken(oracle.Exact)},
 		"a status with each once":                  {tell: status(1, false)},
@@ -147,6 +160,63 @@ func TestCounts(t *testing.T) {
 			},
 			want: broken(oracle.WrittenFirst),
 		},
+	})
+}
+
+func TestPartsOfLedgers(t *testing.T) {
+	// Two objects go, one with each outcome, and the ledger says so at last.
+	parts := func(text string) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", "", `, outcome: "object.metadata.labels.app"`)
+			all := []*history.State{p.configMap("x", "labels: {app: red}"), p.configMap("z", "labels: {app: blue}")}
+			p.wait(time.Hour)
+			lines := ""
+			for _, s := range all {
+				lines += fmt.Sprintf("{rule: r, outcome: %s, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ",
+					s.GetLabels()["app"], s.GetName(), s.GetUID(), s.GetResourceVersion())
+			}
+			p.ledgerOf(q, "open: ["+lines+"]")
+			p.sunset(all[0])
+			p.sunset(all[1])
+			p.ledgerOf(q, text)
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
+	outcomes := func(rule, red, blue string) func(*past) {
+		return parts("total: {deleted: 2}, rules: [{name: r, " + rule + ", outcomes: [{name: red, " + red + "}, {name: blue, " + blue + "}]}]")
+	}
+	const one, two = "deleted: 1", "deleted: 2"
+	tell(t, map[string]story{
+		"all as it was":                  {tell: outcomes(two, one, one)},
+		"an outcome with one too many":   {tell: outcomes(two, two, "deleted: 0"), want: broken(oracle.Exact)},
+		"an outcome with one too few":    {tell: outcomes(two, one, "deleted: 0"), want: broken(oracle.Exact)},
+		"a rule with one too few":        {tell: outcomes(one, one, one), want: broken(oracle.Exact)},
+		"a rule that never was":          {tell: parts("total: {deleted: 2}, rules: [{name: q, deleted: 2}]"), want: broken(oracle.Exact)},
+		"rules with less than all":       {tell: parts("total: {deleted: 2}, rules: []"), want: broken(oracle.Exact)},
+		"a namespace where nothing went": {tell: parts("total: {deleted: 2}, namespaces: [{name: b, deleted: 1}], rules: [{name: r, deleted: 2, outcomes: [{name: red, deleted: 1}, {name: blue, deleted: 1}]}]"), want: broken(oracle.Exact)},
+	})
+}
+
+// TestAStatusSumsItsLedgerUp: in the end, when the ledger has not changed for a while.
+func TestAStatusSumsItsLedgerUp(t *testing.T) {
+	summed := func(deleted int) func(*past) {
+		return func(p *past) {
+			text := p.policyText("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			q := p.store(text)
+			x := p.configMap("x")
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, x)
+			p.sunset(x)
+			p.ledger(q, 1, 0)
+			p.store(text[:len(text)-1] + fmt.Sprintf(", status: {deleted: 1, ledger: {name: l, deleted: %d, gone: 0, open: 0}}}", deleted))
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
+	tell(t, map[string]story{
+		"as it is":  {tell: summed(1)},
+		"as it was": {tell: summed(0), want: broken(oracle.Exact)},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -208,12 +209,30 @@ func (j *judge) judged(d *removal, w window) {
 	}
 	switch {
 	case len(d.deciders) > 0:
+		j.propagated(d)
 	case last.unknown != nil:
 		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: %v", nameOf(s), last.unknown))
 	default:
 		j.violated(last.promise, d.request, s, d.change.Revision,
 			fmt.Sprintf("%s; no policies between revisions %d and %d let it go", last.why, w.from, w.to))
 	}
+}
+
+// propagated checks that dependents fare as the rule says.
+func (j *judge) propagated(d *removal) {
+	written := d.request.Options.PropagationPolicy
+	if written == nil || slices.ContainsFunc(d.rules, func(r *rule) bool { return r.propagation() == *written }) {
+		return // that there is none has been said
+	}
+	r := d.rules[0]
+	j.violated(Fenced, d.request, d.change.Before, d.change.Revision, fmt.Sprintf("propagationPolicy %s, but rule %s has %s", *written, r.id(), r.propagation()))
+}
+
+func (r *rule) propagation() metav1.DeletionPropagation {
+	if r.Delete == nil || r.Delete.PropagationPolicy == "" {
+		return metav1.DeletePropagationBackground
+	}
+	return r.Delete.PropagationPolicy
 }
 
 // lets reports whether an order lets an object go: for itself, or as the owner of another.

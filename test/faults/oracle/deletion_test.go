@@ -5,35 +5,40 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
 func TestForm(t *testing.T) {
-	deleted := func(adjust ...func(*metav1.DeleteOptions)) func(*past) {
+	orphan := func(o *metav1.DeleteOptions) { o.PropagationPolicy = ptr.To(metav1.DeletePropagationOrphan) }
+	deleted := func(ruled string, adjust ...func(*metav1.DeleteOptions)) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", "")
+			p.policy("p", "Enforce", "", ruled)
 			x := p.configMap("x")
 			p.wait(2 * time.Minute)
 			p.sunset(x, adjust...)
 		}
 	}
 	tell(t, map[string]story{
-		"a DELETE with all conditions": {tell: deleted()},
+		"a DELETE with all conditions": {tell: deleted("")},
 		"without a resourceVersion": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions.ResourceVersion = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.ResourceVersion = nil }),
 			want: broken(oracle.Fenced),
 		},
 		"without a UID": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil }),
 			want: broken(oracle.Fenced),
 		},
-		"without any condition": {tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
+		"without any condition": {tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
 		"without a propagation policy": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.PropagationPolicy = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.PropagationPolicy = nil }),
 			want: broken(oracle.Fenced),
 		},
+		"that leaves dependents, where the rule does not": {tell: deleted("", orphan), want: broken(oracle.Fenced)},
+		"that leaves dependents, as the rule says":        {tell: deleted(", delete: {propagationPolicy: Orphan}", orphan)},
+		"that does not, where the rule leaves them":       {tell: deleted(", delete: {propagationPolicy: Orphan}"), want: broken(oracle.Fenced)},
 	})
 }
 

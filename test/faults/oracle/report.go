@@ -12,7 +12,7 @@ type Promise string
 
 // The promises, of docs/policy.md and the pages beside it.
 const (
-	Fenced       Promise = "every DELETE names UID, resourceVersion and a propagation policy"
+	Fenced       Promise = "every DELETE names UID, resourceVersion and the propagation policy of its rule"
 	Marked       Promise = "a patch marks the version that it names, and does nothing else"
 	Restrained   Promise = "dry runs and suspended policies change nothing"
 	Judged       Promise = "what goes is the version that was judged, and the policies let it go"

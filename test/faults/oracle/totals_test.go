@@ -232,19 +232,29 @@ func TestApproval(t *testing.T) {
 			p.sunset(all[0])
 		}
 	}
-	nothing := func(*past) {}
-	tell(t, map[string]story{
-		"more than anybody has seen": {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
-		"as much as is allowed":      {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
-		"what a dry run has shown":   {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
-		"what was approved": {tell: func(p *past) {
+	// approved is a backlog for which the status named a hash, and of which one goes when there is an approval, and maybe another rule.
+	approved := func(hash, ruled string) func(*past) {
+		return func(p *past) {
 			x := p.configMaps(12)[0]
 			p.wait(time.Hour)
 			text := p.policyText("p", "Enforce", ", approval: {}", "")
-			p.store(strings.Replace(text, "{name: p}", "{name: p, annotations: {sunset.x-k8s.io/approved: 9f2c}}", 1))
+			waits := text[:len(text)-1] + ", status: {observedGeneration: 1, pendingApproval: {hash: 9f2c}}}"
+			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
+			p.wait(time.Minute)
+			text = p.policyText("p", "Enforce", ", approval: {}", ruled)
+			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset.x-k8s.io/approved: "`+hash+`"}}`, 1))
 			p.wait(time.Minute)
 			p.sunset(x)
-		}},
+		}
+	}
+	nothing := func(*past) {}
+	tell(t, map[string]story{
+		"more than anybody has seen":      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
+		"as much as is allowed":           {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"what a dry run has shown":        {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
+		"what was approved":               {tell: approved("9f2c", "")},
+		"what was approved in other form": {tell: approved("9f2c", ", ttl: 2m"), want: broken(oracle.Approved)},
+		"what no status has named":        {tell: approved("0000", ""), want: broken(oracle.Approved)},
 	})
 }
 

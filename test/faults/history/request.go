@@ -37,13 +37,18 @@ func (r Request) Succeeded() bool {
 	return r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices
 }
 
-// Writes reports whether the request was to change something.
+// Writes reports whether the request was to change something, which a dry run is not.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "get", "list", "watch", "":
 		return false
 	}
-	return true
+	return len(r.Options.DryRun) == 0 && !r.dryRun()
+}
+
+func (r Request) dryRun() bool {
+	at, err := url.Parse(r.URI)
+	return err == nil && at.Query().Has("dryRun")
 }
 
 // Unsure reports whether something may have changed although the server did not say so.

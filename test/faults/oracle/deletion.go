@@ -145,7 +145,7 @@ func (j *judge) removed(r history.Request) *removal {
 	}
 	end, ended := j.Log.End(uid)
 	switch {
-	case !ended, r.Unreceived, len(r.Options.DryRun) > 0, j.removals[uid] != nil:
+	case !ended, r.Unreceived, j.removals[uid] != nil:
 		return nil
 	case !r.Succeeded() && (!r.Unsure() || j.someoneElse(uid, r)):
 		return nil
@@ -170,7 +170,7 @@ func (j *judge) answeredUID(r history.Request) types.UID {
 // someoneElse reports whether another DELETE is known to have removed an object.
 func (j *judge) someoneElse(uid types.UID, than history.Request) bool {
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
-		return r.Verb == "delete" && r.ID != than.ID && r.Succeeded() && j.answeredUID(r) == uid
+		return r.Verb == "delete" && r.ID != than.ID && r.Writes() && r.Succeeded() && j.answeredUID(r) == uid
 	})
 }
 

@@ -93,10 +93,11 @@ func TestTimeline(t *testing.T) {
 		Options: metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}
 	update := history.Request{Verb: "update", Code: 200, Received: at(17), Answered: at(18), Body: []byte(`{"metadata":{"resourceVersion":"8"}}`),
 		Answer: []byte(`{"metadata":{"resourceVersion":"8"}}`)} // it changed nothing
-	rehearsal := deletion
-	rehearsal.Received, rehearsal.Answered, rehearsal.Options.DryRun = at(1), at(2), []string{metav1.DryRunAll} // it ended nothing
-	// The second answers with 4 as well, as it changed nothing; the deletion made revision 5; that of 6 was answered late.
-	times := history.NewTimeline([]history.Request{rehearsal, write(4, 10, 12), write(4, 20, 21), deletion, write(6, 13, 30), update, write(8, 14, 18), write(7, 40, 41)}, l)
+	rehearsed, later := deletion, write(6, 1, 2)
+	rehearsed.Received, rehearsed.Answered, rehearsed.Options.DryRun = at(1), at(2), []string{"All"}
+	later.URI = "/api/v1/namespaces/a/configmaps/x?dryRun=All"
+	// Two are dry runs. The second answers with 4 as well, as it changed nothing; the deletion made revision 5; that of 6 was answered late.
+	times := history.NewTimeline([]history.Request{rehearsed, later, write(4, 10, 12), write(4, 20, 21), deletion, write(6, 13, 30), update, write(8, 14, 18), write(7, 40, 41)}, l)
 	for revision, want := range map[int64][2]int{3: {-1, 12}, 4: {10, 12}, 5: {13, 16}, 6: {13, 18}, 7: {13, 18}, 8: {14, 18}} {
 		latest, _ := times.Latest(revision)
 		if e := times.Earliest(revision); want[0] >= 0 && !e.Equal(at(want[0])) || want[0] < 0 && !e.IsZero() || !latest.Equal(at(want[1])) {

@@ -22,6 +22,7 @@ type Request struct {
 	Received, Answered                    time.Time // by the server's clock; Answered is zero without an answer
 	Options                               metav1.DeleteOptions
 	Body, Answer                          json.RawMessage // the objects sent and answered, where they are recorded
+	Unreceived                            bool            // no server had it: what stands before them is where it ended
 }
 
 // String names the request in a report.
@@ -36,13 +37,18 @@ func (r Request) Succeeded() bool {
 	return r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices
 }
 
-// Writes reports whether the request was to change something.
+// Writes reports whether the request was to change something, which a dry run is not.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "get", "list", "watch", "":
 		return false
 	}
-	return true
+	return len(r.Options.DryRun) == 0 && !r.dryRun()
+}
+
+func (r Request) dryRun() bool {
+	at, err := url.Parse(r.URI)
+	return err == nil && at.Query().Has("dryRun")
 }
 
 // Unsure reports whether something may have changed although the server did not say so.
@@ -109,6 +115,12 @@ func (r *Request) take(e *auditv1.Event) {
 	}
 	r.takeOptions()
 	r.takeName()
+}
+
+// Carry adds the body that a request was sent with, for what an audit log does not have.
+func (r *Request) Carry(body []byte) {
+	r.Body = body
+	r.takeOptions()
 }
 
 // takeOptions reads how a DELETE was meant, from its body and its query.

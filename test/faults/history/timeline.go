@@ -6,7 +6,6 @@ import (
 	"maps"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,7 +24,7 @@ type moment struct {
 func NewTimeline(requests []Request, l *Log) *Timeline {
 	first, last := map[int64]time.Time{}, map[int64]time.Time{}
 	for _, r := range requests {
-		if !r.Writes() || r.isDryRun() || !r.Succeeded() || r.Answered.IsZero() {
+		if !r.Writes() || !r.Succeeded() || r.Answered.IsZero() {
 			continue
 		}
 		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
@@ -48,9 +47,6 @@ func NewTimeline(requests []Request, l *Log) *Timeline {
 	t.begun = rising(first)
 	return t
 }
-
-// isDryRun reports whether a request only asked what would be.
-func (r Request) isDryRun() bool { return len(r.Options.DryRun) > 0 || strings.Contains(r.URI, "dryRun=") }
 
 // changedNothing reports whether an update was answered with the version that it was for. Of patches nobody can tell.
 func (r Request) changedNothing() bool {

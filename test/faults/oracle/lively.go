@@ -26,7 +26,7 @@ func (j *judge) lively() {
 			}
 			o := j.orders(s.GetNamespace(), window{j.Log.Revision, j.Log.Revision})[0]
 			v := j.decide(s, o, by)
-			if !v.goes || v.by.policy.mayWait(decided[v.by.policy.uid], by) || j.waits(&removal{at: by}, v, o) != nil {
+			if !v.goes || v.by.policy.mayWait(decided[v.by.policy.uid], by) || j.waits(&removal{sent: by}, v, o) != nil {
 				continue
 			}
 			j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, and it was there at %s", v.by.id(), stamp(v.due), stamp(j.Ended)))

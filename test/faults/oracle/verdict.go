@@ -155,7 +155,7 @@ func heard(says []say, now time.Time) verdict {
 	}
 	if v.goes && v.due.After(now) {
 		v.goes, v.promise = false, NotEarly
-		v.why = fmt.Sprintf("it was due at %s by rule %s, and went by %s", stamp(v.due), v.by.id(), stamp(now))
+		v.why = fmt.Sprintf("it is due at %s by rule %s, and not yet at %s", stamp(v.due), v.by.id(), stamp(now))
 	}
 	return v
 }

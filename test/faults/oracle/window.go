@@ -81,16 +81,29 @@ func (j *judge) namespaces(name string, w window) []*history.State {
 }
 
 // standings are the revisions at which others of a kind may have been counted, the last first. Nobody promises that the
-// count is not a moment old.
-func (j *judge) standings(s *history.State, orders []order, w window) []int64 {
+// count is not a moment old; and who knows an old version of an object, as one whose DELETE is refused does, may know old versions
+// of others.
+func (j *judge) standings(d *removal, orders []order, w window) []int64 {
+	s, from := d.change.Before, w.from
+	if d.tried {
+		from = min(from, s.Revision)
+	}
 	revisions := []int64{w.to}
+	if d.tried && slices.ContainsFunc(orders, func(o order) bool { return j.reads(s, o) }) {
+		revisions = append(revisions, w.from)
+	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return j.ranks(s, o) }) {
 		return revisions
 	}
-	for _, c := range slices.Backward(j.Log.Between(s.GroupVersionKind().GroupKind(), w.from, w.to)) {
+	for _, c := range slices.Backward(j.Log.Between(s.GroupVersionKind().GroupKind(), from, w.to)) {
 		revisions = append(revisions, c.Revision-1)
 	}
 	return revisions
+}
+
+// reads reports whether a rule about an object asks what refers to it.
+func (j *judge) reads(s *history.State, o order) bool {
+	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.compiled.refers })
 }
 
 func (j *judge) ranks(s *history.State, o order) bool {

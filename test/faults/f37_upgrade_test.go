@@ -23,7 +23,7 @@ func TestF37UpgradedDowngradedAndUpgradedAgain(t *testing.T) {
 	scene.Long(t)
 	earlier, today := build.Earlier(t, build.BeforeReferences), build.Today(t)
 	u := newRollout(scene.New(t, scene.Options{Own: true}), earlier)
-	one, other := pair(u.Scene, scene.Start{Binary: earlier.Controller, Flags: []string{"--max-deletions-per-second=8"}})
+	one, other := pair(u.Scene, scene.Start{Failover: true, Binary: earlier.Controller, Flags: []string{"--max-deletions-per-second=8"}})
 	u.runs[one], u.runs[other] = earlier, earlier
 	u.approved()
 	u.leads(one)

@@ -2,6 +2,8 @@
 
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/cel.md docs/reference.md charts/sunset/files
 TEST_FLAGS ?= -timeout 30m -p 2
+# The integration tests take longest: they begin first, and everything else runs beside them.
+PACKAGES ?= ./test/integration ./...
 FUZZTIME ?= 30s
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
 
@@ -75,11 +77,11 @@ control-plane: # once per machine: builds the real API server and controllers th
 
 .PHONY: test
 test: control-plane ## Run all tests; those of the cluster against a real control plane
-	go test $(TEST_FLAGS) ./...
+	go test $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-race
 test-race: control-plane ## Run all tests with the race detector, and replicas of the fault scenarios too
-	SUNSET_FAULTS_BUILD=race go test -race $(TEST_FLAGS) ./...
+	SUNSET_FAULTS_BUILD=race go test -race $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-long
 test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days (about 30 minutes)

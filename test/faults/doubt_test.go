@@ -38,13 +38,14 @@ rules:
 	})
 	s.Change(unreadable, func() { unreadable.Data = map[string]string{"read": "no"} })
 	s.Gone(unreadable)
+	s.Calm()
 }
 
 // An object that a rule without startTime finds eligible is used again before its time is over, and has its whole time when it
 // is not any more.
 func TestATimeStartsAnew(t *testing.T) {
 	scene.Short(t)
-	const ttl = 5 * time.Second
+	const ttl = 6 * time.Second
 	s := scene.New(t, scene.Options{})
 	s.Policy("retired", `
 mode: Enforce
@@ -52,22 +53,25 @@ rules:
 - name: retired
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
   eligible: object.metadata.labels.retired == 'yes'
-  ttl: 5s
+  ttl: 6s
 `)
 	s.Sunset(scene.Start{})
 	retired := map[string]string{"env": "preview", "retired": "yes"}
 	s.Gone(s.ConfigMap("first", retired)) // from here on the leader has seen everything
 	used := s.ConfigMap("used", retired)
 	s.Eventually(func() error { return hasMark(s, used) })
-	time.Sleep(ttl / 2)
+	time.Sleep(ttl / 4)
 	s.Change(used, func() { used.Labels["retired"] = "no" })
-	time.Sleep(ttl / 4) // so that the mutant which leaves the mark has seen it too
-	s.Change(used, func() { used.Labels["retired"] = "yes" })
+	for seen := time.Now(); hasMark(s, used) == nil && time.Since(seen) < ttl; { // the mutant leaves the mark
+		time.Sleep(50 * time.Millisecond)
+	}
 	again := time.Now()
+	s.Change(used, func() { used.Labels["retired"] = "yes" })
 	s.Gone(used)
 	if early := ttl - time.Since(again); early > 0 {
 		t.Errorf("it went %s before its time", early)
 	}
+	s.Calm()
 }
 
 // hasMark says whether an object carries a mark.

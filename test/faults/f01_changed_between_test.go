@@ -33,7 +33,8 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	s.Gone(touched)
 	s.Stays(2*time.Second, relabelled, longer)
 	fenced(t, leads.Deletes())
-	silent(t, 0, waits)
+	idle(t, waits)
+	s.Calm()
 }
 
 // An object is deleted and made anew while the DELETE of the old one is on its way. The new one has a time of its own, or is
@@ -42,7 +43,8 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
 	leads, _ := pair(s, scene.Start{})
-	s.Policy("previews", previews("Enforce", "3s"))
+	const ttl = 3 * time.Second
+	s.Policy("previews", previews("Enforce", ttl.String()))
 	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), Hold: true})
 	refuses(s, http.StatusConflict, leads)
 	s.Expect(held)
@@ -53,9 +55,9 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	preserved, renewed = s.ConfigMap("preserved", nil), s.ConfigMap("renewed", preview)
 	held.Release()
 
-	s.Stays(time.Second, preserved, renewed)
-	s.Gone(renewed)
+	onTime(s, ttl, renewed)
 	s.Stays(time.Second, preserved)
+	s.Calm()
 }
 
 // An object is held at each step of its deletion, and stays for good once the API server has taken the hold.
@@ -101,4 +103,5 @@ func TestF03AHoldAtEveryStep(t *testing.T) {
 	s.Unhold(kept[0])
 	s.Gone(kept[0])
 	byLedger(s, p, 2)
+	s.Calm()
 }

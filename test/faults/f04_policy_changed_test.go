@@ -77,9 +77,11 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
 			p := s.Policy("previews", previews("Enforce", "0s"))
 			atMost(s, preview, backlog-20)
+			var thaws []func()
 			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
-				defer leads.Gate.Freeze(gate.Requests("watch", resource))()
+				thaws = append(thaws, leads.Gate.Freeze(gate.Requests("watch", resource)))
 			}
+			befell(s, leads, "events that are held back", func(t gate.Tally) int { return t.HeldBack })
 			change.how(s, p)
 			changed := time.Now()
 
@@ -90,6 +92,10 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 				len(late), lastAfter(changed, late).Round(time.Millisecond), left, backlog)
 			s.ExpectThat("something that is left", func() bool { return left > 0 })
 			silent(t, 2*time.Second, leads, waits)
+			for _, thaw := range thaws {
+				thaw()
+			}
+			s.Calm()
 		})
 	}
 }

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -51,6 +50,7 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 		s.Gone(goes)
 		s.Stays(0, kept)
 	}
+	s.Calm()
 }
 
 // Somebody deletes the CustomResourceDefinition of overrides, and every override with it. What they kept does not go before
@@ -71,20 +71,13 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	s.Remove(definition.DeepCopy())
 	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
 	silent(t, 3*time.Second, leads, waits)
-	var hash string
-	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if status.PendingApproval == nil {
-			return errors.New("it does not wait for approval")
-		}
-		hash = status.PendingApproval.Hash
-		return nil
-	})
-	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
+	approve(s, p)
 	tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "retentionpolicies")
 	silent(t, 3*time.Second, leads, waits)
 
 	s.Eventually(func() error { return s.Create(t.Context(), definition.DeepCopy()) })
 	atMost(s, preview, 0)
+	s.Calm()
 }
 
 // overridesDefinition is the CustomResourceDefinition of RetentionPolicy.

@@ -22,6 +22,7 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	counted(s, p, 4)
 
 	thaw := r.Gate.Freeze(gate.Requests("watch", "configmaps"))
+	befell(s, r, "events that are held back", func(t gate.Tally) int { return t.HeldBack })
 	s.Hold(held)
 	s.Change(relabelled, func() { relabelled.Labels = nil })
 	s.Touch(touched)
@@ -41,4 +42,5 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	thaw()
 	s.Gone(late)
 	s.Stays(time.Second, held, relabelled, namesake)
+	s.Calm()
 }

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
@@ -31,7 +31,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	r.Kill()
 	s.Edit(p, enforces)
 	s.Edit(other, enforces)
-	b := through(s, cluster.SecondAPIServer)
+	b := s.Through(scene.B, scene.Patience)
 	s.Eventually(func() error { return remembers(s, b, other, held) })
 
 	s.Cluster.Relay().Stall()
@@ -42,7 +42,8 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	namesake = s.ConfigMap("namesake", nil)
 	s.Edit(other, suspends)
 	r.Restart(func(start *scene.Start) { start.Server = scene.B })
-	s.Stays(8*time.Second, goes, held, relabelled, namesake, suspended)
+	silent(t, 8*time.Second, r) // nothing could go while it is so: nothing must be tried
+	s.Stays(0, goes, held, relabelled, namesake, suspended)
 	if err := remembers(s, b, other, held); err != nil {
 		t.Fatalf("the scene is void: the API server is not behind: %v", err)
 	}
@@ -50,20 +51,56 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	s.Cluster.Relay().Heal()
 	s.Gone(goes)
 	s.Stays(3*time.Second, held, relabelled, namesake, suspended)
+	s.Calm()
 }
 
-// through is an administrator's client at an API server.
-func through(s *scene.Scene, server cluster.Component) client.Client {
-	s.Helper()
-	config, err := s.Cluster.UserConfigAt(server, "admin", "system:masters")
-	if err != nil {
-		s.Fatal(err)
+// The controller is killed, and starts again. What it reads of ConfigMaps comes from an API server that has been cut off from etcd
+// for a while; what it deletes goes to one that has not. The API server refuses what has changed since.
+func TestF08ObjectsAreReadFromThePast(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	p := s.Policy("previews", previews("Enforce", "1h"))
+	goes, held := s.ConfigMap("goes", preview), s.ConfigMap("held", preview)
+	relabelled, namesake := s.ConfigMap("relabelled", preview), s.ConfigMap("namesake", preview)
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	counted(s, p, 4)
+	r.Kill()
+	b := s.Through(scene.B, scene.Patience)
+	s.Eventually(func() error { return remembers(s, b, p, held) })
+
+	s.Cluster.Relay().Stall()
+	defer s.Cluster.Relay().Heal()
+	s.Hold(held)
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Remove(namesake)
+	namesake = s.ConfigMap("namesake", nil)
+	late := s.ConfigMap("late", preview)
+	s.Edit(p, enforces)
+	r.Past("configmaps", scene.B)
+	r.Restart()
+	s.Gone(goes)
+	for _, cm := range []*corev1.ConfigMap{held, relabelled, namesake} {
+		s.Eventually(func() error { return refused(r, cm.Name) })
 	}
-	c, err := client.New(config, client.Options{Scheme: s.Scheme()})
-	if err != nil {
-		s.Fatal(err)
+	s.Stays(2*time.Second, held, relabelled, namesake, late)
+	if err := remembers(s, b, p, held); err != nil {
+		t.Fatalf("the scene is void: the API server is not behind: %v", err)
 	}
-	return c
+
+	s.Cluster.Relay().Heal()
+	s.Gone(late)
+	s.Stays(time.Second, held, relabelled, namesake)
+	s.Calm()
+}
+
+// refused says whether the API server has found that an object is another one by now than a replica took it for.
+func refused(r *scene.Replica, name string) error {
+	for _, e := range with(http.StatusConflict, r.Deletes()) {
+		if e.Name == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("no DELETE of %s has been refused", name)
 }
 
 // remembers is nil while an API server serves from memory that a policy is enforced and a ConfigMap is not held.

@@ -28,7 +28,6 @@ func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 
 	m := mangler{namespace: s.Namespace}
 	lift := r.Gate.Frames(gate.Requests("watch", "configmaps"), m.change)
-	defer lift()
 	s.ExpectThat("events were lost", func() bool { return m.lost.Load() >= 3 })
 	s.ExpectThat("events came in the wrong order", func() bool { return m.late.Load() >= 1 })
 	s.Remove(ghost)
@@ -53,6 +52,8 @@ func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 		return nil
 	})
 	s.Stays(time.Second, held, heldUnseen, relabelled, namesake, bystander)
+	lift()
+	s.Calm()
 }
 
 // mangler changes the events of a watch for the worse.

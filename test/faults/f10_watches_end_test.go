@@ -29,12 +29,13 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	s.Gone(s.ConfigMap("before", preview))
 	expired := r.Gate.Arm(gate.Fault{Match: resumes(""), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
 	s.Expect(expired)
-	stop := cuts(r)
+	stop := cuts(s, r)
 	relisted(s, r)
 	s.Gone(s.ConfigMap("meanwhile", preview)) // listed anew it is seen
 	stop()
 	expired.Lift()
 	s.Gone(s.ConfigMap("after", preview))
+	s.Calm()
 }
 
 // Watches are cut twice a second, and no bookmark says how far they came.
@@ -53,16 +54,18 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 		return [][]byte{event}
 	})
 	s.ExpectThat("bookmarks were withheld", func() bool { return withheld.Load() > 0 })
-	stop := cuts(r)
+	stop := cuts(s, r)
 	relisted(s, r)
 	s.Gone(s.ConfigMap("meanwhile", preview))
 	stop()
 	lift()
 	s.Gone(s.ConfigMap("after", preview))
+	s.Calm()
 }
 
 // cuts ends all connections of a replica twice a second.
-func cuts(r *scene.Replica) (stop func()) {
+func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
+	befell(s, r, "connections that are cut", func(t gate.Tally) int { return t.Cut })
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

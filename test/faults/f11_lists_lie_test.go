@@ -71,6 +71,7 @@ func TestF11ListsOfPoliciesLackSome(t *testing.T) {
 		s.Gone(goes)
 		s.Stays(0, kept)
 	}
+	s.Calm()
 }
 
 // Lists of Pods lack some of those that use ConfigMaps, in one way after the other, for longer than a quiet period. A list that
@@ -106,6 +107,7 @@ func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
 	for _, cm := range inUse {
 		s.Stays(0, cm)
 	}
+	s.Calm()
 }
 
 // inTurn rewrites one answer in this way and the next in that.

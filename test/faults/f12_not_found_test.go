@@ -39,6 +39,7 @@ func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 	s.Stays(0, job, cm)
 	armed.Lift()
 	s.Gone(job, cm)
+	s.Calm()
 }
 
 // The API server says for a while, shorter than a quiet period, that it does not have a kind that refers to ConfigMaps, or has it
@@ -75,6 +76,7 @@ references:
 	s.Stays(0, used)
 	s.Remove(site)
 	s.Gone(used)
+	s.Calm()
 }
 
 // define creates a CustomResourceDefinition of a namespaced kind with a status, and waits until it is served.

@@ -93,4 +93,5 @@ rules:
 	counted(s, converted, 1)
 	tells(s, dead, v1alpha1.ConditionWatching, "KindNotFound")
 	counted(s, p, 0)
+	s.Calm()
 }

@@ -40,6 +40,7 @@ func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 	for _, cm := range backlog {
 		s.Gone(cm)
 	}
+	s.Calm()
 }
 
 // Half of all requests, of whatever sort, are answered with an error of the server. Two replicas and their election have to
@@ -54,7 +55,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			s.Hold(held)
 			var n atomic.Int64
 			half := gate.Match(func(*http.Request) bool { return n.Add(1)%2 == 0 })
-			replicas := []*scene.Replica{s.Sunset(scene.Start{}), s.Sunset(scene.Start{})}
+			replicas := []*scene.Replica{s.Sunset(scene.Start{Failover: true}), s.Sunset(scene.Start{Failover: true})}
 			s.Gone(s.ConfigMap("before", preview))
 			var armed []*gate.Armed
 			for _, r := range replicas {
@@ -81,6 +82,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 				s.Gone(cm)
 			}
 			s.Stays(0, stays, held)
+			s.Calm()
 		})
 	}
 }

@@ -56,6 +56,7 @@ func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
 		}
 	}
 	silent(t, time.Second, leads)
+	s.Calm()
 }
 
 // namesakes are objects of the names of others that have just been deleted. They are no previews.

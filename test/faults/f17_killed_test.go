@@ -119,13 +119,15 @@ func (m *met) end(t *testing.T) {
 // killedAt kills the leader at a moment, and reports whether the run came to it.
 func killedAt(t *testing.T, m moment) bool {
 	s := scene.New(t, scene.Options{})
-	leads, _ := pair(s, scene.Start{})
+	leads, _ := pair(s, scene.Start{Failover: true})
 	armed := leads.Gate.Arm(m.fault(leads))
 	converged(s, crashes(s))
+	armed.Lift()
 	struck := armed.Fired() > 0
 	if struck && leads.Running() {
 		t.Error("the replica that was killed runs")
 	}
+	s.Calm()
 	return struck
 }
 
@@ -134,7 +136,7 @@ func killedAt(t *testing.T, m moment) bool {
 func everyWrite(t *testing.T) (all []moment) {
 	s := scene.New(t, scene.Options{})
 	defer s.End()
-	leads, _ := pair(s, scene.Start{})
+	leads, _ := pair(s, scene.Start{Failover: true})
 	writes := leads.Gate.Record(gate.Writes("").And(gate.Requests("", "leases").Or(gate.Requests("", "events")).Not()))
 	converged(s, crashes(s))
 	counts := map[string]int{}
@@ -145,6 +147,7 @@ func everyWrite(t *testing.T) (all []moment) {
 		m.after = true
 		all = append(all, m)
 	}
+	s.Calm()
 	t.Logf("an undisturbed run makes %d writes", len(all)/2)
 	return all
 }

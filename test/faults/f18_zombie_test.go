@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -22,17 +23,18 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
 	configMaps(s, "cm", backlog, preview)
 	bystander := s.ConfigMap("bystander", nil)
-	slowly := scene.Start{Flags: []string{"--max-deletions-per-second=8"}}
+	slowly := scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}}
 	dead := s.Sunset(slowly)
 	counted(s, p, backlog)
-	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true})
+	underWay := dead.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Skip: 4, Times: 1, Hold: true, Late: true})
 	s.Expect(underWay)
+	arrives(s, underWay, http.StatusConflict)
 	s.Edit(p, enforces)
 	fired(s, underWay)
 	dead.Stop()
 	sent := len(dead.Deletes())
 	late := &corev1.ConfigMap{}
-	late.Namespace, late.Name = s.Namespace, heldBack(s, dead)
+	late.Namespace, late.Name = s.Namespace, underWay.Struck()[0].Name
 
 	next := s.Sunset(slowly)
 	s.Hold(late)
@@ -59,18 +61,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 		t.Errorf("%d DELETEs by the dead", n)
 	}
 	fenced(t, append(dead.Deletes(), next.Deletes()...))
-}
-
-// heldBack is the name of the object whose DELETE has not reached the API server.
-func heldBack(s *scene.Scene, r *scene.Replica) string {
-	s.Helper()
-	for _, e := range r.Deletes() {
-		if !e.Forwarded {
-			return e.Name
-		}
-	}
-	s.Fatal("the scene is void: every DELETE has arrived")
-	return ""
+	s.Calm()
 }
 
 // middle waits until some of a backlog of ConfigMaps is gone, and not all.

@@ -3,12 +3,14 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // Two replicas lead at a time, each by a lease of its own: somebody has given them different namespaces. Without a ledger
@@ -22,8 +24,8 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	all := configMaps(s, "cm", backlog, preview)
 	held, bystander := s.ConfigMap("held", preview), s.ConfigMap("bystander", nil)
 	s.Hold(held)
-	one := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8"}})
-	two := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
+	one := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8"}})
+	two := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=8", "--namespace=" + elsewhere}})
 	counted(s, p, backlog+1)
 	s.Edit(p, enforces)
 	for _, cm := range all {
@@ -46,12 +48,20 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	if one.Running() {
 		again = two
 	}
+	leads := again.Gate.Record(gate.Writes("leases"))
 	again.Restart() // as a cluster does: it takes the ledger over
+	s.Eventually(func() error {
+		if len(with(http.StatusOK, leads())) == 0 {
+			return errors.New("who was started again does not lead")
+		}
+		return nil
+	})
 	s.Stays(3*time.Second, held, bystander)
 	if err := left(s, others, backlog-limit); err != nil {
 		t.Error(err)
 	}
 	fenced(t, append(one.Deletes(), two.Deletes()...))
+	s.Calm()
 }
 
 // left wants so many ConfigMaps with labels.

@@ -49,4 +49,5 @@ func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
 	})
 	s.Stays(0, bystander)
 	s.Logf("%d objects", len(all))
+	s.Calm()
 }

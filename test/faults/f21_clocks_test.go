@@ -32,6 +32,7 @@ func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 			s.Touch(due) // something happens: else it looks at its clock once a minute
 			s.Gone(due)
 			s.Stays(time.Second, waits)
+			s.Calm()
 		})
 	}
 }
@@ -55,6 +56,7 @@ func TestF21AClockThatStepsWhileItRuns(t *testing.T) {
 	s.Stays(3*time.Second, waits)
 	s.Edit(p, enforces)
 	s.Gone(waits)
+	s.Calm()
 }
 
 // The clock gains a quarter of a second in every second. By the time that it is five seconds ahead nothing goes any more.
@@ -79,6 +81,7 @@ func TestF21AClockThatDrifts(t *testing.T) {
 	clock.Drift(0)
 	clock.Step(-clock.Offset())
 	s.Gone(due)
+	s.Calm()
 }
 
 type tooLittle time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
 )
 
 // The API server's clock goes ahead or behind in the middle of a backlog. Deletions stop, the policy says why, and they go on when
@@ -24,6 +25,7 @@ func TestF22ClocksComeApart(t *testing.T) {
 			atMost(s, preview, backlog-15)
 			for _, r := range []*scene.Replica{leads, waits} {
 				r.Gate.Skew(skew)
+				befell(s, r, "dates that are wrong", func(t gate.Tally) int { return t.Dated })
 			}
 			apart := time.Now()
 			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
@@ -37,6 +39,7 @@ func TestF22ClocksComeApart(t *testing.T) {
 				r.Gate.Skew(0)
 			}
 			atMost(s, preview, 0)
+			s.Calm()
 		})
 	}
 }

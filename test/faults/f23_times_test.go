@@ -70,6 +70,7 @@ func TestF23TimesThatCannotBe(t *testing.T) {
 	finish(s, none, time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
 	finish(s, none, hour)
 	s.Stays(ttl+3*time.Second, none)
+	s.Calm()
 }
 
 // finish writes when a Build says that it has finished.
@@ -110,7 +111,7 @@ func TestF23MarksAreForged(t *testing.T) {
 	scene.Long(t)
 	const ttl = 12 * time.Second
 	s := scene.New(t, scene.Options{})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Failover: true})
 	s.Policy("unused", fmt.Sprintf(marked, ttl))
 	all := configMaps(s, "cm", 4, preview)
 	var mark string
@@ -142,4 +143,5 @@ func TestF23MarksAreForged(t *testing.T) {
 		}
 	}
 	s.Stays(2*time.Second, all[3])
+	s.Calm()
 }

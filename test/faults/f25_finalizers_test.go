@@ -26,7 +26,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 				t.Cleanup(func() { unstick(s, cm) })
 			}
 			configMaps(s, "free", free, preview)
-			leads, waits := pair(s, scene.Start{})
+			leads, waits := pair(s, scene.Start{Failover: true})
 			p := s.Policy("previews", previews("Enforce", "0s")+"  delete: {propagationPolicy: "+propagation+"}\n"+limited(500))
 			atMost(s, preview, stuck)
 			byLedger(s, p, stuck+free)
@@ -40,6 +40,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 			silent(t, 5*time.Second, waits)
 			once(t, append(leads.Deletes(), waits.Deletes()...), "stuck-", stuck)
 			byLedger(s, p, stuck+free+2)
+			s.Calm()
 		})
 	}
 }

@@ -63,6 +63,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 			}
 			byLedger(s, p, stuck+free)
 			silent(t, time.Second, leads, waits)
+			s.Calm()
 		})
 	}
 }

@@ -114,6 +114,7 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	may(s, group, "configmaps-again", on("configmaps"))
 	atMost(s, preview, 0)
 	enforcing(s, p)
+	s.Calm()
 }
 
 // All rights are taken away but those to what is deleted. Nothing goes any more, as nobody can be sure of anything, and all goes on
@@ -125,7 +126,7 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 	group := "replicas-of-" + s.Namespace
 	revoke := may(s, group, "needed", needed...)
 	may(s, group, "configmaps", on("configmaps"))
-	start := scene.Start{Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
+	start := scene.Start{Failover: true, Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
 	leads, waits := pair(s, start)
 	configMaps(s, "cm", backlog, preview)
 	s.Policy("previews", previews("Enforce", "0s")+limited(1000))
@@ -153,6 +154,7 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 		}
 		return nil
 	})
+	s.Calm()
 }
 
 // secret creates a preview Secret.

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -32,8 +33,9 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	anchor := s.ConfigMap("anchor", nil, there, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/not-yet"} })
 	t.Cleanup(func() { unstick(s, anchor) })
 	leads, waits := pair(s, scene.Start{Flags: []string{"--max-deletions-per-second=30"}})
-	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(name)), Skip: 15, Times: 1, Hold: true})
+	held := leads.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps").And(gate.In(name)), Skip: 15, Times: 1, Hold: true, Late: true})
 	s.Expect(held)
+	arrives(s, held, http.StatusConflict)
 	s.Policy("previews", previews("Enforce", "0s"))
 	fired(s, held)
 
@@ -63,6 +65,7 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	held.Release()
 	s.Gone(s.ConfigMap("goes", preview, there))
 	s.Stays(2*time.Second, stay...)
+	s.Calm()
 }
 
 // emptied fails while preview ConfigMaps are left in a namespace.

@@ -81,6 +81,7 @@ func TestF29ACRDComesBackOtherwise(t *testing.T) {
 	if !r.Running() {
 		t.Error("the controller has ended")
 	}
+	s.Calm()
 }
 
 // someWidget creates a Widget as soon as there is the kind.

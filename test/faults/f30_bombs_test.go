@@ -17,7 +17,7 @@ import (
 func TestF30ExpressionsThatTakeForEver(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
-	const bombs = 12
+	const bombs, promptly = 12, 10 * time.Second
 	large := map[string]string{}
 	for i := range 4000 {
 		large[fmt.Sprintf("key-%d", i)] = "x"
@@ -63,5 +63,9 @@ rules:
 		latest = max(latest, time.Since(due))
 	}
 	t.Logf("the latest was seen to be gone %s after it was due, by times in whole seconds", latest.Round(time.Millisecond))
+	if latest > promptly {
+		t.Errorf("others were %s late", latest)
+	}
 	s.Stays(5*time.Second, stay...)
+	s.Calm()
 }

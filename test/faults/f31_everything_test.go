@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
@@ -22,7 +21,7 @@ func TestF31APolicyMatchesEverything(t *testing.T) {
 	s := scene.New(t, scene.Options{})
 	meant := s.ConfigMap("meant", preview)
 	configMaps(s, "precious", 30, map[string]string{"env": "production"})
-	leads, waits := pair(s, scene.Start{})
+	leads, waits := pair(s, scene.Start{Failover: true})
 	p := s.Policy("typo", `
 mode: Enforce
 rules:
@@ -47,6 +46,7 @@ rules:
 	if left := s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "production"}); left != 30 {
 		t.Errorf("%d of 30 are left that were not meant", left)
 	}
+	s.Calm()
 }
 
 // How much waits for approval, at its edges: more than a hundred, or at least ten and more than a quarter of what is selected.
@@ -87,7 +87,6 @@ rules:
 			enforcing(s, policies[i])
 		}
 	}
-	var hash string
 	for i, e := range edges {
 		if !e.waits {
 			continue
@@ -95,13 +94,8 @@ rules:
 		if left := s.Left(&corev1.ConfigMapList{}, due(i)); left != e.due {
 			t.Errorf("%d of %d: %d are left, and all should wait", e.due, e.due+e.others, left)
 		}
-		s.Status(policies[i], func(status v1alpha1.RetentionPolicyStatus) error {
-			hash = status.PendingApproval.Hash
-			return nil
-		})
-		s.Change(policies[i], func() {
-			metav1.SetMetaDataAnnotation(&policies[i].ObjectMeta, v1alpha1.ApprovedAnnotation, hash)
-		})
+		approve(s, policies[i])
 		atMost(s, due(i), 0)
 	}
+	s.Calm()
 }

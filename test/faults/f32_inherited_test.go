@@ -67,6 +67,7 @@ rules:
 		t.Fatal(err)
 	}
 	s.Stays(3*time.Second, append(alive, deployment, &sets.Items[0])...)
+	s.Calm()
 }
 
 // web creates a Deployment whose Pods run, and waits for them.

@@ -49,4 +49,5 @@ func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	})
 	s.Stays(3*time.Second, survivors...)
 	s.Logf("%d DELETEs in all", len(r.Deletes()))
+	s.Calm()
 }

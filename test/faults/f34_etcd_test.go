@@ -41,6 +41,7 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	}
 	byLedger(s, p, backlog)
 	s.Stays(time.Second, held, bystander)
+	s.Calm()
 }
 
 // etcd is put back to an older state while Sunset runs, which nobody should do. What it has seen since then is no more: an
@@ -98,6 +99,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	s.Edit(p, enforces)
 	s.Gone(waits)
 	s.Stays(time.Second, held, bystander)
+	s.Calm()
 }
 
 // soon is a time to live by which an object is due in a while.

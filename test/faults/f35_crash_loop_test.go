@@ -38,4 +38,5 @@ func TestF35ACrashLoop(t *testing.T) {
 	if err := left(s, preview, backlog-limit+1); err != nil {
 		t.Error(err)
 	}
+	s.Calm()
 }

@@ -24,15 +24,16 @@ func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 	const limit = 40
 	s := scene.New(t, scene.Options{})
 	p, r := inBacklog(s, limit)
-	writes := meddle(s, p)
+	stop := meddle(s, p)
 	byLedger(s, p, limit)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
 	conflicts := with(http.StatusConflict, r.Gate.Journal())
 	s.ExpectThat("writes met conflicts", func() bool { return len(conflicts) > 0 })
-	s.Logf("%d writes by others, %d conflicts", writes(), len(conflicts))
+	s.Logf("%d writes by others, %d conflicts", stop(), len(conflicts))
 	if err := left(s, preview, backlog-limit); err != nil {
 		t.Error(err)
 	}
+	s.Calm()
 }
 
 // The ledger is deleted in the middle of a backlog. Nobody knows any more what limits have let go: nothing goes until the
@@ -46,6 +47,7 @@ func TestF38TheLedgerIsDeleted(t *testing.T) {
 	failsClosed(s, r)
 	r.Kill() // the next one knows no better
 	r.Restart()
+	s.Leader()
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
 	failsClosed(s, r)
 	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
@@ -53,6 +55,7 @@ func TestF38TheLedgerIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Eventually(func() error { return left(s, preview, 0) })
+	s.Calm()
 }
 
 // A user writes another holder into the ledger. Who held it ends, and whoever starts next goes on with the counts.
@@ -74,6 +77,7 @@ func TestF38AUserTakesTheLedger(t *testing.T) {
 	if err := left(s, preview, backlog-limit); err != nil {
 		t.Error(err)
 	}
+	s.Calm()
 }
 
 // A ledger becomes too large to be written. What stands in it goes, and nothing else.
@@ -89,6 +93,7 @@ func TestF38TheLedgerIsTooLarge(t *testing.T) {
 	s.Stays(5*time.Second, s.ConfigMap("later", preview))
 	full.Lift()
 	byLedger(s, p, backlog+1)
+	s.Calm()
 }
 
 const backlog = 60
@@ -98,7 +103,7 @@ func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *sc
 	s.Helper()
 	configMaps(s, "cm", backlog, preview)
 	p := s.Policy("previews", previews("DryRun", "0s")+limited(limit))
-	r := s.Sunset(scene.Start{Flags: []string{"--max-deletions-per-second=6"}})
+	r := s.Sunset(scene.Start{Failover: true, Flags: []string{"--max-deletions-per-second=6"}})
 	counted(s, p, backlog)
 	s.Edit(p, enforces)
 	middle(s, backlog)
@@ -118,8 +123,8 @@ func failsClosed(s *scene.Scene, r *scene.Replica) {
 	}
 }
 
-// meddle writes to the ledger and the status of a policy until the scene ends; the function it gives says how often so far.
-func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) func() int64 {
+// meddle writes to the ledger and the status of a policy until the function that it gives is called, which says how often.
+func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (stop func() int64) {
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan struct{})
 	var n atomic.Int64
@@ -136,6 +141,11 @@ func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) func() int64 {
 			}
 		}
 	}()
-	s.Cleanup(func() { cancel(); <-ended })
-	return n.Load
+	stop = func() int64 {
+		cancel()
+		<-ended
+		return n.Load()
+	}
+	s.Cleanup(func() { stop() })
+	return stop
 }

@@ -51,7 +51,8 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 			armed.Lift()
 			atMost(s, preview, 0)
 			byLedger(s, exact, 11)
-			silent(t, 0, waits)
+			idle(t, waits)
+			s.Calm()
 		})
 	}
 }
@@ -73,4 +74,5 @@ func TestF42TheLedgerIsWrittenAndNobodyHears(t *testing.T) {
 	armed.Lift()
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
 	silent(t, time.Second, leads)
+	s.Calm()
 }

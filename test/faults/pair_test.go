@@ -36,10 +36,23 @@ func fired(s *scene.Scene, fault *gate.Armed) {
 	}
 }
 
+// befell makes a run void unless something happened to the watches, connections or dates of a replica.
+func befell(s *scene.Scene, r *scene.Replica, what string, of func(gate.Tally) int) {
+	s.ExpectThat(what, func() bool { return of(r.Gate.Tally()) > 0 })
+}
+
 // refuses makes a run void unless the API server has refused a DELETE, as of an object that is another one by now.
 func refuses(s *scene.Scene, code int, replicas ...*scene.Replica) {
 	s.ExpectThat(fmt.Sprintf("a DELETE answered with %d", code), func() bool {
 		return slices.ContainsFunc(replicas, func(r *scene.Replica) bool { return len(with(code, r.Deletes())) > 0 })
+	})
+}
+
+// arrives makes a run void unless the API server has answered the first request that a fault struck, however late, with a code.
+func arrives(s *scene.Scene, fault *gate.Armed, code int) {
+	s.ExpectThat(fmt.Sprintf("a late request answered with %d", code), func() bool {
+		struck := fault.Struck()
+		return len(struck) > 0 && struck[0].Answered == code
 	})
 }
 
@@ -76,6 +89,14 @@ func atMost(s *scene.Scene, labels map[string]string, n int) {
 		}
 		return nil
 	})
+}
+
+// idle fails the test if a replica has ever sent a DELETE.
+func idle(t *testing.T, r *scene.Replica) {
+	t.Helper()
+	if sent := r.Deletes(); len(sent) > 0 {
+		t.Errorf("%s sent DELETE %s, and %d more", r.User, sent[0].Path, len(sent)-1)
+	}
 }
 
 // silent fails the test if replicas send a DELETE within a time.

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -85,6 +86,20 @@ func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason
 		}
 		return nil
 	})
+}
+
+// approve approves what a policy waits for.
+func approve(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+	s.Helper()
+	var hash string
+	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+		if status.PendingApproval == nil {
+			return errors.New("it does not wait for approval")
+		}
+		hash = status.PendingApproval.Hash
+		return nil
+	})
+	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
 }
 
 // with are the entries that the API server answered with a code.

@@ -74,7 +74,8 @@ type Armed struct {
 	release chan struct{}
 	once    sync.Once // closes release
 
-	seen, fired int // guarded by gate.mu
+	seen   int // guarded by gate.mu, as is what follows
+	struck []*Entry
 }
 
 // Arm lets a fault strike from now on. Of several that match a request all do, in the order in which they were armed;
@@ -101,10 +102,10 @@ func (g *Gate) arm(a *Armed) *Armed {
 }
 
 // strike gives the faults that strike a request, and counts them. Whoever calls it holds the lock.
-func (g *Gate) strike(r *http.Request) (struck []*Armed) {
+func (g *Gate) strike(p *passage) (struck []*Armed) {
 	for _, a := range g.faults {
-		if a.respond == nil && a.strikes(r) {
-			a.count()
+		if a.respond == nil && a.strikes(p.request) {
+			a.count(p.entry)
 			struck = append(struck, a)
 		}
 		if a.respond != nil {
@@ -119,25 +120,25 @@ func (a *Armed) strikes(r *http.Request) bool {
 		return false
 	}
 	a.seen++
-	return a.seen > a.fault.Skip && (a.fault.Times == 0 || a.fired < a.fault.Times)
+	return a.seen > a.fault.Skip && (a.fault.Times == 0 || len(a.struck) < a.fault.Times)
 }
 
-func (a *Armed) count() {
-	if a.fired++; a.fired == 1 {
+func (a *Armed) count(e *Entry) {
+	if a.struck = append(a.struck, e); len(a.struck) == 1 {
 		close(a.arrived)
 	}
 }
 
 // answer is what the fault says to a request in the API server's place; nil for nothing.
-func (a *Armed) answer(r *http.Request) *Answer {
+func (a *Armed) answer(p *passage) *Answer {
 	if a.respond == nil {
 		return a.fault.Answer
 	}
-	answer := a.respond(r)
+	answer := a.respond(p.request)
 	if answer != nil {
 		a.gate.mu.Lock()
 		defer a.gate.mu.Unlock()
-		a.count()
+		a.count(p.entry)
 	}
 	return answer
 }
@@ -146,7 +147,14 @@ func (a *Armed) answer(r *http.Request) *Answer {
 func (a *Armed) Fired() int {
 	a.gate.mu.Lock()
 	defer a.gate.mu.Unlock()
-	return a.fired
+	return len(a.struck)
+}
+
+// Struck are the requests that the fault has struck so far, in the order in which they arrived.
+func (a *Armed) Struck() []Entry {
+	a.gate.mu.Lock()
+	defer a.gate.mu.Unlock()
+	return copied(a.struck)
 }
 
 // Where is the file and line from which it was armed.
@@ -176,7 +184,7 @@ func (p *passage) trouble() (answer *Answer, pass bool) {
 			return nil, false
 		}
 		if answer == nil {
-			answer = a.answer(p.request)
+			answer = a.answer(p)
 		}
 	}
 	return answer, true

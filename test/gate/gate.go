@@ -22,9 +22,11 @@ type Gate struct {
 	mu       sync.Mutex
 	upstream *upstream
 	open     map[net.Conn]bool // connections of clients
+	diverted []diversion
 	adjust   []func(*http.Request)
 	faults   []*Armed
 	skew     time.Duration
+	tally    Tally
 	stills   []*still
 	edits    []*edit
 	journal  []*Entry
@@ -90,6 +92,7 @@ func (g *Gate) Cut() {
 	for connection := range g.open {
 		_ = connection.Close()
 	}
+	g.tally.Cut += len(g.open)
 }
 
 // Retarget sends requests from now on to another API server, as the user of config, and cuts the connections.
@@ -103,6 +106,34 @@ func (g *Gate) Retarget(config *rest.Config) error {
 	g.mu.Unlock()
 	g.Cut()
 	return nil
+}
+
+// diversion sends some requests to another API server.
+type diversion struct {
+	match Match
+	to    *upstream
+}
+
+// Divert sends the requests that match, from now on, to another API server, as the user of config.
+func (g *Gate) Divert(match Match, config *rest.Config) error {
+	to, err := newUpstream(config)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.diverted = append(g.diverted, diversion{match, to})
+	return nil
+}
+
+// towards is where a request goes. Whoever calls it holds the lock.
+func (g *Gate) towards(r *http.Request) *upstream {
+	for _, d := range g.diverted {
+		if d.match.meets(r) {
+			return d.to
+		}
+	}
+	return g.upstream
 }
 
 // note keeps track of the connections that are open.

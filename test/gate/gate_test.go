@@ -233,6 +233,9 @@ func TestBodiesAndDatesRewritten(t *testing.T) {
 	if ahead := time.Until(date); err != nil || ahead < 59*time.Minute || ahead > 61*time.Minute {
 		t.Errorf("Date is %s ahead, %v", ahead, err)
 	}
+	if n := g.Tally().Dated; n != 1 {
+		t.Errorf("%d dates were changed", n)
+	}
 	a.Lift()
 	if _, text := must(t, g, "GET", one, ""); strings.Contains(text, "another") {
 		t.Error("the fault outlived its lift")
@@ -298,5 +301,18 @@ func eventually(t *testing.T, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not happen")
 		}
+	}
+}
+
+func TestSomeRequestsGoToAnotherServer(t *testing.T) {
+	g, here := behind(t)
+	elsewhere, there := behind(t)
+	if err := g.Divert(gate.Requests("get", "configmaps"), elsewhere.Config()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, g, "GET", one, "")
+	must(t, g, "DELETE", one, "{}")
+	if here.asked.Load() != 1 || there.asked.Load() != 1 {
+		t.Errorf("%d requests came here and %d there", here.asked.Load(), there.asked.Load())
 	}
 }

@@ -102,9 +102,9 @@ func (g *Gate) enter(r *http.Request) (*passage, error) {
 	p.entry = newEntry(p.request, p.body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p.to = g.upstream
+	p.to = g.towards(p.request)
 	g.write(p)
-	p.struck = g.strike(p.request)
+	p.struck = g.strike(p)
 	return p, nil
 }
 
@@ -202,18 +202,23 @@ func (p *passage) back(response *http.Response) error {
 	if err := p.rewrite(response); err != nil {
 		return err
 	}
-	p.gate.mu.Lock()
-	skew := p.gate.skew
-	p.gate.mu.Unlock()
-	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		response.Header.Set("Date", date.Add(skew).UTC().Format(http.TimeFormat))
-	}
+	p.date(response)
 	if isWatch(p.request) && response.StatusCode == http.StatusOK {
 		response.Body = newStream(p, response.Body)
 		response.ContentLength = -1
 	}
 	p.note(func(e *Entry) { e.Code, e.Done = response.StatusCode, time.Now() })
 	return nil
+}
+
+// date makes an answer say what time it is by a clock that is wrong.
+func (p *passage) date(response *http.Response) {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil && p.gate.skew != 0 {
+		response.Header.Set("Date", date.Add(p.gate.skew).UTC().Format(http.TimeFormat))
+		p.gate.tally.Dated++
+	}
 }
 
 // rewrite lets faults change the body of an answer.

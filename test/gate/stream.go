@@ -100,6 +100,9 @@ func (s *stream) next() {
 	for _, e := range s.passage.edits() {
 		events = e.apply(events)
 	}
+	if len(events) != 1 || !bytes.Equal(events[0], event) {
+		s.passage.gate.count(func(t *Tally) { t.Edited++ })
+	}
 	for _, e := range events {
 		s.pending = append(append(s.pending, e...), '\n')
 	}
@@ -107,10 +110,13 @@ func (s *stream) next() {
 
 // flows waits while the watch stands still. It is false when the client has gone.
 func (p *passage) flows() bool {
-	for {
+	for counted := false; ; counted = true {
 		s := p.still()
 		if s == nil {
 			return true
+		}
+		if !counted {
+			p.gate.count(func(t *Tally) { t.HeldBack++ })
 		}
 		if !await(p, s.open) {
 			return false

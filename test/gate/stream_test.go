@@ -30,6 +30,9 @@ func TestWatches(t *testing.T) {
 		if line := <-lines; line != `{"n":2}` {
 			t.Fatal(line)
 		}
+		if n := g.Tally().HeldBack; n != 1 {
+			t.Errorf("%d events were held back", n)
+		}
 	})
 	t.Run("lose, double and exchange events", func(t *testing.T) {
 		var kept [][]byte
@@ -59,11 +62,17 @@ func TestWatches(t *testing.T) {
 		if line := <-lines; line != `{"n":3}` {
 			t.Fatal(line)
 		}
+		if n := g.Tally().Edited; n != 4 { // lost, doubled, kept back, joined by what was kept
+			t.Errorf("%d events were edited", n)
+		}
 	})
 	t.Run("end when the gate cuts them", func(t *testing.T) {
 		g.Cut()
 		if line, more := <-lines; more {
 			t.Fatal(line)
+		}
+		if n := g.Tally().Cut; n != 1 {
+			t.Errorf("%d connections were cut", n)
 		}
 	})
 }

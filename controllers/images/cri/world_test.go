@@ -63,4 +63,4 @@ func wantCode(t *testing.T, what string, err error, want string) {
 }
 
 // soon is a deadline that a test may wait for, and long enough for a runtime that answers.
-const soon = 300 * time.Millisecond
+const soon = time.Second

@@ -71,23 +71,26 @@ func Mutant(t testing.TB, name string) string {
 var done struct {
 	sync.Mutex
 	scratch cluster.Scratch
-	made    map[string]func() error // by the flavour's name; nil before the first
+	made    map[string]func() error // by the name of the flavour, or the commit; nil before the first
 }
 
-// path builds a flavour, if that has not been done, and gives its path. Those who ask for the same wait for each other.
-func (f flavour) path(t testing.TB) string {
+// path builds a flavour, if that has not been done, and gives its path.
+func (f flavour) path(t testing.TB) string { t.Helper(); return once(t, f.name, f.build) }
+
+// once builds something, if that has not been done, and gives its path. Those who ask for the same wait for each other.
+func once(t testing.TB, name string, build func(path string) error) string {
 	t.Helper()
-	path, make, err := f.begun()
+	path, make, err := begun(name, build)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := make(); err != nil {
-		t.Fatalf("build the controller, %s: %v", f.name, err)
+		t.Fatalf("build the controller, %s: %v", name, err)
 	}
 	return path
 }
 
-func (f flavour) begun() (path string, make func() error, err error) {
+func begun(name string, build func(path string) error) (path string, make func() error, err error) {
 	done.Lock()
 	defer done.Unlock()
 	if done.made == nil {
@@ -96,11 +99,11 @@ func (f flavour) begun() (path string, make func() error, err error) {
 		}
 		done.made = map[string]func() error{}
 	}
-	path = done.scratch.Path(f.name)
-	if done.made[f.name] == nil {
-		done.made[f.name] = sync.OnceValue(func() error { return f.build(path) })
+	path = done.scratch.Path(name)
+	if done.made[name] == nil {
+		done.made[name] = sync.OnceValue(func() error { return build(path) })
 	}
-	return path, done.made[f.name], nil
+	return path, done.made[name], nil
 }
 
 // build makes the controller at a path.
@@ -123,8 +126,13 @@ func (f flavour) run(args ...string) error {
 		return err
 	}
 	defer overlay.remove()
-	cmd := exec.Command("go", append([]string{"build", "-overlay", overlay.path()}, args...)...)
-	cmd.Dir = root
+	return goIn(root, append([]string{"build", "-overlay", overlay.path()}, args...)...)
+}
+
+// goIn runs the go command in a directory.
+func goIn(dir string, args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

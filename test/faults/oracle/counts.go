@@ -51,11 +51,14 @@ func (j *judge) counts() {
 		for _, s := range j.finally(kind) {
 			t := tallies[string(s.GetUID())]
 			t.most += unjudged // a deletion that broke another promise was somebody's all the same
-			if ledger := j.ledgerOf(s); ledger != nil {
+			switch ledger := j.ledgerOf(s); {
+			case ledger == nil:
+				j.countStatus(s, t, 0)
+			case j.policyOf(s).keepsLedger():
 				j.countLedger(s, ledger, t)
 				j.statusOfLedger(s, ledger)
-			} else {
-				j.countStatus(s, t)
+			default: // it is left alone
+				j.countStatus(s, t, unsettled(ledger))
 			}
 		}
 	}
@@ -114,6 +117,15 @@ func (j *judge) countLedger(s *history.State, ledger *v1alpha1.RetentionLedger, 
 	}
 }
 
+// unsettled is how many objects at most a ledger has written down as what nobody is known to have deleted, or not yet.
+func unsettled(l *v1alpha1.RetentionLedger) int64 {
+	n := l.Total.Gone
+	for _, intents := range l.Open {
+		n += int64(len(intents.Objects))
+	}
+	return n
+}
+
 // isOverdue reports whether a ledger that was not written lately has something open that is gone.
 func (j *judge) isOverdue(ledger *v1alpha1.RetentionLedger) bool {
 	by, settled := j.settled()
@@ -140,13 +152,14 @@ func (j *judge) alwaysLedger(s *history.State) bool {
 	})
 }
 
-// countStatus: without a ledger a crash, or an answer that was lost, may lose some, and never adds any.
-func (j *judge) countStatus(s *history.State, t tally) {
+// countStatus: without a ledger a crash, or an answer that was lost, may lose some, and never adds any. In one that a policy had
+// before, some may be left.
+func (j *judge) countStatus(s *history.State, t tally, left int64) {
 	deleted, _, _ := unstructured.NestedInt64(s.Object, "status", "deleted")
 	switch {
 	case deleted > t.most:
 		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at most %d objects were removed", deleted, t.most))
-	case !j.Lossy && deleted < t.least:
+	case !j.Lossy && deleted+left < t.least:
 		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at least %d objects were removed", deleted, t.least))
 	}
 }

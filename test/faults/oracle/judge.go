@@ -21,6 +21,7 @@ type judge struct {
 	writers  map[int64]string // who wrote a revision, where that is known
 	policies map[*history.State]*policy
 	bySpec   map[string]*policy // the same, since status changes often
+	editions map[place][]edition
 	known    map[question]facts
 	removals map[types.UID]*removal
 	backlogs map[backlogKey]bool
@@ -67,7 +68,7 @@ func newJudge(e Evidence) (*judge, error) {
 	}
 	return &judge{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
-		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, known: map[question]facts{},
+		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, editions: map[place][]edition{}, known: map[question]facts{},
 		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{},
 	}, nil
 }

@@ -120,10 +120,31 @@ func TestCounts(t *testing.T) {
 			p.wait(time.Minute)
 		}
 	}
+	// alone has a ledger of one object, by limits that are given up before the next goes; status is what the policy says then.
+	alone := func(status int) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all[0])
+			p.sunset(all[0])
+			p.ledger(q, 1, 0)
+			text := p.policyText("p", "Enforce", "", "")
+			p.store(text)
+			p.wait(time.Minute)
+			p.sunset(all[1])
+			p.store(text[:len(text)-1] + fmt.Sprintf(", status: {deleted: %d}}", status))
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
 	tell(t, map[string]story{
-		"a ledger with each once":                       {tell: counted(2, 0)},
-		"a ledger with one whose end nobody saw":        {tell: counted(1, 1)},
-		"a ledger with one both as deleted and as gone": {tell: counted(2, 1), want: broken(oracle.Exact)},
+		"a ledger that is left alone, a status with each once":    {tell: alone(2)},
+		"a ledger that is left alone, a status with one too few":  {tell: alone(1), want: broken(oracle.Exact)},
+		"a ledger that is left alone, a status with one too many": {tell: alone(3), want: broken(oracle.Exact)},
+		"a ledger with each once":                                 {tell: counted(2, 0)},
+		"a ledger with one whose end nobody saw":                  {tell: counted(1, 1)},
+		"a ledger with one both as deleted and as gone":           {tell: counted(2, 1), want: broken(oracle.Exact)},
 		"a ledger with one that somebody else did": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
 			all := p.configMaps(2)

@@ -35,7 +35,8 @@ func (s *Scene) leader() (*Replica, error) {
 	if holder == "" {
 		return nil, errors.New("nobody holds the lease")
 	}
-	if renewed := lease.Spec.RenewTime; renewed == nil || time.Since(renewed.Time) > leaseDuration {
+	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	if renewed := lease.Spec.RenewTime; renewed == nil || time.Since(renewed.Time) > lasts {
 		return nil, fmt.Errorf("%s has let the lease expire", holder)
 	}
 	for _, r := range s.all() {

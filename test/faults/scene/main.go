@@ -47,11 +47,14 @@ func Short(t *testing.T) { t.Parallel() }
 // Long marks a scenario that only runs with SUNSET_FAULTS=all in the environment, as in make faults. It runs beside others.
 func Long(t *testing.T) {
 	t.Helper()
-	if os.Getenv(lane) != "all" {
+	if !long() {
 		t.Skipf("%s=all runs it, as make faults does", lane)
 	}
 	t.Parallel()
 }
+
+// long tells whether long scenarios run too.
+func long() bool { return os.Getenv(lane) == "all" }
 
 // Seed is where the random choices of this run begin: what -seed says, or a new number.
 func Seed() int64 { return seed() }

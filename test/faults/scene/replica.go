@@ -3,8 +3,10 @@ package scene
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -35,6 +37,9 @@ func (s Server) component() cluster.Component {
 // Start says how a replica runs. The zero value is one of several that elect a leader, at API server A.
 type Start struct {
 	Server Server
+	// Failover makes leases so short that another replica soon takes over: for scenes in which a leader ends. A busy machine
+	// may lose them by itself.
+	Failover bool
 	// Binary is the path of the controller. Empty means build.Default, or build.Clocked if there is a Clock.
 	Binary string
 	// Flags are added last, and so override those of the scene.
@@ -49,8 +54,14 @@ type Start struct {
 	Before func(*Replica)
 }
 
-// Short leases make failovers quick, but not so short that a busy machine loses them by itself.
-const leaseDuration, renewDeadline, retryPeriod = 6 * time.Second, 4 * time.Second, time.Second
+// leases are the flags of an election: how long one that is silent leads, and how long it tries to renew before it stops.
+func (s Start) leases() []string {
+	lasts, renews := "15s", "10s"
+	if s.Failover {
+		lasts, renews = "6s", "4s"
+	}
+	return []string{"--leader-elect-lease-duration=" + lasts, "--leader-elect-renew-deadline=" + renews, "--leader-elect-retry-period=1s"}
+}
 
 // Replica is a controller that is a process of its own, behind a gate of its own.
 type Replica struct {
@@ -106,14 +117,36 @@ func (s *Scene) Sunset(start Start) *Replica {
 	return r
 }
 
+// Past lets a replica read objects of a resource from what an API server remembers, however old that is. All other requests go
+// where they did.
+func (r *Replica) Past(resource string, from Server) {
+	r.scene.Helper()
+	reads := gate.Requests("list", resource).Or(gate.Requests("watch", resource))
+	r.Gate.Adjust(func(request *http.Request) {
+		if query := request.URL.Query(); reads(request) && query.Get("resourceVersion") == "" {
+			query.Set("resourceVersion", "0")
+			request.URL.RawQuery = query.Encode()
+		}
+	})
+	if err := r.Gate.Divert(reads, r.at(from)); err != nil {
+		r.scene.Fatal(err)
+	}
+}
+
 // config reaches the replica's API server as its user.
 func (r *Replica) config() *rest.Config {
+	r.scene.Helper()
+	return r.at(r.start.Server)
+}
+
+// at reaches an API server as the replica's user.
+func (r *Replica) at(server Server) *rest.Config {
 	r.scene.Helper()
 	groups := r.start.Groups
 	if groups == nil {
 		groups = []string{"system:masters"}
 	}
-	config, err := r.scene.Cluster.UserConfigAt(r.start.Server.component(), r.User, groups...)
+	config, err := r.scene.Cluster.UserConfigAt(server.component(), r.User, groups...)
 	if err != nil {
 		r.scene.Fatal(err)
 	}
@@ -129,11 +162,9 @@ func (r *Replica) run() {
 	}
 	r.program = &cluster.Program{
 		Path: r.start.Binary, Dir: r.dir, Log: r.logFile(), Env: r.start.Env,
-		Args: append([]string{
+		Args: slices.Concat([]string{
 			"--kubeconfig=" + kubeconfig, "--namespace=" + r.scene.Home, "--metrics-bind-address=0", "--health-probe-bind-address=0",
-			"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=" + renewDeadline.String(),
-			"--leader-elect-retry-period=" + retryPeriod.String(),
-		}, r.start.Flags...),
+		}, r.start.leases(), r.start.Flags),
 	}
 	if r.start.Clock != nil {
 		r.program.Env = append(r.program.Env, r.start.Clock.Env())

@@ -30,6 +30,8 @@ type Options struct {
 	Nodes bool
 	// Unjudged turns the verdict off: for a scene in which Sunset's promises cannot hold, or whose history is lost. It says why.
 	Unjudged string
+	// Unsettled says why a scene does without Calm: what must be gone and counted in the end is not asked then.
+	Unsettled string
 	// Window is how long a change of a policy or a namespace may take to be respected. Zero means what is promised.
 	Window time.Duration
 	// Repeat is how a run that fails says that it is repeated.
@@ -51,6 +53,7 @@ type Scene struct {
 	began    time.Time
 	mu       sync.Mutex // guards what follows
 	quiet    time.Time
+	calmed   bool
 	named    int        // how many replicas have got a name
 	replicas []*Replica // those that were started
 	expected []expectation
@@ -113,14 +116,6 @@ func (s *Scene) ExpectThat(what string, happened func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expected = append(s.expected, expectation{what, happened})
-}
-
-// Quiet says that from now on nothing is disturbed. What is due ten seconds before the end must then be gone by the end, and
-// counted.
-func (s *Scene) Quiet() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.quiet = time.Now()
 }
 
 // Report is the verdict. It is empty until the scene has ended.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,21 @@ func (l labelling) Create(ctx context.Context, object client.Object, opts ...cli
 		object.SetLabels(labels)
 	}
 	return l.Client.Create(ctx, object, opts...)
+}
+
+// Through is a client as the scene's, at one of the API servers, that waits so long for an answer.
+func (s *Scene) Through(server Server, patience time.Duration) client.Client {
+	s.Helper()
+	config, err := s.Cluster.UserConfigAt(server.component(), "admin", "system:masters")
+	if err != nil {
+		s.Fatal(err)
+	}
+	config.Timeout = patience
+	c, err := client.New(config, client.Options{Scheme: s.Scheme(), Mapper: s.RESTMapper()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return labelling{Client: c, scene: s.Namespace}
 }
 
 func (l labelling) labels(object client.Object) bool {

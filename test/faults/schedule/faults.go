@@ -40,7 +40,7 @@ func (d *drawing) lasting(at, last time.Duration, a undone) {
 	d.add(at+last, undo{a})
 }
 
-var watched = []string{"configmaps", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
+var watched = []string{"configmaps", "jobs", "pods", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
 
 // strike is a fault of some requests, of whichever replica sends them.
 type strike struct {
@@ -62,10 +62,11 @@ func (s strike) String() string {
 }
 
 func (d *drawing) strike() strike {
-	s := strike{verb: "delete", resource: "configmaps"}
+	s := strike{verb: "delete", resource: pick(d, "configmaps", "configmaps", "jobs", "pods")}
 	if d.chance(50) {
 		of := pick(d, [2]string{"update", "retentionledgers"}, [2]string{"list", "clusterretentionpolicies"}, [2]string{"list", "retentionpolicies"},
-			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"})
+			[2]string{"get", "namespaces"}, [2]string{"patch", "configmaps"}, [2]string{"update", "leases"}, [2]string{"list", "configmaps"},
+			[2]string{"list", "jobs"}, [2]string{"list", "pods"})
 		s.verb, s.resource = of[0], of[1]
 	}
 	s.Fault = gate.Fault{Match: gate.Requests(s.verb, s.resource), Skip: d.IntN(3), Times: 1 + d.IntN(4)}
@@ -191,7 +192,7 @@ func (k kill) on(t *stage) {
 	r := t.replicas[k.replica]
 	switch {
 	case !r.Running():
-	case k.hard || t.stopped[k.replica]:
+	case k.hard || t.stopped[k.replica] || t.outage: // without a server it may not end cleanly
 		r.Kill()
 		t.hit++
 	default:

@@ -14,8 +14,18 @@ import (
 // finalizer is nobody's but the schedule's.
 const finalizer = "faults.sunset.test/schedule"
 
-// draft is a ConfigMap that is to be made. Policies look at its labels, and fail where there is no data.
+// kind is of what kind an object is.
+type kind string
+
+const (
+	configMap kind = "ConfigMap"
+	job       kind = "Job"
+	pod       kind = "Pod"
+)
+
+// draft is an object that is to be made. Policies look at its labels and at its end, and fail on a ConfigMap without data.
 type draft struct {
+	kind            kind
 	name            string
 	beside          bool // in the second namespace
 	old, idle, app  string
@@ -25,13 +35,16 @@ type draft struct {
 }
 
 func (d draft) String() string {
-	return fmt.Sprintf("create %s, beside: %v, old: %s, idle: %s, app: %s, held: %v, finalizer: %v, ttl: %q, readable: %v",
-		d.name, d.beside, d.old, d.idle, d.app, d.held, d.lingering, d.ttl, d.readable)
+	return fmt.Sprintf("create %s %s, beside: %v, old: %s, idle: %s, app: %s, held: %v, finalizer: %v, ttl: %q, readable: %v",
+		d.kind, d.name, d.beside, d.old, d.idle, d.app, d.held, d.lingering, d.ttl, d.readable)
 }
+
+// kindOf is the kind of the i-th object: half are ConfigMaps, the rest Jobs and Pods.
+func kindOf(i int) kind { return [...]kind{configMap, configMap, job, pod}[i/4%4] }
 
 func (d *drawing) creation(i int) draft {
 	c := draft{
-		name: fmt.Sprintf("x%d", i), beside: i%4 == 3, old: yes(d.chance(60)), idle: yes(d.chance(40)), app: pick(d, "a", "b"),
+		kind: kindOf(i), name: fmt.Sprintf("x%d", i), beside: i%4 == 3, old: yes(d.chance(60)), idle: yes(d.chance(40)), app: pick(d, "a", "b"),
 		held: d.chance(10), lingering: d.chance(10), readable: d.chance(85),
 	}
 	if d.chance(15) {
@@ -40,41 +53,54 @@ func (d *drawing) creation(i int) draft {
 	return c
 }
 
-func (d draft) on(s *stage) { s.create(d) }
+// empty is an object of the draft's kind and name.
+func (d draft) empty(s *stage) client.Object {
+	var o client.Object
+	switch d.kind {
+	case job:
+		o = newJob()
+	case pod:
+		o = newPod()
+	default:
+		o = &corev1.ConfigMap{}
+	}
+	o.SetNamespace(s.namespace(d.beside))
+	o.SetName(d.name)
+	return o
+}
 
-func (s *stage) create(d draft) {
-	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.namespace(d.beside), Name: d.name, Annotations: map[string]string{},
-		Labels: map[string]string{"old": d.old, "idle": d.idle, "app": d.app},
-	}}
+func (d draft) on(s *stage) {
+	o := d.empty(s)
+	o.SetLabels(map[string]string{"old": d.old, "idle": d.idle, "app": d.app})
+	annotations := map[string]string{}
 	if d.held {
-		o.Annotations[v1alpha1.HoldAnnotation] = "true"
+		annotations[v1alpha1.HoldAnnotation] = "true"
 	}
 	if d.ttl != "" {
-		o.Annotations[v1alpha1.TTLAnnotation] = d.ttl
+		annotations[v1alpha1.TTLAnnotation] = d.ttl
 	}
+	o.SetAnnotations(annotations)
 	if d.lingering {
-		o.Finalizers = []string{finalizer}
+		o.SetFinalizers([]string{finalizer})
 	}
-	if d.readable {
-		o.Data = map[string]string{"when": "now"}
+	if cm, is := o.(*corev1.ConfigMap); is && d.readable {
+		cm.Data = map[string]string{"when": "now"}
 	}
 	s.tolerate(s.Create(s.Context(), o))
 }
 
 // change is an edit of an object.
 type change struct {
-	what   string
-	name   string
-	beside bool
-	edit   func(*corev1.ConfigMap)
+	draft
+	what string
+	edit func(client.Object)
 }
 
 func (c change) String() string { return c.what + " " + c.name }
 
 func (c change) on(s *stage) {
-	o := &corev1.ConfigMap{}
-	err := s.Get(s.Context(), client.ObjectKey{Namespace: s.namespace(c.beside), Name: c.name}, o)
+	o := c.empty(s)
+	err := s.Get(s.Context(), client.ObjectKeyFromObject(o), o)
 	if err == nil {
 		c.edit(o)
 		err = s.Update(s.Context(), o)
@@ -88,21 +114,22 @@ type remake struct{ draft }
 func (r remake) String() string { return "delete and " + r.draft.String() }
 
 func (r remake) on(s *stage) {
-	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(r.beside), Name: r.name}}
-	s.tolerate(s.Delete(s.Context(), o))
-	s.create(r.draft)
+	s.tolerate(s.Delete(s.Context(), r.empty(s), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	r.draft.on(s)
 }
 
 // objectChange draws something that happens to an object.
 func (d *drawing) objectChange() action {
-	i := d.IntN(objects)
-	made := d.creation(i)
-	edit := func(what string, f func(*corev1.ConfigMap)) action { return change{what, made.name, made.beside, f} }
+	made := d.creation(d.IntN(objects))
+	if made.kind != configMap && d.chance(30) {
+		return end{made, d.ending()}
+	}
+	edit := func(what string, f func(client.Object)) action { return change{made, what, f} }
 	label := func(key, value string) action {
-		return edit("label "+key+"="+value, func(o *corev1.ConfigMap) { o.Labels = with(o.Labels, key, value) })
+		return edit("label "+key+"="+value, func(o client.Object) { o.SetLabels(with(o.GetLabels(), key, value)) })
 	}
 	annotate := func(key, value string) action {
-		return edit("annotate "+key+"="+value, func(o *corev1.ConfigMap) { o.Annotations = with(o.Annotations, key, value) })
+		return edit("annotate "+key+"="+value, func(o client.Object) { o.SetAnnotations(with(o.GetAnnotations(), key, value)) })
 	}
 	switch d.IntN(10) {
 	case 0, 1:
@@ -116,12 +143,16 @@ func (d *drawing) objectChange() action {
 	case 5:
 		return annotate(v1alpha1.HoldAnnotation, "true")
 	case 6:
-		return edit("let go of", func(o *corev1.ConfigMap) { delete(o.Annotations, v1alpha1.HoldAnnotation) })
+		return edit("let go of", func(o client.Object) {
+			annotations := o.GetAnnotations()
+			delete(annotations, v1alpha1.HoldAnnotation)
+			o.SetAnnotations(annotations)
+		})
 	case 7:
 		return annotate(v1alpha1.TTLAnnotation, pick(d, "1s", "3s", "1h", "soon"))
 	case 8:
-		return edit("free", func(o *corev1.ConfigMap) {
-			o.Finalizers = slices.DeleteFunc(o.Finalizers, func(f string) bool { return f == finalizer })
+		return edit("free", func(o client.Object) {
+			o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == finalizer }))
 		})
 	default:
 		return annotate("touched", "yes")

@@ -11,9 +11,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// policy is a ClusterRetentionPolicy with one rule about ConfigMaps.
+// policy is a ClusterRetentionPolicy with one rule about objects of one kind.
 type policy struct {
 	name, mode, ttl, limits, teams string
+	kind                           kind
 	rule                           string // eligible, startTime and what else does not change
 }
 
@@ -29,29 +30,43 @@ func (p policy) spec(namespaces ...string) string {
 	if p.ttl != "" {
 		p.rule += ", ttl: " + p.ttl
 	}
-	return text + "rules: [{name: r, target: {apiVersion: v1, kind: ConfigMap}, " + p.rule + "}]\n"
+	version := "v1"
+	if p.kind == job {
+		version = "batch/v1"
+	}
+	return text + fmt.Sprintf("rules: [{name: r, target: {apiVersion: %s, kind: %s}, %s}]\n", version, p.kind, p.rule)
 }
 
 const (
 	isOld   = `eligible: "object.metadata.?labels[?'old'].orValue('') == 'yes'"`
 	isIdle  = `eligible: "object.metadata.?labels[?'idle'].orValue('') == 'yes'"`
 	isMade  = `startTime: object.metadata.creationTimestamp`
+	hasEnd  = `eligible: finished(object), startTime: finishedAt(object)`
 	mayEdit = `override: {annotation: true, ttl: {min: 1s}}`
 )
 
-// drawPolicies are one about what is old, one with marks, and one that now and then keeps.
+// drawPolicies are one about what is old, one with marks, one that now and then keeps, and two about what has ended.
 func (d *drawing) drawPolicies() []policy {
-	old := policy{name: "old", mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: isOld + ", " + isMade + ", " + mayEdit}
+	old := policy{name: "old", kind: configMap, mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: isOld + ", " + isMade + ", " + mayEdit}
 	if d.chance(30) {
 		old.rule += ", outcome: object.metadata.labels.app"
 	}
-	idle := policy{name: "idle", mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: isIdle}
-	keeps := policy{name: "keeps", mode: d.mode(), rule: pick(d,
+	idle := policy{name: "idle", kind: configMap, mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: isIdle}
+	keeps := policy{name: "keeps", kind: configMap, mode: d.mode(), rule: pick(d,
 		isOld+", "+isMade+`, ttlExpression: "object.metadata.labels.app == 'a' ? optional.none() : optional.of('3s')"`,
 		`eligible: object.data.when == 'now', `+isMade+`, ttl: 3s`,
 		isOld+", "+isMade+`, ttl: 1s, delete: {propagationPolicy: Foreground}`,
 	)}
-	return []policy{old, idle, keeps}
+	jobs := policy{name: "jobs", kind: job, mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: hasEnd + ", " + mayEdit}
+	if d.chance(50) {
+		jobs.rule += `, outcome: "succeeded(object) ? 'well' : 'badly'"`
+	}
+	pods := policy{name: "pods", kind: pod, mode: d.mode(), limits: d.limits(), rule: pick(d,
+		hasEnd+`, ttlExpression: "failed(object) ? duration('4s') : duration('1s')"`,
+		hasEnd+", ttl: 2s, "+mayEdit,
+		`eligible: failed(object), startTime: finishedAt(object), ttl: 1s`,
+	)}
+	return []policy{old, idle, keeps, jobs, pods}
 }
 
 // mode is mostly Enforce, as little happens otherwise.
@@ -117,10 +132,10 @@ func (d *drawing) overrides() string {
 		return ""
 	}
 	return pick(d,
-		"{policy: "+of(0)+", ttl: "+d.ttl()+"}",
-		"{policy: "+of(d.IntN(2))+", suspend: true}",
+		"{policy: "+of(pick(d, 0, 3, 4))+", ttl: "+d.ttl()+"}",
+		"{policy: "+of(d.IntN(len(d.now)))+", suspend: true}",
 		"{policy: "+of(1)+", ttl: 1h}",
-		"{policy: "+of(0)+", ttl: soon}")
+		"{policy: "+of(pick(d, 0, 3))+", ttl: soon}")
 }
 
 // override writes a RetentionPolicy, or deletes it.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
 // Schedule is what happens in one scene, and when.
@@ -14,6 +16,8 @@ type Schedule struct {
 	steps    []step
 	// blind says that replicas may have missed events of objects for good: they are started anew in the end.
 	blind bool
+	// alone says that whole servers have trouble: nobody else can be on the control plane.
+	alone bool
 }
 
 // step is something that happens so long after the beginning.
@@ -30,25 +34,36 @@ type action interface {
 
 const (
 	length  = 16 * time.Second // of the trouble
-	actions = 90
-	objects = 40 // names, which are made anew and again
+	actions = 110
+	objects = 64 // names, which are made anew and again
 	most    = 4 * time.Second
 )
 
-// Draw makes a schedule.
-func Draw(r *rand.Rand) Schedule {
+// Draw makes a schedule, in which whole servers may have trouble too.
+func Draw(r *rand.Rand, servers bool) Schedule {
 	d := &drawing{Rand: r}
 	d.policies = d.drawPolicies()
 	d.now = slices.Clone(d.policies)
 	for i := range objects {
-		d.add(0, d.creation(i))
+		made := d.creation(i)
+		d.add(0, made)
+		if made.kind != configMap && d.chance(70) {
+			d.add(d.while(length), end{made, d.ending()})
+		}
 	}
 	for range actions {
 		d.one(time.Duration(r.Int64N(int64(length))))
 	}
+	if servers {
+		d.alone = true
+		d.outages()
+	}
 	slices.SortStableFunc(d.steps, func(a, b step) int { return int(a.at - b.at) })
 	return d.Schedule
 }
+
+// Options are those of the scene that the schedule needs.
+func (s Schedule) Options() scene.Options { return scene.Options{Alone: s.alone} }
 
 // String lists the schedule.
 func (s Schedule) String() string {

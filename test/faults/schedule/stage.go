@@ -2,12 +2,16 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -26,25 +30,29 @@ const (
 // stage is a scene in which a schedule is carried out.
 type stage struct {
 	*scene.Scene
-	beside   string // the second namespace
-	replicas [replicas]*scene.Replica
-	stopped  [replicas]bool
-	hit      int // how often a replica that ran was ended or stopped
-	armed    []*gate.Armed
-	ends     map[action]func() // of what has begun
+	client.Client        // at an API server that can be asked
+	alone         bool   // on its control plane: whole servers have trouble
+	outage        bool   // one of them has it now
+	beside        string // the second namespace
+	replicas      [replicas]*scene.Replica
+	stopped       [replicas]bool
+	hit           int // how often a replica that ran, or a server, was ended or stopped
+	armed         []*gate.Armed
+	ends          map[action]func() // of what has begun
 }
 
 // Run carries a schedule out in a scene of its own, which judges it when the test ends: it is void if no fault has struck. It is
 // done when all is quiet, and says how many faults struck.
 func (s Schedule) Run(in *scene.Scene) (struck int) {
 	in.Helper()
-	t := &stage{Scene: in, beside: in.More("beside"), ends: map[action]func(){}}
+	t := &stage{Scene: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
 	for i := range t.replicas {
-		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i)})
+		t.replicas[i] = in.Sunset(scene.Start{Server: scene.Server(i), Failover: true})
 	}
 	for _, p := range s.policies {
 		t.writePolicy(p)
 	}
+	in.Cleanup(t.endAll)
 	in.ExpectThat("a fault that strikes", func() bool { return t.struck() > 0 })
 	in.Leader()
 	began := time.Now()
@@ -57,8 +65,8 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	return t.struck()
 }
 
-// struck is how many faults have struck, as far as that can be told: those of requests, each at each replica, and replicas that
-// ran and were ended or made to stand still.
+// struck is how many faults have struck, as far as that can be told: those of requests, each at each replica, replicas that
+// ran and were ended or made to stand still, and troubles of servers.
 func (t *stage) struck() int {
 	n := t.hit
 	for _, a := range t.armed {
@@ -76,10 +84,14 @@ func (t *stage) namespace(beside bool) string {
 	return t.Namespace
 }
 
-// tolerate ends the test on an error, unless it says that what should be changed is not there, or is already.
+// tolerate ends the test on an error, unless it says that what should be changed is not there, or is already, or that a server
+// does not answer which has trouble, or had.
 func (t *stage) tolerate(err error) {
 	t.Helper()
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+	case t.alone && unanswered(err):
+	default:
 		t.Fatal(err)
 	}
 }
@@ -123,14 +135,20 @@ func (t *stage) undo(u undone) {
 	if end := t.ends[u]; end != nil {
 		end()
 		delete(t.ends, u)
+		t.awaitServers()
+	}
+}
+
+func (t *stage) endAll() {
+	for _, end := range t.ends {
+		end()
 	}
 }
 
 // mend ends all trouble.
 func (t *stage) mend(blind bool) {
-	for _, end := range t.ends {
-		end()
-	}
+	t.endAll()
+	t.awaitServers()
 	for _, a := range t.armed {
 		a.Lift()
 	}
@@ -168,14 +186,18 @@ func (t *stage) settle() {
 func (t *stage) state() string {
 	t.Helper()
 	text := ""
-	for _, beside := range []bool{false, true} {
-		list := &corev1.ConfigMapList{}
-		if err := t.List(t.Context(), list, client.InNamespace(t.namespace(beside))); err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range list.Items {
-			text += fmt.Sprintln(o.Namespace, o.Name, o.ResourceVersion)
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &batchv1.JobList{}, &corev1.PodList{}} {
+		for _, beside := range []bool{false, true} {
+			t.Eventually(func() error { return t.List(t.Context(), list, client.InNamespace(t.namespace(beside))) })
+			_ = meta.EachListItem(list, func(o runtime.Object) error {
+				text += fmt.Sprintf("%T %s\n", o, versionOf(o.(client.Object)))
+				return nil
+			})
 		}
 	}
 	return text
+}
+
+func versionOf(o client.Object) string {
+	return strings.Join([]string{o.GetNamespace(), o.GetName(), o.GetResourceVersion()}, " ")
 }

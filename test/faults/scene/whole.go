@@ -1,0 +1,54 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// writtenWithin is how long an API server may take until what it has answered is in its audit log.
+const writtenWithin = 10 * time.Second
+
+// requests are what the audit logs have. It is an error if they lack a DELETE that an API server has carried out for a replica,
+// by what its gate saw: one that was killed too soon has not written it down, and nobody could judge it.
+func (s *Scene) requests(ctx context.Context) ([]history.Request, error) {
+	var journals []gate.Entry
+	for _, r := range s.all() {
+		journals = append(journals, r.Gate.Journal()...)
+	}
+	for deadline := time.Now().Add(writtenWithin); ; {
+		requests, err := history.ReadAudit(s.Cluster.AuditLogs()...)
+		if err != nil {
+			return nil, err
+		}
+		lack := missing(journals, requests)
+		switch {
+		case len(lack) == 0:
+			return requests, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("the audit logs lack %d DELETEs, the first of %s", len(lack), lack[0].Path)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// missing are the DELETEs that were carried out and that are not among the requests.
+func missing(journal []gate.Entry, requests []history.Request) (lack []gate.Entry) {
+	known := map[string]bool{}
+	for _, r := range requests {
+		known[r.ID] = true
+	}
+	for _, e := range journal {
+		if e.Verb == "delete" && e.Answered >= 200 && e.Answered < 300 && !known[e.ID] {
+			lack = append(lack, e)
+		}
+	}
+	return lack
+}

@@ -123,7 +123,7 @@ func (j *judge) deletion(r history.Request, named *history.State) {
 	case s != nil:
 		j.tried(r, s)
 	case version != "":
-		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: it names uid %s, resourceVersion %s, which is not in the history", r, uid, version))
+		j.notJudged("%s: it names uid %s, resourceVersion %s, which is not in the history", r, uid, version)
 	}
 }
 
@@ -211,7 +211,7 @@ func (j *judge) judged(d *removal, w window) {
 	case len(d.deciders) > 0:
 		j.propagated(d)
 	case last.unknown != nil:
-		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: %v", nameOf(s), last.unknown))
+		j.notJudged("%s: %v", nameOf(s), last.unknown)
 	default:
 		j.violated(last.promise, d.request, s, d.change.Revision,
 			fmt.Sprintf("%s; no policies between revisions %d and %d let it go", last.why, w.from, w.to))

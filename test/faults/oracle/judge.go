@@ -98,6 +98,10 @@ func isSubject(r history.Request) bool {
 	return deletes || r.Resource != "events" && r.Resource != ""
 }
 
+func (j *judge) notJudged(format string, about ...any) {
+	j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf(format, about...))
+}
+
 func (j *judge) violated(p Promise, r history.Request, s *history.State, revision int64, why string) {
 	v := Violation{Promise: p, Revision: revision, Why: why}
 	if r.ID != "" {

@@ -279,6 +279,25 @@ func TestApproval(t *testing.T) {
 	})
 }
 
+// TestAnEndThatIsNotKnownIsNotJudged: what cannot be judged, or was not waited for.
+func TestAnEndThatIsNotKnownIsNotJudged(t *testing.T) {
+	for name, ruled := range map[string]string{"a function": ", eligible: 'configMapsIn(object) == []'", "no time": ""} {
+		t.Run(name, func(t *testing.T) {
+			p := newPast(t)
+			p.policy("p", "Enforce", "", ruled)
+			p.configMap("x")
+			p.wait(time.Hour)
+			p.evidence.Quiet = p.clock
+			if ruled != "" {
+				p.wait(time.Minute)
+			}
+			if report := p.check(); len(report.NotJudged) != 1 || len(report.Violations) != 0 {
+				t.Errorf("%s", report)
+			}
+		})
+	}
+}
+
 func TestWhatIsDueGoes(t *testing.T) {
 	left := func(ruled, more string, after time.Duration) func(*past) {
 		return func(p *past) {
@@ -302,7 +321,26 @@ func TestWhatIsDueGoes(t *testing.T) {
 			p.wait(after)
 		}
 	}
+	// owned leaves a finished Job whose Pod lets it go.
+	owned := func(status string, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {` + status + `}}`)
+			for _, name := range []string{"x", "z"} {
+				p.store(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: %s, ownerReferences: [{controller: true, uid: %s, kind: Job, apiVersion: batch/v1, name: job}]}}`, name, job.GetUID()))
+			}
+			p.evidence.Quiet = p.clock
+			p.wait(after)
+		}
+	}
+	const complete = `completionTime: "2026-03-01T12:00:00Z", conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]`
 	tell(t, map[string]story{
+		"what nobody has marked for a moment":    {tell: left(", marked", "labels: {}", time.Minute+9*time.Second)},
+		"what nobody has ever marked":            {tell: left(", marked", "labels: {}", time.Minute+12*time.Second), want: broken(oracle.Lively)},
+		"what nobody marks, as it is in use":     {tell: left(", marked, eligible: 'false'", "labels: {}", time.Hour)},
+		"an owner that has ended":                {tell: owned(complete, 2*time.Minute), want: broken(oracle.Lively)},
+		"an owner that was not due":              {tell: owned(complete, time.Minute)},
+		"an owner that has not ended":            {tell: owned("active: 1", time.Hour)},
 		"what is not due yet":                    {tell: left("", "labels: {}", time.Minute+9*time.Second)},
 		"what was due long ago":                  {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
 		"what is held":                           {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},

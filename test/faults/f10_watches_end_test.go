@@ -23,7 +23,7 @@ const (
 // listed anew, again and again.
 func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	scene.Long(t)
-	s := scene.New(t, scene.Options{})
+	s := scene.New(t, scene.Options{Alone: true}) // a list of what others have may take longer than there is between two cuts
 	s.Policy("previews", previews("Enforce", "0s"))
 	r := s.Sunset(scene.Start{})
 	s.Gone(s.ConfigMap("before", preview))

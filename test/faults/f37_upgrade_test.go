@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -208,8 +209,9 @@ func (u *rollout) start(r *scene.Replica, version build.Version) {
 // arrives, and the one that was stopped ends by itself. It is started again as a version.
 func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 	u.Helper()
-	underWay := leader.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Times: 1, Hold: true})
+	underWay := leader.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Times: 1, Hold: true, Late: true})
 	u.Expect(underWay)
+	arrives(u.Scene, underWay, http.StatusNotFound)
 	u.comes()
 	fired(u.Scene, underWay)
 	leader.Stop()

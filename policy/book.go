@@ -24,8 +24,9 @@ type Book struct {
 }
 
 type rulePolicy struct {
-	rule   *Rule
-	policy *Policy
+	rule    *Rule
+	policy  *Policy
+	waiting *Rule // the rule behind the policy's gate: one for all namespaces; nil without a gate
 }
 
 type scope struct {
@@ -75,7 +76,7 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 		for _, r := range p.Rules {
 			b.rules[r.ID] = r
 			if r.Kind.Kind != "" {
-				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{r, p})
+				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{rule: r, policy: p, waiting: waiting(r, p)})
 			}
 		}
 	}
@@ -148,21 +149,34 @@ func (b *Book) page(s scope) *Page {
 	}
 	for _, rp := range b.kinds[s.kind] {
 		if b.applies(rp.policy, s.namespace) {
-			page.Rules = append(page.Rules, b.settle(rp.policy, rp.rule, s.namespace))
+			page.Rules = append(page.Rules, b.settle(rp, s.namespace))
 		}
 	}
 	return page
 }
 
+// waiting is a rule behind the gate of its policy; nil without one.
+func waiting(r *Rule, p *Policy) *Rule {
+	if p.Gate == nil {
+		return nil
+	}
+	behind := *r
+	behind.Unapproved = true
+	return &behind
+}
+
 // settle gives a rule with its settings in a namespace.
-func (b *Book) settle(p *Policy, r *Rule, namespace string) *Rule {
+func (b *Book) settle(rp rulePolicy, namespace string) *Rule {
+	r := rp.rule
 	if r.Namespace == "" {
 		r = r.under(b.overrides[namespace])
 	}
-	if p.Gate.Covers(namespace, r.ID.Rule) {
-		waiting := *r
-		waiting.Unapproved = true
-		r = &waiting
+	switch {
+	case !rp.policy.Gate.Covers(namespace, r.ID.Rule):
+	case r == rp.rule:
+		r = rp.waiting
+	default:
+		r = waiting(r, rp.policy)
 	}
 	if !r.Capacity.ByQuota {
 		return r

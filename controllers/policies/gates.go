@@ -123,22 +123,38 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 	return found
 }
 
-// Previewed is told, after its status says so, that a policy was counted completely and may act: all of it, or what
-// waited behind the gate. What has come behind it since was not counted.
-func (l *Loop) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
+// Count is a form of a policy that was counted completely and may act: all of it, or what waited behind the gate. What has
+// come behind it since was not counted.
+type Count struct {
+	Policy  types.UID
+	Preview v1alpha1.Preview
+	Gate    *policy.Gate // nil for nothing that waited
+}
+
+// Previewed is told of counts after the statuses of their policies say so.
+func (l *Loop) Previewed(counts ...Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	entries := map[types.UID]*entry{}
 	for _, e := range l.entries() {
-		if e.policy.UID != uid {
-			continue
+		entries[e.policy.UID] = e
+	}
+	opened := false
+	for _, c := range counts {
+		if e := entries[c.Policy]; e != nil {
+			e.previewed(c)
+			opened = opened || c.Gate != nil
 		}
-		e.previews.byHash[preview.Hash] = preview
-		if gate != nil && gate.Namespaces != nil && gate.Hash == e.previews.scope.Gate(e.policy.Hash).Hash {
-			e.previews.scope = policy.Scope{}
-		}
-		if gate != nil {
-			l.publish()
-		}
+	}
+	if opened {
+		l.publish()
+	}
+}
+
+func (e *entry) previewed(c Count) {
+	e.previews.byHash[c.Preview.Hash] = c.Preview
+	if c.Gate != nil && c.Gate.Namespaces != nil && c.Gate.Hash == e.previews.scope.Gate(e.policy.Hash).Hash {
+		e.previews.scope = policy.Scope{}
 	}
 }
 

@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -18,7 +20,24 @@ import (
 func (l *loop) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
-	l.Previewed(p.UID, v1alpha1.Preview{Hash: p.Hash, Uncounted: uncounted}, p.Gate)
+	l.Previewed(policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Uncounted: uncounted}, Gate: p.Gate})
+}
+
+func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
+	s := newServer()
+	var counts []policies.Count
+	for i := range 10 {
+		s.policy(fmt.Sprint("p-", i), spec("Enforce", "1h"))
+	}
+	l := newLoop(t, s)
+	for i := range 10 {
+		p := l.named(fmt.Sprint("p-", i))
+		counts = append(counts, policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
+	}
+	before := len(l.editions)
+	l.Previewed(counts...)
+	expect(t, "editions", 1, len(l.editions)-before)
+	expect(t, "waiting", free, l.waiting("team-a"))
 }
 
 // running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
@@ -46,9 +65,11 @@ func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 
 func TestWhatOpensNoGate(t *testing.T) {
 	tests := map[string]func(l *loop, p *policy.Policy){
-		"a count of another form": func(l *loop, p *policy.Policy) { l.Previewed(p.UID, v1alpha1.Preview{Hash: "other"}, p.Gate) },
+		"a count of another form": func(l *loop, p *policy.Policy) {
+			l.Previewed(policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
+		},
 		"a count of another policy": func(l *loop, p *policy.Policy) {
-			l.Previewed("other", v1alpha1.Preview{Hash: p.Hash}, p.Gate)
+			l.Previewed(policies.Count{Policy: "other", Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 		},
 		"approval of another form": func(l *loop, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
 		"an edit of its mode": func(l *loop, _ *policy.Policy) {
@@ -264,10 +285,10 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	before := l.named("p")
 	l.policy("team-a/own", longer)
 	l.refresh()
-	l.Previewed(before.UID, v1alpha1.Preview{Hash: before.Hash}, before.Gate)
+	l.Previewed(policies.Count{Policy: before.UID, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate})
 	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
 	expect(t, "waiting in team-b", waits, l.waiting("team-b"))
-	l.Previewed(before.UID, v1alpha1.Preview{Hash: before.Hash}, nil)
+	l.Previewed(policies.Count{Policy: before.UID, Preview: v1alpha1.Preview{Hash: before.Hash}})
 	l.policy("other", spec("DryRun", "1h"))
 	l.refresh()
 	expect(t, "waiting when only the form was counted", waits, l.waiting("team-b"))

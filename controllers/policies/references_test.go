@@ -205,6 +205,6 @@ func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	if gate == nil || gate.Namespaces != nil || gate.Hash == before {
 		t.Fatalf("gate %v", gate)
 	}
-	l.Previewed(l.named("p").UID, v1alpha1.Preview{Hash: gate.Hash}, gate)
+	l.Previewed(policies.Count{Policy: l.named("p").UID, Preview: v1alpha1.Preview{Hash: gate.Hash}, Gate: gate})
 	expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -39,7 +40,7 @@ func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	counted := l.named("p")
 	l.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1))
 	l.refresh()
-	l.Previewed(counted.UID, v1alpha1.Preview{Hash: counted.Hash}, counted.Gate)
+	l.Previewed(policies.Count{Policy: counted.UID, Preview: v1alpha1.Preview{Hash: counted.Hash}, Gate: counted.Gate})
 	expect(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
 	expect(t, "waiting once that is counted", free, l.waiting("team-a"))

@@ -2,20 +2,38 @@ package report
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Gates is told what has been counted, so that it may act.
 type Gates interface {
-	// Previewed is called once the status of a policy says that this form of it was counted; gate is what it waited
-	// behind, nil for nothing.
-	Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate)
+	// Previewed is called once the statuses of policies say that these forms of them were counted.
+	Previewed(counts ...policies.Count)
+}
+
+// unopened are counts of which the gates are still to be told.
+type unopened struct {
+	counts []policies.Count
+	since  time.Time // the latest telling
+}
+
+// tellGatesEvery is how long a policy that was counted waits at most for the statuses of others to be written.
+const tellGatesEvery = 2 * time.Second
+
+// tellGates tells of many policies at once, if it has not for a while: each time all rules are put in force anew.
+func (r *Reporter) tellGates(every time.Duration) {
+	if len(r.unopened.counts) == 0 || r.Clock.Since(r.unopened.since) < every {
+		return
+	}
+	r.Gates.Previewed(r.unopened.counts...)
+	r.unopened = unopened{since: r.Clock.Now()}
 }
 
 // previewsKept is how many forms of a policy are remembered.

@@ -223,6 +223,26 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 	}
 }
 
+// Each telling puts all rules in force anew, for all objects.
+func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var all []*policy.Policy
+		for i := range 20 {
+			p := gated(everywhere)
+			p.Name, p.UID, p.Hash = fmt.Sprint("p-", i), types.UID(fmt.Sprint("uid-", i)), "h"
+			w.store(p, noStatus)
+			all = append(all, p)
+		}
+		e := editionOf(all...)
+		w.kinds = []retention.KindState{kindOf(e, w.began)}
+		w.Use(e)
+	}, func(t *testing.T, w *world) {
+		w.after(time.Second)
+		expect(t, "policies", 20, len(w.previewed))
+		expect(t, "tellings", 1, w.tellings)
+	})
+}
+
 // gateKeeper answers Previewed as policies.Loop does: by another edition.
 type gateKeeper struct {
 	w      *world
@@ -231,7 +251,13 @@ type gateKeeper struct {
 }
 
 // Previewed implements report.Gates.
-func (g *gateKeeper) Previewed(_ types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
+func (g *gateKeeper) Previewed(counts ...policies.Count) {
+	for _, c := range counts {
+		g.previewed(c.Preview, c.Gate)
+	}
+}
+
+func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.Gate) {
 	said := fmt.Sprintf("%s counted, uncounted %q, ", preview.Hash, preview.Uncounted)
 	if gate == nil {
 		said += "no gate"
@@ -360,8 +386,8 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 					w.Changed()
 					w.after(3 * time.Second)
 					expect(t, "told once it is counted", true, len(w.previewed) > 0)
-					expect(t, "of", own.UID, w.previewed[0].uid)
-					expect(t, "gate", own.Gate, w.previewed[0].gate)
+					expect(t, "of", own.UID, w.previewed[0].Policy)
+					expect(t, "gate", own.Gate, w.previewed[0].Gate)
 				})
 			})
 		}

@@ -64,12 +64,13 @@ type Reporter struct {
 	told    diary
 	dirty   bool
 
-	written map[types.UID]*record
-	before  map[types.UID]history // what was deleted before this process
-	seen    string                // the state of the reconciler as last counted
-	counted time.Time             // when the last count began
-	took    time.Duration         // how long it took
-	changes time.Time             // when the counts change by themselves
+	written  map[types.UID]*record
+	before   map[types.UID]history // what was deleted before this process
+	seen     string                // the state of the reconciler as last counted
+	counted  time.Time             // when the last count began
+	took     time.Duration         // how long it took
+	changes  time.Time             // when the counts change by themselves
+	unopened unopened              // what the gates are still to be told
 }
 
 // Ledgers is what a Reporter may see of the ledgers.
@@ -275,11 +276,13 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	r.took = r.Clock.Since(began)
 	var conditions []prometheus.Metric
+	r.unopened.since = r.Clock.Now()
 	for _, p := range edition.Book.Policies() {
 		if err := r.write(ctx, p, view, last); err != nil {
 			log.FromContext(ctx).Error(err, "status not written", "policy", p.Name)
 			r.Changed()
 		}
+		r.tellGates(tellGatesEvery)
 		if !last {
 			r.Pulse.Beat()
 		}
@@ -287,6 +290,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
 	}
+	r.tellGates(0)
 	metrics.Standing.Set(conditions)
 	r.dropRemoved()
 }

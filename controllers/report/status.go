@@ -177,7 +177,7 @@ func timeOrNil(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC()}
 }
 
-// write patches the status of one policy if it differs from what was written, and opens its gate if it may pass.
+// write patches the status of one policy if it differs from what was written, and notes that its gate may be opened.
 func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bool) error {
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
 		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
@@ -208,9 +208,9 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	}
 	switch { // the status says so by now
 	case passes:
-		r.Gates.Previewed(p.UID, preview, p.Gate)
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate})
 	case counted && !knew:
-		r.Gates.Previewed(p.UID, preview, nil)
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview})
 	}
 	return nil
 }

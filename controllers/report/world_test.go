@@ -118,7 +118,8 @@ type world struct {
 	raw     []*eventsv1.Event
 	deaf    bool // no Event is taken
 
-	previewed []previewed
+	previewed []policies.Count
+	tellings  int // of those
 	ledgers   books
 }
 
@@ -136,13 +137,6 @@ func (books) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
-}
-
-// previewed is one call of Gates.Previewed.
-type previewed struct {
-	uid     types.UID
-	preview v1alpha1.Preview
-	gate    *policy.Gate
 }
 
 // inBubble runs a test with a Reporter that has begun.
@@ -239,8 +233,8 @@ func (w *world) Use(e policies.Edition) {
 }
 
 // Previewed implements report.Gates.
-func (w *world) Previewed(uid types.UID, preview v1alpha1.Preview, gate *policy.Gate) {
-	w.set(func() { w.previewed = append(w.previewed, previewed{uid, preview, gate}) })
+func (w *world) Previewed(counts ...policies.Count) {
+	w.set(func() { w.previewed, w.tellings = append(w.previewed, counts...), w.tellings+1 })
 }
 
 // Doubt implements report.State.

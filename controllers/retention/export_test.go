@@ -31,9 +31,9 @@ type Lanes struct{ *lanes }
 // NewLanes makes some.
 func NewLanes() Lanes { return Lanes{newLanes()} }
 
-// Join gives the priority of one more subject of a lane.
+// Join gives the priority of one more subject of a policy and a namespace.
 func (l Lanes) Join(policy, namespace string) int {
-	return l.join(lane{policy: policy, namespace: namespace})
+	return l.join(lane{policy: policy}, lane{namespace: namespace})
 }
 
 // Served is told the priority of a subject that leaves the queue.

@@ -2,30 +2,42 @@ package retention
 
 import "sync"
 
-// lane is what shares the workers evenly with other lanes.
+// lane is what shares the workers evenly with other lanes: a policy, a namespace, or what is tried again in a namespace.
 type lane struct {
 	policy    string
 	namespace string
+	again     bool
 }
 
-// lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served after the n-th
-// subjects of the others, however many wait before it in its own lane.
+// lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served beside the n-th
+// subjects of the others, however many wait before it in its own lane, and who comes late in the turn being served. So nobody
+// waits for more subjects than there are policies and namespaces, however many of these each policy is about.
 type lanes struct {
 	mu   sync.Mutex
 	turn int          // the turn being served
-	last map[lane]int // the turn of the latest subject of each lane that has one ahead
+	last map[lane]int // the turn of the latest subject of each lane, if that is not over
 }
 
 func newLanes() *lanes { return &lanes{last: map[lane]int{}} }
 
-// join gives the queue priority for one more subject of a lane.
-func (l *lanes) join(lane lane) int {
+// join gives the queue priority for one more subject, which takes its turn in that of some lanes where it comes first.
+func (l *lanes) join(some ...lane) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	turn := max(l.last[lane], l.turn) + 1
-	l.last[lane] = turn
+	turn := l.next(some[0])
+	for _, lane := range some[1:] {
+		turn = min(turn, l.next(lane))
+	}
+	for _, lane := range some {
+		if l.next(lane) == turn {
+			l.last[lane] = turn
+		}
+	}
 	return -turn
 }
+
+// next is the turn that a lane has left. Whoever calls it holds the lock.
+func (l *lanes) next(lane lane) int { return max(l.last[lane]+1, l.turn) }
 
 // served is told the priority of each subject that leaves the queue.
 func (l *lanes) served(priority int) {
@@ -36,7 +48,7 @@ func (l *lanes) served(priority int) {
 	}
 	l.turn = -priority
 	for lane, last := range l.last {
-		if last <= l.turn {
+		if last < l.turn {
 			delete(l.last, lane)
 		}
 	}

@@ -84,6 +84,21 @@ func TestPoliciesAndNamespacesAreLanes(t *testing.T) {
 	expect(t, "served", map[string]int{"a/x": 10, "a/y": 10, "b/x": 10}, q.serve(30))
 }
 
+func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
+	const policies, namespaces = 50, 40
+	q := &queue{Lanes: retention.NewLanes()}
+	for i := range policies {
+		for k := range namespaces {
+			q.join(fmt.Sprint("p-", i), fmt.Sprint("n-", k), 1)
+		}
+	}
+	q.serve(policies)
+	q.join("few", "quiet", 1)
+	if q.serve(policies + namespaces)["few/quiet"] == 0 {
+		t.Errorf("not served before %d others, when each policy and each namespace had its turn", policies+namespaces)
+	}
+}
+
 func TestALaneThatWasAwayHasNoCredit(t *testing.T) {
 	q := &queue{Lanes: retention.NewLanes()}
 	q.join("a", "idle", 1)
@@ -101,7 +116,9 @@ func TestFinishedLanesAreForgotten(t *testing.T) {
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("ci-", i), 3)
 	}
-	expect(t, "lanes", 1000, q.Remembered())
+	expect(t, "lanes", 1001, q.Remembered())
 	q.serve(3000)
-	expect(t, "lanes when all is served", 0, q.Remembered())
+	q.join("b", "later", 2)
+	q.serve(2)
+	expect(t, "lanes when all is served but the turn is not over", 2, q.Remembered())
 }

@@ -47,12 +47,12 @@ func (c candidate) Intent() (policy.Intent, bool) {
 }
 
 func (c candidate) Ready() {
-	i, _ := c.Intent()
-	in := lane{namespace: c.item.namespace}
-	if i.Rule != nil {
-		in.policy = i.Rule.ID.Policy
+	i, expected := c.Intent()
+	if !expected {
+		c.pipeline.add(c.item, 0, lane{namespace: c.item.namespace, again: true})
+		return
 	}
-	c.pipeline.add(c.item, in, 0)
+	c.pipeline.add(c.item, 0, lane{policy: i.Rule.ID.Policy}, lane{namespace: c.item.namespace})
 }
 
 // target is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the

@@ -60,18 +60,18 @@ func (p *pipeline) stop() { p.ended.Do(p.queue.ShutDown) }
 
 // enqueue adds a subject that is due on the word of a rule.
 func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
-	p.add(item{namespace: s.Namespace, uid: s.UID}, lane{policy: rule.Policy, namespace: s.Namespace}, 0)
+	p.add(item{namespace: s.Namespace, uid: s.UID}, 0, lane{policy: rule.Policy}, lane{namespace: s.Namespace})
 }
 
 // retry adds a subject again after a while; its namespace's retries share a lane. Meanwhile it counts as one that stays.
 func (p *pipeline) retry(it item, after time.Duration) {
 	p.kind.index.Return(it.uid, p.owner.Clock.Now())
 	p.stays(it)
-	p.add(it, lane{namespace: it.namespace}, after)
+	p.add(it, after, lane{namespace: it.namespace, again: true})
 }
 
-func (p *pipeline) add(it item, in lane, after time.Duration) {
-	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in)), After: after}, it)
+func (p *pipeline) add(it item, after time.Duration, in ...lane) {
+	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in...)), After: after}, it)
 }
 
 // work reconciles one subject after the other until the queue is shut down.

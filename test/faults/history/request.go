@@ -22,6 +22,7 @@ type Request struct {
 	Received, Answered                    time.Time // by the server's clock; Answered is zero without an answer
 	Options                               metav1.DeleteOptions
 	Body, Answer                          json.RawMessage // the objects sent and answered, where they are recorded
+	Unreceived                            bool            // no server had it: what stands before them is where it ended
 }
 
 // String names the request in a report.
@@ -114,6 +115,12 @@ func (r *Request) take(e *auditv1.Event) {
 	}
 	r.takeOptions()
 	r.takeName()
+}
+
+// Carry adds the body that a request was sent with, for what an audit log does not have.
+func (r *Request) Carry(body []byte) {
+	r.Body = body
+	r.takeOptions()
 }
 
 // takeOptions reads how a DELETE was meant, from its body and its query.

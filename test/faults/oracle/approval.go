@@ -30,7 +30,7 @@ type backlogKey struct {
 // is not known here, and taken for granted.
 func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	p := v.by.policy
-	if p.isBoundless() || p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation] != "" {
+	if p.isBoundless() || j.isApproved(p) {
 		return nil
 	}
 	since := j.unbroken(p, o.revision, func(other *policy) bool { return other.enforced() && other.form() == p.form() })
@@ -39,13 +39,28 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	}
 	at, known := j.times.Latest(since)
 	if !known {
-		at = d.at
+		at = d.sent
 	}
-	if !j.isTooMuch(p, since, at) || !j.isTooMuch(p, o.revision, d.at) {
+	if !j.isTooMuch(p, since, at) || !j.isTooMuch(p, o.revision, d.sent) {
 		return nil
 	}
 	return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf(
 		"policy %s came into force at revision %d, nobody had previewed it, and more was due than it allows", p.name, since)}
+}
+
+// isApproved reports whether the form that a policy has is approved: its status named the hash that is on it for what waited of
+// this form. What a hash is made of only the product knows, and for which namespaces one is; but that it is one of another form
+// shows.
+func (j *judge) isApproved(p *policy) bool {
+	hash := p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+	return hash != "" && slices.ContainsFunc(j.Log.Of(p.state.Key), func(c history.Change) bool {
+		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
+			return false
+		}
+		status := mapIn(c.After.Object, "status")
+		return mapIn(status, "pendingApproval")["hash"] == hash && status["observedGeneration"] == c.After.GetGeneration() &&
+			j.policyOf(c.After).form() == p.form()
+	})
 }
 
 func (p *policy) backlog() (count, percent int64) {

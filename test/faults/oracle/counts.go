@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/history"
@@ -55,6 +56,7 @@ func (j *judge) counts() {
 				j.countStatus(s, t, 0)
 			case j.policyOf(s).keepsLedger():
 				j.countLedger(s, ledger, t)
+				j.statusOfLedger(s, ledger)
 			default: // it is left alone
 				j.countStatus(s, t, unsettled(ledger))
 			}
@@ -110,6 +112,8 @@ func (j *judge) countLedger(s *history.State, ledger *v1alpha1.RetentionLedger, 
 		wrong(fmt.Sprintf("and at least %d objects were removed", t.least))
 	case j.isOverdue(ledger):
 		wrong(fmt.Sprintf("and %v still open for what is gone", ledger.Open))
+	default:
+		j.countParts(s, ledger)
 	}
 }
 
@@ -193,4 +197,20 @@ func (j *judge) opened(uid string) map[string]int64 {
 		}
 	}
 	return lines
+}
+
+// isBurial reports whether a request deletes one ledger.
+func isBurial(r history.Request) bool { return r.Verb == "delete" && r.Resource == "retentionledgers" }
+
+// burial checks that the policy whose ledger is deleted is gone.
+func (j *judge) burial(r history.Request) {
+	uid, until := types.UID(r.Name), j.arrival(r)
+	for _, c := range j.Log.Of(j.Log.KeyOf(uid)) {
+		if c.Revision <= until && c.Gone() && c.Before.GetUID() == uid {
+			return
+		}
+	}
+	if s := j.Log.At(j.Log.KeyOf(uid), until); s != nil {
+		j.violated(Exact, r, s, until, "its ledger was deleted while it was there")
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/test/faults/history"
@@ -22,6 +24,8 @@ func (j *judge) request(r history.Request) {
 	switch r.Verb {
 	case "delete":
 		j.deletion(r, named)
+	case "patch":
+		j.marking(r, named)
 	case "deletecollection":
 		j.report.Deletions++
 		j.violated(Fenced, r, nil, 0, "a whole collection was to be deleted")
@@ -29,7 +33,7 @@ func (j *judge) request(r history.Request) {
 }
 
 func (j *judge) keyOf(r history.Request) string {
-	if uid, _ := r.Preconditions(); uid != "" && j.Log.KeyOf(uid) != "" {
+	if uid, _ := conditions(r); uid != "" && j.Log.KeyOf(uid) != "" {
 		return j.Log.KeyOf(uid)
 	}
 	return j.Log.Key(r.Resource, r.Namespace, r.Name)
@@ -37,7 +41,7 @@ func (j *judge) keyOf(r history.Request) string {
 
 // named is the version that a request names, or else what was there when it came.
 func (j *judge) named(r history.Request, key string) *history.State {
-	if s := j.Log.Version(r.Preconditions()); s != nil {
+	if s := j.Log.Version(conditions(r)); s != nil {
 		return s
 	}
 	var s *history.State
@@ -52,18 +56,18 @@ func (j *judge) named(r history.Request, key string) *history.State {
 	return s
 }
 
-// restrained checks that some policy in force lets anything of the kind be changed at all.
+// restrained checks that some policy in force when a request was sent lets an object be changed at all.
 func (j *judge) restrained(r history.Request, key string, named *history.State) {
 	if key == "" || named == nil {
 		return // nothing that ever was
 	}
-	w := j.windowOf(r, j.arrival(r))
+	w := j.windowOf(r, j.before(j.Sent(r)))
 	for _, o := range j.orders(named.GetNamespace(), w) {
-		if j.mayTouch(r, named, o) {
+		if j.mayTouch(r, named, o, w) {
 			return
 		}
 	}
-	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d is about it", w.from, w.to))
+	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d may do that to it", w.from, w.to))
 }
 
 // arrival is the last revision that may have been there when a request was answered.
@@ -71,23 +75,31 @@ func (j *judge) arrival(r history.Request) int64 {
 	if r.Answered.IsZero() {
 		return j.Log.Revision
 	}
-	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(r.Answered) })
+	return j.before(r.Answered)
+}
+
+// before is the last revision that may have been there at a time.
+func (j *judge) before(at time.Time) int64 {
+	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(at) })
 	if n == 0 {
 		return 0
 	}
 	return j.Log.Changes[n-1].Revision
 }
 
-// mayTouch: a DELETE needs a rule that is enforced about the kind, or one that lets owners go; a mark one without startTime.
-func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
+// mayTouch: a DELETE needs a rule that is enforced and selects the object, or lets the owner of what it selects go; a mark one
+// that marks.
+func (j *judge) mayTouch(r history.Request, s *history.State, o order, w window) bool {
 	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
 		if !p.enforced() || !j.applies(p, s, o) {
 			continue
 		}
 		for _, rule := range p.rules {
 			same := rule.kind.GroupKind() == s.GroupVersionKind().GroupKind()
-			marks := same && rule.StartTime == ""
-			if r.Verb == "delete" && (same || rule.deletesOwner()) || r.Verb == "patch" && marks {
+			switch {
+			case r.Verb == "delete" && same && rule.selector.Matches(labels.Set(s.GetLabels())),
+				r.Verb == "delete" && rule.deletesOwner() && len(j.controlled(s, o, w)) > 0,
+				r.Verb == "patch" && same && j.mayMark(rule, r, s, o):
 				return true
 			}
 		}
@@ -99,22 +111,27 @@ func (j *judge) mayTouch(r history.Request, s *history.State, o order) bool {
 func (j *judge) deletion(r history.Request, named *history.State) {
 	j.report.Deletions++
 	uid, version := r.Preconditions()
-	if p := r.Options.PropagationPolicy; !brokeOff(r) && (uid == "" || version == "" || p == nil || *p == "") {
+	if p := r.Options.PropagationPolicy; !brokeOff(r) && (r.Subresource != "" || uid == "" || version == "" || p == nil || *p == "") {
 		j.violated(Fenced, r, named, 0, fmt.Sprintf("uid %q, resourceVersion %q, propagationPolicy %v", uid, version, p))
 	}
-	done := j.removed(r)
-	if done != nil {
-		j.removals[done.change.Before.GetUID()] = done
-		j.removal(done)
+	if d := j.removed(r); d != nil {
+		j.removals[d.change.Before.GetUID()] = d
+		j.judged(d, j.windowOf(r, d.change.Revision-1))
 		return
 	}
-	if named == nil || version == "" {
-		return
+	switch s := j.Log.Version(uid, version); {
+	case s != nil:
+		j.tried(r, s)
+	case version != "":
+		j.notJudged("%s: it names uid %s, resourceVersion %s, which is not in the history", r, uid, version)
 	}
-	// It did nothing, but must not have been tried either.
-	if v, kept := j.flagged(named, order{}, true); kept {
-		j.violated(v.promise, r, named, named.Revision, "the DELETE names a version of which is known: "+v.why)
-	}
+}
+
+// tried judges a DELETE that removed nothing by what there was when it was sent: it must not have been tried either.
+func (j *judge) tried(r history.Request, named *history.State) {
+	sent := j.Sent(r)
+	w := j.windowOf(r, j.before(sent))
+	j.judged(&removal{request: r, change: history.Change{Revision: w.to, Before: named}, at: sent, sent: sent, tried: true}, w)
 }
 
 // brokeOff reports whether a request ended before the server had read its body: its sender died, and nothing was done.
@@ -128,14 +145,15 @@ func (j *judge) removed(r history.Request) *removal {
 	}
 	end, ended := j.Log.End(uid)
 	switch {
-	case !ended, len(r.Options.DryRun) > 0, j.removals[uid] != nil:
+	case !ended, r.Unreceived, j.removals[uid] != nil:
 		return nil
 	case !r.Succeeded() && (!r.Unsure() || j.someoneElse(uid, r)):
 		return nil
 	case version != "" && version != end.Before.GetResourceVersion():
 		return nil
 	}
-	return &removal{request: r, change: end, at: j.by(end.Revision, r)}
+	at := j.by(end.Revision, r)
+	return &removal{request: r, change: end, at: at, sent: earliest(at, j.Sent(r))}
 }
 
 // answeredUID is for a DELETE that names no UID.
@@ -152,7 +170,7 @@ func (j *judge) answeredUID(r history.Request) types.UID {
 // someoneElse reports whether another DELETE is known to have removed an object.
 func (j *judge) someoneElse(uid types.UID, than history.Request) bool {
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
-		return r.Verb == "delete" && r.ID != than.ID && r.Succeeded() && j.answeredUID(r) == uid
+		return r.Verb == "delete" && r.ID != than.ID && r.Writes() && r.Succeeded() && j.answeredUID(r) == uid
 	})
 }
 
@@ -168,18 +186,21 @@ func (j *judge) by(revision int64, r history.Request) time.Time {
 	return at
 }
 
-// removal judges an object that went: some order within the window must let it go.
-func (j *judge) removal(d *removal) {
+// judged judges a DELETE of one version of an object: some order within the window must let it go.
+func (j *judge) judged(d *removal, w window) {
+	j.report.Judged++
 	s := d.change.Before
-	w := j.windowOf(d.request, d.change.Revision-1)
 	orders := j.orders(s.GetNamespace(), w)
 	var last verdict
-	for i, revision := range j.standings(s, orders, w) {
+	for i, revision := range j.standings(d, orders, w) {
 		for _, o := range slices.Backward(orders) {
 			o.revision = revision
 			v := j.lets(d, o, w)
 			if v.goes && !slices.Contains(d.deciders, v.by.policy) {
 				d.deciders = append(d.deciders, v.by.policy)
+			}
+			if v.goes && !slices.Contains(d.rules, v.by) {
+				d.rules = append(d.rules, v.by)
 			}
 			if i == 0 && (last.why == "" || last.unknown == nil && v.unknown != nil) {
 				last = v
@@ -188,18 +209,36 @@ func (j *judge) removal(d *removal) {
 	}
 	switch {
 	case len(d.deciders) > 0:
+		j.propagated(d)
 	case last.unknown != nil:
-		j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf("%s: %v", nameOf(s), last.unknown))
+		j.notJudged("%s: %v", nameOf(s), last.unknown)
 	default:
 		j.violated(last.promise, d.request, s, d.change.Revision,
 			fmt.Sprintf("%s; no policies between revisions %d and %d let it go", last.why, w.from, w.to))
 	}
 }
 
+// propagated checks that dependents fare as the rule says.
+func (j *judge) propagated(d *removal) {
+	written := d.request.Options.PropagationPolicy
+	if written == nil || slices.ContainsFunc(d.rules, func(r *rule) bool { return r.propagation() == *written }) {
+		return // that there is none has been said
+	}
+	r := d.rules[0]
+	j.violated(Fenced, d.request, d.change.Before, d.change.Revision, fmt.Sprintf("propagationPolicy %s, but rule %s has %s", *written, r.id(), r.propagation()))
+}
+
+func (r *rule) propagation() metav1.DeletionPropagation {
+	if r.Delete == nil || r.Delete.PropagationPolicy == "" {
+		return metav1.DeletePropagationBackground
+	}
+	return r.Delete.PropagationPolicy
+}
+
 // lets reports whether an order lets an object go: for itself, or as the owner of another.
 func (j *judge) lets(d *removal, o order, w window) verdict {
 	s := d.change.Before
-	v := j.decide(s, o, d.at)
+	v := j.decide(s, o, d.sent)
 	if v.goes {
 		return j.inTime(d, v, o)
 	}

@@ -5,34 +5,40 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
 func TestForm(t *testing.T) {
-	deleted := func(adjust ...func(*metav1.DeleteOptions)) func(*past) {
+	orphan := func(o *metav1.DeleteOptions) { o.PropagationPolicy = ptr.To(metav1.DeletePropagationOrphan) }
+	deleted := func(ruled string, adjust ...func(*metav1.DeleteOptions)) func(*past) {
 		return func(p *past) {
-			p.policy("p", "Enforce", "", "")
+			p.policy("p", "Enforce", "", ruled)
 			x := p.configMap("x")
 			p.wait(2 * time.Minute)
 			p.sunset(x, adjust...)
 		}
 	}
 	tell(t, map[string]story{
-		"a DELETE with all conditions": {tell: deleted()},
+		"a DELETE with all conditions": {tell: deleted("")},
 		"without a resourceVersion": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions.ResourceVersion = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.ResourceVersion = nil }),
 			want: broken(oracle.Fenced),
 		},
 		"without a UID": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil }),
 			want: broken(oracle.Fenced),
 		},
-		"without any condition": {tell: deleted(func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
+		"without any condition": {tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
 		"without a propagation policy": {
-			tell: deleted(func(o *metav1.DeleteOptions) { o.PropagationPolicy = nil }),
+			tell: deleted("", func(o *metav1.DeleteOptions) { o.PropagationPolicy = nil }),
 			want: broken(oracle.Fenced),
 		},
+		"that leaves dependents, where the rule does not": {tell: deleted("", orphan), want: broken(oracle.Fenced)},
+		"that leaves dependents, as the rule says":        {tell: deleted(", delete: {propagationPolicy: Orphan}", orphan)},
+		"that does not, where the rule leaves them":       {tell: deleted(", delete: {propagationPolicy: Orphan}"), want: broken(oracle.Fenced)},
 	})
 }
 
@@ -62,7 +68,7 @@ func TestModes(t *testing.T) {
 		"a policy that was suspended long ago":          {tell: after("Suspended", 3*time.Second), want: broken(oracle.Restrained, oracle.Judged)},
 		"a policy that became a dry run long ago":       {tell: after("DryRun", 3*time.Second), want: broken(oracle.Restrained, oracle.Judged)},
 		"a DELETE that was refused":                     {tell: refused("Enforce")},
-		"a DELETE that was refused, of a dry run":       {tell: refused("DryRun"), want: broken(oracle.Restrained)},
+		"a DELETE that was refused, of a dry run":       {tell: refused("DryRun"), want: broken(oracle.Restrained, oracle.Judged)},
 		"a policy that held the request up": {tell: func(p *past) {
 			p.evidence.Window = 5 * time.Second
 			after("Suspended", 3*time.Second)(p)
@@ -76,18 +82,55 @@ func TestModes(t *testing.T) {
 			},
 			want: broken(oracle.Restrained, oracle.Judged),
 		},
-		"a mark by a rule without startTime": {tell: func(p *past) {
-			p.policy("p", "Enforce", "", ", marked")
-			p.configMap("x")
-			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, annotations: {sunset.x-k8s.io/eligible-since: '{}'}}}`, us)
-		}},
-		"a mark by a dry run": {
+		"a DELETE of what the only policy does not select": {
 			tell: func(p *past) {
-				p.policy("p", "DryRun", "", ", marked")
-				p.configMap("x")
-				p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, annotations: {sunset.x-k8s.io/eligible-since: '{}'}}}`, us)
+				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}")
+				x := p.configMap("x")
+				p.wait(2 * time.Minute)
+				p.request(x, 409, fenced(x))
 			},
-			want: broken(oracle.Restrained),
+			want: broken(oracle.Restrained, oracle.Judged),
+		},
+		"a DELETE of what is nobody's owner": {
+			tell: func(p *past) {
+				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+				x := p.configMap("x")
+				p.wait(2 * time.Minute)
+				p.request(x, 409, fenced(x))
+			},
+			want: broken(oracle.Restrained, oracle.Judged),
+		},
+	})
+}
+
+func TestWhatSunsetKeepsForItself(t *testing.T) {
+	deleted := func(text string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			p.sunset(p.store(text))
+		}
+	}
+	ledger := func(of string) string {
+		return `{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: ` + of + `}}`
+	}
+	tell(t, map[string]story{
+		"a lease":     {tell: deleted(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Untouched)},
+		"an event":    {tell: deleted(`{apiVersion: v1, kind: Event, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Judged)},
+		"an override": {tell: deleted(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: x}, spec: {}}`), want: broken(oracle.Restrained, oracle.Untouched)},
+		"the ledger of a policy that is gone": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", "", "")
+			p.remove(q)
+			deleted(ledger(string(q.GetUID())))(p)
+		}},
+		"the ledger of a policy that is there": {
+			tell: func(p *past) { deleted(ledger(string(p.policy("p", "Enforce", "", "").GetUID())))(p) },
+			want: broken(oracle.Exact),
+		},
+		"all leases": {
+			tell: func(p *past) {
+				p.note(history.Request{Verb: "deletecollection", User: us, Code: 200, Group: "coordination.k8s.io", Resource: "leases", Namespace: "a"})
+			},
+			want: broken(oracle.Fenced),
 		},
 	})
 }
@@ -101,9 +144,22 @@ func TestTime(t *testing.T) {
 			p.sunset(x)
 		}
 	}
+	// late is a DELETE that was sent then, and carried out 5 seconds later.
+	late := func(d time.Duration, ruled string, more ...string) func(*past) {
+		return func(p *past) {
+			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-5 * time.Second) }
+			after(d+5*time.Second, ruled, more...)(p)
+		}
+	}
 	tell(t, map[string]story{
-		"a moment after it was due":              {tell: after(time.Minute, "")},
-		"a second before":                        {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"a moment after it was due":               {tell: after(time.Minute, "")},
+		"a second before":                         {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"a second before, and held up on its way": {tell: late(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"in time, and held up on its way":         {tell: late(time.Minute, "")},
+		"a mark, a second before, and held up": {
+			tell: late(59*time.Second, ", marked", `annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:00Z"}'}`),
+			want: broken(oracle.NotEarly),
+		},
 		"a start before the creation":            {tell: after(30*time.Second, ", startTime: \"'2020-01-01T00:00:00Z'\""), want: broken(oracle.NotEarly)},
 		"a time to live by an expression":        {tell: after(59*time.Second, ", ttlExpression: \"'30s'\"")},
 		"one that is never":                      {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
@@ -116,7 +172,7 @@ func TestTime(t *testing.T) {
 		"an expression that cannot be compiled":  {tell: after(time.Hour, ", eligible: objekt.spec"), want: broken(oracle.Judged)},
 		"a field that nobody knows":              {tell: after(time.Hour, ", eligibel: true"), want: broken(oracle.Judged)},
 		"an object that is not eligible":         {tell: after(time.Hour, ", eligible: 'false'"), want: broken(oracle.Judged)},
-		"another label":                          {tell: after(time.Hour, ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {x: y}}}"), want: broken(oracle.Judged)},
+		"another label":                          {tell: after(time.Hour, ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}"), want: broken(oracle.Restrained, oracle.Judged)},
 	})
 }
 

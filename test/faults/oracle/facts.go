@@ -144,15 +144,20 @@ func ownTTL(s *history.State) (*time.Duration, error) {
 // markOf is the earliest mark on an object; zero without any. Which rule a mark is of only the product knows: that it was
 // not written too soon is checked by what the object was before (wait.go).
 func markOf(s *history.State) time.Time {
-	written := map[string]time.Time{}
-	if json.Unmarshal([]byte(s.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]), &written) != nil {
-		return time.Time{}
-	}
 	var first time.Time
-	for _, at := range written {
+	for _, at := range marksIn(s.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]) {
 		if first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}
 	return first
+}
+
+// marksIn are the marks in an annotation; none in one that cannot be read.
+func marksIn(written string) map[string]time.Time {
+	marks := map[string]time.Time{}
+	if json.Unmarshal([]byte(written), &marks) != nil {
+		return nil
+	}
+	return marks
 }

@@ -21,18 +21,22 @@ type judge struct {
 	writers  map[int64]string // who wrote a revision, where that is known
 	policies map[*history.State]*policy
 	bySpec   map[string]*policy // the same, since status changes often
+	editions map[place][]edition
 	known    map[question]facts
 	removals map[types.UID]*removal
 	backlogs map[backlogKey]bool
 	report   Report
 }
 
-// removal is an object that one of Sunset's DELETEs ended.
+// removal is a DELETE of Sunset's that ended an object, or was tried and did not.
 type removal struct {
 	request  history.Request
 	change   history.Change
-	at       time.Time // by when
+	at       time.Time // by when it had gone
+	sent     time.Time // when Sunset sent the DELETE: what was not due then was not due
+	tried    bool      // it removed nothing
 	deciders []*policy // any of which may have let it go
+	rules    []*rule   // of theirs, those that may have decided
 }
 
 // Check judges everything that Sunset's users did. The error is of evidence that cannot be read.
@@ -42,8 +46,12 @@ func Check(e Evidence) (Report, error) {
 		return Report{}, err
 	}
 	for _, r := range j.Requests {
-		if j.isOurs(r) && r.Writes() && isSubject(r) {
+		switch {
+		case !j.isOurs(r), !r.Writes():
+		case isSubject(r):
 			j.request(r)
+		case isBurial(r):
+			j.burial(r)
 		}
 	}
 	j.report.Removed = len(j.removals)
@@ -60,7 +68,7 @@ func newJudge(e Evidence) (*judge, error) {
 	}
 	return &judge{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
-		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, known: map[question]facts{},
+		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, editions: map[place][]edition{}, known: map[question]facts{},
 		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{},
 	}, nil
 }
@@ -79,13 +87,19 @@ func writersOf(requests []history.Request) map[int64]string {
 
 func (j *judge) isOurs(r history.Request) bool { return slices.Contains(j.Users, r.User) }
 
-// isSubject reports whether a request is about what policies are about, and not about what Sunset keeps for itself.
+// isSubject reports whether a request is about what policies are about. What Sunset keeps for itself it may write, and of that
+// delete ledgers alone.
 func isSubject(r history.Request) bool {
+	deletes := r.Verb == "delete" || r.Verb == "deletecollection"
 	switch r.Group {
 	case "sunset.x-k8s.io", "events.k8s.io", "coordination.k8s.io", "authorization.k8s.io", "node.sunset.x-k8s.io":
-		return false
+		return deletes && !isBurial(r)
 	}
-	return r.Resource != "events" && r.Resource != ""
+	return deletes || r.Resource != "events" && r.Resource != ""
+}
+
+func (j *judge) notJudged(format string, about ...any) {
+	j.report.NotJudged = append(j.report.NotJudged, fmt.Sprintf(format, about...))
 }
 
 func (j *judge) violated(p Promise, r history.Request, s *history.State, revision int64, why string) {

@@ -56,9 +56,7 @@ func (j *judge) isBeyond(p *policy, list []*removal) string {
 		return ""
 	}
 	last := list[len(list)-1]
-	since := j.unbroken(p, last.change.Revision, func(other *policy) bool {
-		return other.spec.Limits != nil && other.spec.Limits.Window == limits.Window
-	})
+	since := j.limitedSince(p, last.change.Revision)
 	count := 0
 	for _, d := range list {
 		if j.windowOf(d.request, d.change.Revision).from >= since && last.at.Sub(d.request.Received) < span {
@@ -69,6 +67,20 @@ func (j *judge) isBeyond(p *policy, list []*removal) string {
 		return ""
 	}
 	return fmt.Sprintf("policy %s removed %d objects within %s, and may remove %d", p.name, count, span, limits.MaxDeletions)
+}
+
+// limitedSince is the revision from which on, up to another one, a policy surely had its limits for everybody who looked: 0 if
+// it has never been without, since before it was made nothing can have gone by it.
+func (j *judge) limitedSince(p *policy, upTo int64) int64 {
+	since := j.unbroken(p, upTo, func(other *policy) bool {
+		return other.spec.Limits != nil && other.spec.Limits.Window == p.spec.Limits.Window
+	})
+	for _, c := range j.Log.Of(p.state.Key) {
+		if c.After != nil && c.After.GetUID() == p.state.GetUID() && c.Revision < since {
+			return since
+		}
+	}
+	return 0
 }
 
 // keepsLedger reports whether a policy counts exactly.

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,22 +17,75 @@ import (
 func (j *judge) lively() {
 	by, settled := j.settled()
 	if !settled {
+		if !j.Quiet.IsZero() {
+			j.notJudged("what is due at the end: it was quiet from %s to %s, which is less than %s", stamp(j.Quiet), stamp(j.Ended), j.Deadline)
+		}
 		return
 	}
-	decided := j.decidedBy()
+	end := window{j.Log.Revision, j.Log.Revision}
+	left := map[types.UID]bool{} // owners of several are told of once
 	for kind := range j.targets() {
 		for _, s := range j.Log.Kind(kind, j.Log.Revision) {
-			if came, known := j.times.Latest(s.Revision); !known || came.After(by) {
-				continue
+			o := j.orders(s.GetNamespace(), end)[0]
+			o.quiet = j.Quiet
+			if j.cameBy(s, by) {
+				j.overdue(s, o, by, left)
 			}
-			o := j.orders(s.GetNamespace(), window{j.Log.Revision, j.Log.Revision})[0]
-			v := j.decide(s, o, by)
-			if !v.goes || v.by.policy.mayWait(decided[v.by.policy.uid], by) || j.waits(&removal{at: by}, v, o) != nil {
-				continue
-			}
-			j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, and it was there at %s", v.by.id(), stamp(v.due), stamp(j.Ended)))
 		}
 	}
+}
+
+func (j *judge) cameBy(s *history.State, by time.Time) bool {
+	came, known := j.times.Latest(s.Revision)
+	return known && !came.After(by)
+}
+
+// overdue checks one object of the end, or the owner that it lets go.
+func (j *judge) overdue(s *history.State, o order, by time.Time, left map[types.UID]bool) {
+	v := j.decide(s, o, by)
+	if _, kept := j.flagged(s, o, true); !v.goes && v.unknown == nil && !kept {
+		if owner := j.ownerOf(s); owner != nil && j.cameBy(owner, by) {
+			if lets := heard(j.says(s, o, by), by); lets.goes && lets.by.deletesOwner() {
+				s, v = owner, j.ownerMay(owner, lets, o, by)
+			}
+		}
+	}
+	switch {
+	case left[s.GetUID()]:
+	case v.unknown != nil:
+		j.notJudged("whether %s is overdue: %v", nameOf(s), v.unknown)
+	case !v.goes, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by}, v, o) != nil:
+		return
+	default:
+		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed since %s, and it was there at %s",
+			v.by.id(), stamp(v.due), stamp(j.Quiet), stamp(j.Ended)))
+	}
+	left[s.GetUID()] = true
+}
+
+// ownerOf is the controller of an object, as it is in the end; nil if there is none.
+func (j *judge) ownerOf(s *history.State) *history.State {
+	named := controllerIn(s.Object)
+	if named == nil {
+		return nil
+	}
+	uid := types.UID(fmt.Sprint(named["uid"]))
+	if owner := j.Log.At(j.Log.KeyOf(uid), j.Log.Revision); owner != nil && owner.GetUID() == uid {
+		return owner
+	}
+	return nil
+}
+
+// unmarked is since when an object must have been eligible that nobody has marked: from when it was, its rule was enforced and
+// nothing was disturbed, to the next whole second.
+func (j *judge) unmarked(r *rule, s *history.State, o order) time.Time {
+	start := o.quiet
+	for _, revision := range []int64{j.eligibleSince(r, s), j.enforcedSince(r)} {
+		if at, known := j.times.Latest(revision); known {
+			start = latest(start, at)
+		}
+	}
+	return start.Truncate(time.Second).Add(time.Second)
 }
 
 // targets are the kinds that the policies of the end are about.

@@ -15,12 +15,12 @@ func (j *judge) asOwner(d *removal, o order, w window) verdict {
 		if _, kept := j.flagged(owned, o, true); kept {
 			continue
 		}
-		v := heard(j.says(owned, o, d.at), d.at)
+		v := heard(j.says(owned, o, d.sent), d.sent)
 		switch {
 		case v.unknown != nil:
 			best = v
 		case v.goes && v.by.deletesOwner():
-			if v = j.ownerMay(s, v, o, d.at); v.goes {
+			if v = j.ownerMay(s, v, o, d.sent); v.goes {
 				return v
 			}
 			best = v

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
@@ -102,9 +103,23 @@ func (p *past) store(text string, user ...string) *history.State {
 	}
 	s := p.log.At(key, p.revision)
 	answer, _ := s.MarshalJSON()
-	p.note(history.Request{Verb: "patch", User: append(user, others)[0], Resource: history.Resource(s), Code: 200, Answer: answer,
+	p.note(history.Request{Verb: "patch", User: append(user, others)[0], Resource: history.Resource(s), Code: 200, Answer: answer, Body: marking(now, s),
 		Namespace: s.GetNamespace(), Name: s.GetName(), Group: s.GroupVersionKind().Group})
 	return s
+}
+
+// marking is the patch by which Sunset would have made one version of an object the next.
+func marking(before, after *history.State) []byte {
+	if before == nil {
+		return nil
+	}
+	var mark any // null takes it away
+	if written, marked := after.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]; marked {
+		mark = written
+	}
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": before.GetUID(), "resourceVersion": before.GetResourceVersion(),
+		"annotations": map[string]any{v1alpha1.EligibleSinceAnnotation: mark}}})
+	return body
 }
 
 // note records a request, a millisecond long.

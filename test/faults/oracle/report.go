@@ -12,7 +12,8 @@ type Promise string
 
 // The promises, of docs/policy.md and the pages beside it.
 const (
-	Fenced       Promise = "every DELETE names UID, resourceVersion and a propagation policy"
+	Fenced       Promise = "every DELETE names UID, resourceVersion and the propagation policy of its rule"
+	Marked       Promise = "a patch marks the version that it names, and does nothing else"
 	Restrained   Promise = "dry runs and suspended policies change nothing"
 	Judged       Promise = "what goes is the version that was judged, and the policies let it go"
 	NotEarly     Promise = "nothing goes before its time"
@@ -53,6 +54,7 @@ func (v Violation) String() string {
 // Report is the outcome of a check.
 type Report struct {
 	Deletions  int // DELETEs that were sent
+	Judged     int // of these, those for which the policies and the version that they name were asked, whatever came of them
 	Removed    int // objects that they removed
 	NotJudged  []string
 	Violations []Violation
@@ -68,8 +70,8 @@ func (r Report) Err() error {
 
 // String has all of the report.
 func (r Report) String() string {
-	lines := []string{fmt.Sprintf("%d DELETEs, %d objects removed, %d not judged, %d violations",
-		r.Deletions, r.Removed, len(r.NotJudged), len(r.Violations))}
+	lines := []string{fmt.Sprintf("%d DELETEs, %d of them judged, %d objects removed, %d not judged, %d violations",
+		r.Deletions, r.Judged, r.Removed, len(r.NotJudged), len(r.Violations))}
 	for _, v := range r.Violations {
 		lines = append(lines, v.String())
 	}

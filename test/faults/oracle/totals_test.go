@@ -17,8 +17,12 @@ func (p *past) ledger(of *history.State, deleted, gone int, open ...*history.Sta
 	for _, s := range open {
 		lines += fmt.Sprintf("{rule: r, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ", s.GetName(), s.GetUID(), s.GetResourceVersion())
 	}
-	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, total: {deleted: %d, gone: %d}, open: [%s]}`,
-		of.GetUID(), deleted, gone, lines), us)
+	p.ledgerOf(of, fmt.Sprintf(`total: {deleted: %[1]d, gone: %[2]d}, rules: [{name: r, deleted: %[1]d, gone: %[2]d}], open: [%[3]s]`, deleted, gone, lines))
+}
+
+func (p *past) ledgerOf(of *history.State, text string) {
+	p.Helper()
+	p.store(fmt.Sprintf(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionLedger, metadata: {name: %s}, %s}`, of.GetUID(), text), us)
 }
 
 func (p *past) configMaps(n int) (all []*history.State) {
@@ -48,6 +52,18 @@ func TestLimits(t *testing.T) {
 		"too many in a window":          {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
 		"too many in a window, just so": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
 		"as many, but slowly":           {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
+		"too many at once, by a policy that was just made": {
+			tell: func(p *past) {
+				all := p.configMaps(2)
+				p.wait(time.Hour)
+				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
+				p.ledger(q, 0, 0, all...)
+				p.sunset(all[0])
+				p.sunset(all[1])
+				p.ledger(q, 2, 0)
+			},
+			want: broken(oracle.Limited),
+		},
 		"one that was under way when the limits came": {tell: func(p *past) {
 			p.policy("p", "Enforce", "", "")
 			all := p.configMaps(2)
@@ -128,13 +144,22 @@ func TestCounts(t *testing.T) {
 		"a ledger that is left alone, a status with one too many": {tell: alone(3), want: broken(oracle.Exact)},
 		"a ledger with each once":                                 {tell: counted(2, 0)},
 		"a ledger with one whose end nobody saw":                  {tell: counted(1, 1)},
-		"a ledger with one that somebody else did":                {tell: counted(2, 1)},
-		"a ledger with one too many":                              {tell: counted(3, 0), want: broken(oracle.Exact)},
-		"a ledger with one too few":                               {tell: counted(1, 0), want: broken(oracle.Exact)},
-		"a status with each once":                                 {tell: status(1, false)},
-		"a status with one too many":                              {tell: status(2, true), want: broken(oracle.Exact)},
-		"a status with one too few":                               {tell: status(0, false), want: broken(oracle.Exact)},
-		"a status with one too few, after a crash":                {tell: status(0, true)},
+		"a ledger with one both as deleted and as gone":           {tell: counted(2, 1), want: broken(oracle.Exact)},
+		"a ledger with one that somebody else did": {tell: func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			all := p.configMaps(2)
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, all...)
+			p.sunset(all[0])
+			p.remove(all[1])
+			p.ledger(q, 1, 1)
+		}},
+		"a ledger with one too many":               {tell: counted(3, 0), want: broken(oracle.Exact)},
+		"a ledger with one too few":                {tell: counted(1, 0), want: broken(oracle.Exact)},
+		"a status with each once":                  {tell: status(1, false)},
+		"a status with one too many":               {tell: status(2, true), want: broken(oracle.Exact)},
+		"a status with one too few":                {tell: status(0, false), want: broken(oracle.Exact)},
+		"a status with one too few, after a crash": {tell: status(0, true)},
 		"a ledger that was not written first": {
 			tell: func(p *past) {
 				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
@@ -159,6 +184,63 @@ func TestCounts(t *testing.T) {
 	})
 }
 
+func TestPartsOfLedgers(t *testing.T) {
+	// Two objects go, one with each outcome, and the ledger says so at last.
+	parts := func(text string) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", "", `, outcome: "object.metadata.labels.app"`)
+			all := []*history.State{p.configMap("x", "labels: {app: red}"), p.configMap("z", "labels: {app: blue}")}
+			p.wait(time.Hour)
+			lines := ""
+			for _, s := range all {
+				lines += fmt.Sprintf("{rule: r, outcome: %s, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ",
+					s.GetLabels()["app"], s.GetName(), s.GetUID(), s.GetResourceVersion())
+			}
+			p.ledgerOf(q, "open: ["+lines+"]")
+			p.sunset(all[0])
+			p.sunset(all[1])
+			p.ledgerOf(q, text)
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
+	outcomes := func(rule, red, blue string) func(*past) {
+		return parts("total: {deleted: 2}, rules: [{name: r, " + rule + ", outcomes: [{name: red, " + red + "}, {name: blue, " + blue + "}]}]")
+	}
+	const one, two = "deleted: 1", "deleted: 2"
+	tell(t, map[string]story{
+		"all as it was":                  {tell: outcomes(two, one, one)},
+		"an outcome with one too many":   {tell: outcomes(two, two, "deleted: 0"), want: broken(oracle.Exact)},
+		"an outcome with one too few":    {tell: outcomes(two, one, "deleted: 0"), want: broken(oracle.Exact)},
+		"a rule with one too few":        {tell: outcomes(one, one, one), want: broken(oracle.Exact)},
+		"a rule that never was":          {tell: parts("total: {deleted: 2}, rules: [{name: q, deleted: 2}]"), want: broken(oracle.Exact)},
+		"rules with less than all":       {tell: parts("total: {deleted: 2}, rules: []"), want: broken(oracle.Exact)},
+		"a namespace where nothing went": {tell: parts("total: {deleted: 2}, namespaces: [{name: b, deleted: 1}], rules: [{name: r, deleted: 2, outcomes: [{name: red, deleted: 1}, {name: blue, deleted: 1}]}]"), want: broken(oracle.Exact)},
+	})
+}
+
+// TestAStatusSumsItsLedgerUp: in the end, when the ledger has not changed for a while.
+func TestAStatusSumsItsLedgerUp(t *testing.T) {
+	summed := func(deleted int) func(*past) {
+		return func(p *past) {
+			text := p.policyText("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
+			q := p.store(text)
+			x := p.configMap("x")
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, x)
+			p.sunset(x)
+			p.ledger(q, 1, 0)
+			p.store(text[:len(text)-1] + fmt.Sprintf(", status: {deleted: 1, ledger: {name: l, deleted: %d, gone: 0, open: 0}}}", deleted))
+			p.evidence.Quiet = p.clock
+			p.wait(time.Minute)
+		}
+	}
+	tell(t, map[string]story{
+		"as it is":  {tell: summed(1)},
+		"as it was": {tell: summed(0), want: broken(oracle.Exact)},
+	})
+}
+
 func TestApproval(t *testing.T) {
 	backlog := func(before func(*past), more string) func(*past) {
 		return func(p *past) {
@@ -171,20 +253,49 @@ func TestApproval(t *testing.T) {
 			p.sunset(all[0])
 		}
 	}
-	nothing := func(*past) {}
-	tell(t, map[string]story{
-		"more than anybody has seen": {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
-		"as much as is allowed":      {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
-		"what a dry run has shown":   {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
-		"what was approved": {tell: func(p *past) {
+	// approved is a backlog for which the status named a hash, and of which one goes when there is an approval, and maybe another rule.
+	approved := func(hash, ruled string) func(*past) {
+		return func(p *past) {
 			x := p.configMaps(12)[0]
 			p.wait(time.Hour)
 			text := p.policyText("p", "Enforce", ", approval: {}", "")
-			p.store(strings.Replace(text, "{name: p}", "{name: p, annotations: {sunset.x-k8s.io/approved: 9f2c}}", 1))
+			waits := text[:len(text)-1] + ", status: {observedGeneration: 1, pendingApproval: {hash: 9f2c}}}"
+			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
+			p.wait(time.Minute)
+			text = p.policyText("p", "Enforce", ", approval: {}", ruled)
+			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset.x-k8s.io/approved: "`+hash+`"}}`, 1))
 			p.wait(time.Minute)
 			p.sunset(x)
-		}},
+		}
+	}
+	nothing := func(*past) {}
+	tell(t, map[string]story{
+		"more than anybody has seen":      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
+		"as much as is allowed":           {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"what a dry run has shown":        {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
+		"what was approved":               {tell: approved("9f2c", "")},
+		"what was approved in other form": {tell: approved("9f2c", ", ttl: 2m"), want: broken(oracle.Approved)},
+		"what no status has named":        {tell: approved("0000", ""), want: broken(oracle.Approved)},
 	})
+}
+
+// TestAnEndThatIsNotKnownIsNotJudged: what cannot be judged, or was not waited for.
+func TestAnEndThatIsNotKnownIsNotJudged(t *testing.T) {
+	for name, ruled := range map[string]string{"a function": ", eligible: 'configMapsIn(object) == []'", "no time": ""} {
+		t.Run(name, func(t *testing.T) {
+			p := newPast(t)
+			p.policy("p", "Enforce", "", ruled)
+			p.configMap("x")
+			p.wait(time.Hour)
+			p.evidence.Quiet = p.clock
+			if ruled != "" {
+				p.wait(time.Minute)
+			}
+			if report := p.check(); len(report.NotJudged) != 1 || len(report.Violations) != 0 {
+				t.Errorf("%s", report)
+			}
+		})
+	}
 }
 
 func TestWhatIsDueGoes(t *testing.T) {
@@ -210,7 +321,26 @@ func TestWhatIsDueGoes(t *testing.T) {
 			p.wait(after)
 		}
 	}
+	// owned leaves a finished Job whose Pod lets it go.
+	owned := func(status string, after time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {` + status + `}}`)
+			for _, name := range []string{"x", "z"} {
+				p.store(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: %s, ownerReferences: [{controller: true, uid: %s, kind: Job, apiVersion: batch/v1, name: job}]}}`, name, job.GetUID()))
+			}
+			p.evidence.Quiet = p.clock
+			p.wait(after)
+		}
+	}
+	const complete = `completionTime: "2026-03-01T12:00:00Z", conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]`
 	tell(t, map[string]story{
+		"what nobody has marked for a moment":    {tell: left(", marked", "labels: {}", time.Minute+9*time.Second)},
+		"what nobody has ever marked":            {tell: left(", marked", "labels: {}", time.Minute+12*time.Second), want: broken(oracle.Lively)},
+		"what nobody marks, as it is in use":     {tell: left(", marked, eligible: 'false'", "labels: {}", time.Hour)},
+		"an owner that has ended":                {tell: owned(complete, 2*time.Minute), want: broken(oracle.Lively)},
+		"an owner that was not due":              {tell: owned(complete, time.Minute)},
+		"an owner that has not ended":            {tell: owned("active: 1", time.Hour)},
 		"what is not due yet":                    {tell: left("", "labels: {}", time.Minute+9*time.Second)},
 		"what was due long ago":                  {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
 		"what is held":                           {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},

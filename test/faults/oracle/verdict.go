@@ -20,6 +20,7 @@ type order struct {
 	namespace *history.State // nil of cluster-scoped objects
 	from      int64          // the first revision at which rights may have been asked
 	revision  int64          // at which others of the kind are counted
+	quiet     time.Time      // in the end: since when what is eligible must be marked; zero before it
 }
 
 // say is what one rule says about one object.
@@ -98,8 +99,10 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 		return say{rule: r}
 	case r.deletesOwner() && controllerIn(s.Object) == nil:
 		return kept("its owner is to go, and it has none")
-	case r.StartTime == "" && f.start.IsZero():
+	case r.StartTime == "" && f.start.IsZero() && (o.quiet.IsZero() || j.ranks(s, o)):
 		return kept("it carries no mark")
+	case r.StartTime == "" && f.start.IsZero():
+		f.start = j.unmarked(r, s, o)
 	}
 	place := j.standing(r, s, o)
 	if place.unknown != nil || place.newest {
@@ -155,7 +158,7 @@ func heard(says []say, now time.Time) verdict {
 	}
 	if v.goes && v.due.After(now) {
 		v.goes, v.promise = false, NotEarly
-		v.why = fmt.Sprintf("it was due at %s by rule %s, and went by %s", stamp(v.due), v.by.id(), stamp(now))
+		v.why = fmt.Sprintf("it is due at %s by rule %s, and not yet at %s", stamp(v.due), v.by.id(), stamp(now))
 	}
 	return v
 }

@@ -18,11 +18,11 @@ func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
 	due := start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams)))
-	if !due.After(d.at) || j.standing(r, s, o).excess {
+	if !due.After(d.sent) || j.standing(r, s, o).excess {
 		return nil
 	}
 	return &verdict{promise: NotEarly, by: r, why: fmt.Sprintf(
-		"it was eligible by rule %s since %s at the soonest, so not due before %s, and went by %s", r.id(), stamp(start), stamp(due), stamp(d.at))}
+		"it was eligible by rule %s since %s at the soonest, so not due before %s, and its DELETE was sent by %s", r.id(), stamp(start), stamp(due), stamp(d.sent))}
 }
 
 // isOurMark reports whether Sunset wrote the marks on an object, as far as is known.

@@ -2,7 +2,9 @@ package oracle
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -42,27 +44,64 @@ func (j *judge) orders(namespace string, w window) []order {
 	return all
 }
 
+// place is where policies of a kind are: a namespace, "" for those of the cluster.
+type place struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+// edition is a list of policies, by name, and the revision since which it was so.
+type edition struct {
+	since int64
+	list  []*policy
+}
+
 // versions are the lists of policies that there were within a window, in order.
 func (j *judge) versions(kind schema.GroupKind, namespace string, w window) [][]*policy {
 	all := [][]*policy{j.listed(kind, namespace, w.from)}
-	for _, c := range j.Log.Between(kind, w.from, w.to) {
-		list := j.listed(kind, namespace, c.Revision)
-		if !slices.Equal(list, all[len(all)-1]) {
-			all = append(all, list)
-		}
+	editions := j.editionsOf(place{kind, namespace})
+	for _, e := range editions[before(editions, w.from):before(editions, w.to)] {
+		all = append(all, e.list)
 	}
 	return all
 }
 
 func (j *judge) listed(kind schema.GroupKind, namespace string, revision int64) []*policy {
-	var list []*policy
-	for _, s := range j.Log.Kind(kind, revision) {
-		if s.GetNamespace() == namespace && j.Sees(s) {
-			list = append(list, j.policyOf(s))
-		}
+	editions := j.editionsOf(place{kind, namespace})
+	if n := before(editions, revision); n > 0 {
+		return editions[n-1].list
 	}
-	slices.SortFunc(list, func(a, b *policy) int { return cmp.Compare(a.name, b.name) })
-	return list
+	return nil
+}
+
+// before is how many editions there were up to a revision, and with it.
+func before(editions []edition, revision int64) int {
+	return sort.Search(len(editions), func(i int) bool { return editions[i].since > revision })
+}
+
+// editionsOf are all lists that there ever were, each found out once.
+func (j *judge) editionsOf(at place) []edition {
+	all, known := j.editions[at]
+	if known {
+		return all
+	}
+	now := map[string]*policy{} // by key
+	for _, c := range j.Log.Between(at.kind, 0, j.Log.Revision) {
+		var p *policy
+		if s := c.After; s != nil && s.GetNamespace() == at.namespace && j.Sees(s) {
+			p = j.policyOf(s)
+		}
+		if now[c.Key] == p {
+			continue
+		}
+		if now[c.Key] = p; p == nil {
+			delete(now, c.Key)
+		}
+		list := slices.SortedFunc(maps.Values(now), func(a, b *policy) int { return cmp.Compare(a.name, b.name) })
+		all = append(all, edition{c.Revision, list})
+	}
+	j.editions[at] = all
+	return all
 }
 
 // namespaces are the states of a namespace within a window; one nil for objects in none.
@@ -81,16 +120,29 @@ func (j *judge) namespaces(name string, w window) []*history.State {
 }
 
 // standings are the revisions at which others of a kind may have been counted, the last first. Nobody promises that the
-// count is not a moment old.
-func (j *judge) standings(s *history.State, orders []order, w window) []int64 {
+// count is not a moment old; and who knows an old version of an object, as one whose DELETE is refused does, may know old versions
+// of others.
+func (j *judge) standings(d *removal, orders []order, w window) []int64 {
+	s, from := d.change.Before, w.from
+	if d.tried {
+		from = min(from, s.Revision)
+	}
 	revisions := []int64{w.to}
+	if d.tried && slices.ContainsFunc(orders, func(o order) bool { return j.reads(s, o) }) {
+		revisions = append(revisions, w.from)
+	}
 	if !slices.ContainsFunc(orders, func(o order) bool { return j.ranks(s, o) }) {
 		return revisions
 	}
-	for _, c := range slices.Backward(j.Log.Between(s.GroupVersionKind().GroupKind(), w.from, w.to)) {
+	for _, c := range slices.Backward(j.Log.Between(s.GroupVersionKind().GroupKind(), from, w.to)) {
 		revisions = append(revisions, c.Revision-1)
 	}
 	return revisions
+}
+
+// reads reports whether a rule about an object asks what refers to it.
+func (j *judge) reads(s *history.State, o order) bool {
+	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.compiled.refers })
 }
 
 func (j *judge) ranks(s *history.State, o order) bool {

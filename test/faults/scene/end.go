@@ -129,8 +129,12 @@ func (s *Scene) mend(ctx context.Context) {
 	}
 }
 
-// clear deletes what the scene has made. What cannot be deleted stays: nobody else sees it.
+// clear deletes what the scene has made, unless it all ends with the scene's control plane. What cannot be deleted stays: nobody
+// else sees it.
 func (s *Scene) clear(ctx context.Context) {
+	if s.options.Own {
+		return
+	}
 	mine := client.MatchingLabels{sceneLabel: s.Namespace}
 	_ = s.DeleteAllOf(ctx, &v1alpha1.ClusterRetentionPolicy{}, mine)
 	ledgers := &v1alpha1.RetentionLedgerList{}

@@ -43,6 +43,7 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 	e.Lossy = s.options.Alone || s.options.Own
 	for _, r := range s.all() {
 		e.Users = append(e.Users, r.User)
+		e.Requests = r.complete(e.Requests)
 		for _, entry := range r.Gate.Journal() {
 			sent[entry.ID] = entry.At
 			e.Lossy = e.Lossy || isLossy(entry)

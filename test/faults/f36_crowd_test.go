@@ -1,0 +1,260 @@
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/build"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// crowd is many objects that fall due at once: those of narrow policies, each about a namespace of its own, and those of wide ones,
+// each with its objects in as many namespaces.
+type crowd struct {
+	*scene.Scene
+	namespaces   []string
+	narrow, wide sort
+}
+
+// sort is how many policies of a sort there are, and how many objects each has.
+type sort struct{ policies, each int }
+
+func (s sort) size() int { return s.policies * s.each }
+
+const (
+	patience    = 15 * time.Minute // a busy machine is slow
+	memoryBound = 400              // in MB
+)
+
+func (c *crowd) size() int { return c.narrow.size() + c.wide.size() }
+
+// inCrowd labels all of a crowd, and of narrow policies their namespaces.
+const inCrowd = "faults.sunset.test/crowd"
+
+// assemble creates everything, many at a time.
+func (c *crowd) assemble(namespaces int) {
+	c.Helper()
+	for i := range namespaces {
+		c.namespaces = append(c.namespaces, fmt.Sprintf("%s-n-%d", c.Namespace, i))
+	}
+	c.many(namespaces, func(i int) client.Object {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespaces[i], Labels: map[string]string{inCrowd: fmt.Sprint(i)}}}
+	})
+	c.many(c.narrow.policies, func(i int) client.Object {
+		return c.policy(fmt.Sprintf("narrow-%d", i), labelled("narrow", "Enforce", "0s")+fmt.Sprintf("namespaceSelector: {matchLabels: {%s: \"%d\"}}\n", inCrowd, i))
+	})
+	c.many(c.wide.policies, func(i int) client.Object {
+		return c.policy(fmt.Sprintf("wide-%d", i), labelled(fmt.Sprintf("wide-%d", i), "Enforce", "0s")+limitedTo(i))
+	})
+	c.many(c.narrow.size(), func(i int) client.Object {
+		return c.member(fmt.Sprintf("narrow-%d", i), c.namespaces[i%c.narrow.policies], "narrow")
+	})
+	c.many(c.wide.size(), func(i int) client.Object {
+		p, nth := i%c.wide.policies, i/c.wide.policies
+		return c.member(fmt.Sprintf("wide-%d", i), c.namespaces[(p+nth*len(c.namespaces)/c.wide.each)%len(c.namespaces)], fmt.Sprintf("wide-%d", p))
+	})
+}
+
+// limitedTo lets every twentieth of the wide policies delete a part of its objects at a time.
+func limitedTo(i int) string {
+	if i%20 > 0 {
+		return ""
+	}
+	return "limits: {maxDeletions: 20, window: 30s}\n"
+}
+
+// many creates so many objects.
+func (c *crowd) many(n int, object func(int) client.Object) {
+	c.Helper()
+	all := &errgroup.Group{}
+	all.SetLimit(16)
+	for i := range n {
+		all.Go(func() error { return c.Create(c.Context(), object(i)) })
+	}
+	if err := all.Wait(); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *crowd) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
+	p := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace + "-" + name}}
+	if err := yaml.UnmarshalStrict([]byte(spec+"approval: {backlogCount: 1000000, backlogPercent: 100}\n"), &p.Spec); err != nil {
+		c.Error(err)
+	}
+	return p
+}
+
+func (c *crowd) member(name, namespace, env string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"env": env, inCrowd: ""}}}
+}
+
+// keeper keeps a crowd until it is a dry run.
+const keeper = `
+mode: Enforce
+rules:
+- name: later
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {` + inCrowd + `: ""}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 24h
+`
+
+// settle waits until the status of each policy of the crowd is as wanted, given how many objects it has.
+func (c *crowd) settle(want func(status v1alpha1.RetentionPolicyStatus, each int64) bool) {
+	c.Helper()
+	all := &v1alpha1.ClusterRetentionPolicyList{}
+	for deadline := time.Now().Add(patience); ; time.Sleep(3 * time.Second) { // a list is a burden
+		if err := c.List(c.Context(), all); err != nil {
+			c.Fatal(err)
+		}
+		waiting := slices.DeleteFunc(all.Items, func(p v1alpha1.ClusterRetentionPolicy) bool {
+			each := c.has(strings.TrimPrefix(p.Name, c.Namespace+"-"))
+			return each == 0 || want(p.Status, each)
+		})
+		switch {
+		case len(waiting) == 0:
+			return
+		case time.Now().After(deadline):
+			c.Fatalf("%d policies are not as they should be, such as %s: %+v", len(waiting), waiting[0].Name, waiting[0].Status)
+		}
+	}
+}
+
+// has is how many objects a policy has; 0 for one that is not of the crowd.
+func (c *crowd) has(policy string) int64 {
+	switch of, _, _ := strings.Cut(policy, "-"); of {
+	case "narrow":
+		return int64(c.narrow.each)
+	case "wide":
+		return int64(c.wide.each)
+	}
+	return 0
+}
+
+// isGone reports whether nothing is left of the crowd.
+func (c *crowd) isGone() bool {
+	c.Helper()
+	some := &corev1.ConfigMapList{}
+	if err := c.List(c.Context(), some, client.MatchingLabels{inCrowd: ""}, client.Limit(1)); err != nil {
+		c.Fatal(err)
+	}
+	return len(some.Items) == 0
+}
+
+// few makes one object after the other, of a policy that has no more, until the crowd is gone. It gives when each was there.
+func (c *crowd) few() map[string]time.Time {
+	c.Helper()
+	made := map[string]time.Time{}
+	for deadline := time.Now().Add(patience); !c.isGone(); time.Sleep(200 * time.Millisecond) {
+		name := fmt.Sprintf("few-%d", len(made))
+		cm := c.ConfigMap(name, map[string]string{"env": "few"})
+		made[name] = time.Now()
+		for !apierrors.IsNotFound(c.Get(c.Context(), client.ObjectKeyFromObject(cm), cm)) {
+			if time.Now().After(deadline) {
+				c.Fatalf("%s is still there", name)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	return made
+}
+
+// served is how many others had to go before one of the few went, and how long it took, at the most.
+func served(deletes []gate.Entry, few map[string]time.Time) (others int, wait time.Duration) {
+	for i, e := range deletes {
+		if made, is := few[e.Name]; is {
+			others, wait = max(others, len(since(made, deletes[:i]))), max(wait, e.At.Sub(made))
+		}
+	}
+	return others, wait
+}
+
+var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// memory is the most that a replica's process has had, in MB.
+func memory(s *scene.Scene, r *scene.Replica) int {
+	s.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.PID()))
+	found := highWater.FindSubmatch(status)
+	if err != nil || found == nil {
+		s.Fatalf("the memory of %s is not known: %v", r.User, err)
+	}
+	kb, _ := strconv.Atoi(string(found[1])) // they are digits
+	return kb / 1024
+}
+
+// asks are how many of the requests are reads.
+func asks(entries []gate.Entry) int {
+	n := 0
+	for _, e := range entries {
+		if e.Verb == "get" || e.Verb == "list" {
+			n++
+		}
+	}
+	return n
+}
+
+// drained fails the test if the few had to wait for more than a part of the crowd, or it cost too much.
+func (c *crowd) drained(r *scene.Replica, released time.Time, few map[string]time.Time) {
+	drain := time.Since(released)
+	requests, deletes, most := since(released, r.Gate.Journal()), r.Deletes(), memory(c.Scene, r)
+	others, wait := served(deletes, few)
+	c.Logf("%d objects in %s, %d DELETEs among %d requests, %d of which ask; %d MB at the most; each of %d others went within %s, before it %d at the most",
+		c.size(), drain.Round(time.Second), len(deletes), len(requests), asks(requests), most, len(few), wait.Round(time.Millisecond), others)
+	if len(few) < 2 || others > c.size()/2 {
+		c.Errorf("one of %d had to wait for %d of %d", len(few), others, c.size())
+	}
+	if most > memoryBound && os.Getenv(build.Variable) == "" {
+		c.Errorf("%d MB are too much", most)
+	}
+	if n := c.size() + len(few); len(deletes) > n+n/100 {
+		c.Errorf("%d DELETEs for %d objects", len(deletes), n)
+	}
+	if n := asks(requests); n > 100+25*int(drain.Seconds()) { // of policies and namespaces, live
+		c.Errorf("%d requests ask in %s", n, drain)
+	}
+}
+
+// A crowd of 1,000 policies in 1,000 namespaces falls due at once, as the policy that kept it becomes a dry run. One with an
+// object now and then does not wait for the crowd, however many policies and namespaces that has.
+func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true, Own: true})
+	c := &crowd{Scene: s, narrow: sort{800, 5}, wide: sort{200, 30}}
+	c.assemble(1000)
+	keeps := s.Policy("keeper", keeper)
+	s.Policy("few", labelled("few", "Enforce", "0s"))
+	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
+	c.settle(func(status v1alpha1.RetentionPolicyStatus, each int64) bool {
+		return status.Matched == each && len(status.Previews) > 0
+	})
+	if n := len(r.Deletes()); n > 0 {
+		t.Fatalf("%d went that the keeper keeps", n)
+	}
+
+	s.Edit(keeps, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun })
+	released := time.Now()
+	few := c.few()
+	c.drained(r, released, few)
+	c.settle(func(status v1alpha1.RetentionPolicyStatus, each int64) bool { return status.Deleted == each })
+	fenced(t, r.Deletes())
+	s.End()
+	if n := s.Report().Removed; n != c.size()+len(few) {
+		t.Errorf("%d were judged, want %d", n, c.size()+len(few))
+	}
+}

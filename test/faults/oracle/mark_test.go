@@ -1,0 +1,66 @@
+package oracle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+)
+
+func TestPatches(t *testing.T) {
+	const annotated = `annotations: {sunset.x-k8s.io/eligible-since: '{"k":"2026-03-01T12:02:00Z"}'}`
+	// marked is a patch that makes one version of a ConfigMap the next.
+	marked := func(mode, ruled, before, after string, adjust ...func(*history.Request)) func(*past) {
+		return func(p *past) {
+			p.policy("p", mode, "", ", marked"+ruled)
+			p.configMap("x", before)
+			p.wait(2 * time.Minute)
+			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, `+after+`}}`, us)
+			for _, a := range adjust {
+				a(&p.requests[len(p.requests)-1])
+			}
+		}
+	}
+	body := func(text string) func(*history.Request) {
+		return func(r *history.Request) { r.Body = []byte(text) }
+	}
+	const selected = `, target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}`
+	tell(t, map[string]story{
+		"a mark":                       {tell: marked("Enforce", "", "labels: {}", annotated)},
+		"one on what is held":          {tell: marked("Enforce", "", `annotations: {sunset.x-k8s.io/hold: "true"}`, annotated)},
+		"one of a dry run":             {tell: marked("DryRun", "", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"one of a rule with startTime": {tell: marked("Enforce", ", startTime: object.metadata.creationTimestamp", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"one on what is not selected":  {tell: marked("Enforce", selected, "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"one on what is not eligible":  {tell: marked("Enforce", ", eligible: 'false'", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"one taken from what is not":   {tell: marked("Enforce", selected, annotated, "labels: {}")},
+		"one on what is being deleted": {tell: marked("Enforce", "", `deletionTimestamp: "2026-03-01T12:00:00Z"`, annotated), want: broken(oracle.Marked)},
+		"one by an override's suspension": {
+			tell: func(p *past) {
+				p.store(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: DryRun, overrides: [{policy: p, suspend: true}]}}`)
+				marked("Enforce", "", "labels: {}", annotated)(p)
+			},
+			want: broken(oracle.Restrained),
+		},
+		"one of no version": {
+			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"annotations":{"sunset.x-k8s.io/eligible-since":"{}"}}}`)),
+			want: broken(oracle.Marked),
+		},
+		"a label beside it": {
+			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"uid":"x-3","resourceVersion":"3","labels":{"a":"b"},"annotations":{"sunset.x-k8s.io/eligible-since":"{}"}}}`)),
+			want: broken(oracle.Marked),
+		},
+		"another annotation": {
+			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"uid":"x-3","resourceVersion":"3","annotations":{"sunset.x-k8s.io/eligible-since":"{}","a":"b"}}}`)),
+			want: broken(oracle.Marked),
+		},
+		"data": {
+			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"uid":"x-3","resourceVersion":"3","annotations":{"sunset.x-k8s.io/eligible-since":"{}"}},"data":{}}`)),
+			want: broken(oracle.Marked),
+		},
+		"a subresource": {
+			tell: marked("Enforce", "", "labels: {}", annotated, func(r *history.Request) { r.Subresource = "status" }),
+			want: broken(oracle.Marked),
+		},
+	})
+}

@@ -253,6 +253,7 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	c.drained(r, released, few)
 	c.settle(func(status v1alpha1.RetentionPolicyStatus, each int64) bool { return status.Deleted == each })
 	fenced(t, r.Deletes())
+	s.Calm()
 	s.End()
 	if n := s.Report().Removed; n != c.size()+len(few) {
 		t.Errorf("%d were judged, want %d", n, c.size()+len(few))

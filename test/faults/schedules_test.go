@@ -58,7 +58,7 @@ type figures struct {
 	began time.Time
 
 	mu                                           sync.Mutex
-	schedules, struck, sent, checked, violations int
+	schedules, struck, sent, judged, gone, violations int
 }
 
 func (f *figures) strike(n int) {
@@ -74,17 +74,18 @@ func (f *figures) add(s *scene.Scene) {
 	if s != nil {
 		report := s.Report()
 		f.sent += report.Deletions
-		f.checked += report.Removed - len(report.NotJudged)
+		f.judged += report.Judged
+		f.gone += report.Removed
 		f.violations += len(report.Violations)
 	}
 }
 
-// String is one line for docs/reliability.md. Deletions are DELETEs after which an object was gone, but for those not judged.
+// String is one line for docs/reliability.md.
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%d schedules in %s: %d faults struck, %d DELETEs, %d deletions checked, %d violations",
-		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.checked, f.violations)
+	return fmt.Sprintf("%d schedules in %s: %d faults struck, %d DELETEs, %d of them judged, %d objects gone, %d violations",
+		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.judged, f.gone, f.violations)
 }
 
 // seeds hands out the seeds of this run, each once.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func controller(t *testing.T, g *gate.Gate, args ...string) *process {
 // stop ends a process as an operator does, and waits for it.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
-	_ = p.Process.Signal(os.Interrupt)
+	_ = p.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
 		if p.err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,7 +141,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 		return nil
 	})
 	w.stays(0, bystander)
-	if err := second.Process.Signal(os.Interrupt); err != nil {
+	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := second.Wait(); err != nil {

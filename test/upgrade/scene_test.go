@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -221,7 +222,7 @@ func (s *scene) playImages(agent string) {
 		return nil
 	})
 	time.Sleep(3 * time.Second) // the other grows older
-	no(s.T, running.Process.Signal(os.Interrupt))
+	no(s.T, running.Process.Signal(syscall.SIGTERM))
 	no(s.T, running.Wait())
 }
 

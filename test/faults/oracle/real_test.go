@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,7 +158,7 @@ func sunset(t *testing.T, plane *cluster.Cluster) (stop func()) {
 	})
 	return func() {
 		t.Helper()
-		if err := errors.Join(process.Process.Signal(os.Interrupt), process.Wait()); err != nil {
+		if err := errors.Join(process.Process.Signal(syscall.SIGTERM), process.Wait()); err != nil {
 			t.Error(err)
 		}
 	}

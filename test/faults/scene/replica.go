@@ -221,12 +221,12 @@ func (r *Replica) cont() {
 
 func (l *life) stands() bool { return len(l.stood) > 0 && l.stood[len(l.stood)-1].To.IsZero() }
 
-// Interrupt ends a replica as an operator does, and fails the test if it does not end cleanly.
+// Interrupt ends a replica as a cluster does, and fails the test if it does not end cleanly.
 func (r *Replica) Interrupt() {
 	r.scene.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.program.Signal(syscall.SIGINT) // an error means that it has ended
+	_ = r.program.Signal(syscall.SIGTERM) // an error means that it has ended
 	select {
 	case <-r.program.Ended():
 	case <-time.After(Patience):

@@ -180,6 +180,9 @@ func (t *stage) settle() {
 			last, since = now, time.Now()
 		}
 	}
+	if time.Since(since) < calm {
+		t.Errorf("objects go on changing for %s after all trouble", scene.Patience)
+	}
 }
 
 // state is what objects there are, in which versions.

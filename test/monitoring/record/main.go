@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -104,7 +105,7 @@ func control(ctx context.Context, plane *cluster.Cluster, dir string) (address s
 		return "", nil, err
 	}
 	return address, func() error {
-		_ = command.Process.Signal(os.Interrupt) // an error means that it has ended
+		_ = command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 		return command.Wait()
 	}, nil
 }

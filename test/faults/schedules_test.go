@@ -57,7 +57,7 @@ func runs(t *testing.T, seed int64, f *figures) {
 type figures struct {
 	began time.Time
 
-	mu                                           sync.Mutex
+	mu                                                sync.Mutex
 	schedules, struck, sent, judged, gone, violations int
 }
 

@@ -19,7 +19,7 @@ import (
 const (
 	maxAge      = time.Second     // of what a deletion rests on
 	readTimeout = 3 * time.Second // of one live read: what it answers may have been so for as long
-	liveTimeout = 5 * time.Second // of all reads for a deletion
+	liveTimeout = 2 * readTimeout // of all reads for a deletion
 	// confirmEvery is how often to look live while the cache lacks what was seen live.
 	confirmEvery = 5 * time.Second
 )
@@ -37,8 +37,8 @@ var (
 // freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
 // no more than what is under way.
 type freshness struct {
-	mu         sync.Mutex // held during reads, so that one read serves all who wait
-	policies   time.Time
+	mu         sync.Mutex  // held during reads, so that one read serves all who wait
+	policies   []time.Time // by shelf; nil for never
 	namespaces map[string]answer
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
@@ -68,33 +68,45 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	if err := l.refresh(ctx, namespace); err != nil {
 		return err
 	}
-	if err := l.answerFor(namespace); err != nil {
+	if err := l.live.clocks.trouble(); err != nil {
 		return err
 	}
-	l.checkQuotas(ctx, namespace)
-	return l.live.clocks.trouble()
+	return l.answerFor(namespace)
 }
 
-// refresh reads what is no longer fresh. If the rest is not by then either, it reads everything at the same time.
+// refresh reads all that is not fresh at the same time, and then once more what is not by then. After that nothing is older
+// than the other reads took.
 func (l *Loop) refresh(ctx context.Context, namespace string) error {
-	policies, place := l.fresh(l.live.policies), l.answered(namespace)
-	if policies && place {
-		return nil
+	for round := range 2 {
+		reads := l.stale(ctx, namespace)
+		if len(reads) == 0 {
+			return nil
+		}
+		if round == 0 {
+			l.live.clocks.begin(l.fresh)
+		}
+		if err := together(reads...); err != nil {
+			return err
+		}
 	}
-	err := l.reread(ctx, namespace, policies, place)
-	if err != nil || l.fresh(l.live.policies) && l.answered(namespace) {
-		return err
+	if l.lacksQuotas(namespace) { // because of an edit that the second time has shown
+		l.readQuotasOf(ctx, namespace)
 	}
-	return l.reread(ctx, namespace, false, false)
+	return nil
 }
 
-// reread reads policies and a namespace, except for what is fresh.
-func (l *Loop) reread(ctx context.Context, namespace string, policies, place bool) error {
-	l.live.clocks.begin()
-	return together(
-		func() error { return l.checkPolicies(ctx, policies) },
-		func() error { return l.checkNamespace(ctx, namespace, place) },
-	)
+// stale are the reads of what is not fresh.
+func (l *Loop) stale(ctx context.Context, namespace string) (reads []func() error) {
+	if !l.knowsPolicies() {
+		reads = append(reads, func() error { return l.readPolicies(ctx) })
+	}
+	if !l.answered(namespace) {
+		reads = append(reads, func() error { return l.readPlace(ctx, namespace) })
+	}
+	if l.lacksQuotas(namespace) {
+		reads = append(reads, func() error { l.readQuotasOf(ctx, namespace); return nil })
+	}
+	return reads
 }
 
 // together reads at the same time, and gives the first error in the order of the reads.
@@ -114,9 +126,10 @@ func (l *Loop) confirm(ctx context.Context) error {
 	defer l.live.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	l.live.clocks.begin()
+	l.live.policies = nil
+	l.live.clocks.begin(l.fresh)
 	return together(
-		func() error { return l.checkPolicies(ctx, false) },
+		func() error { return l.readPolicies(ctx) },
 		func() error { return l.readAllNamespaces(ctx) },
 	)
 }
@@ -149,15 +162,21 @@ func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy
 	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
 }
 
-// checkPolicies reads policies, unless they are fresh. They are as old as the oldest of their lists.
-func (l *Loop) checkPolicies(ctx context.Context, fresh bool) error {
-	if fresh {
-		return nil
-	}
+func (l *Loop) knowsPolicies() bool {
+	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !l.fresh(t) })
+}
+
+// readPolicies reads the kinds of policies that are not fresh. If that fails, neither is: something may be known to have changed.
+func (l *Loop) readPolicies(ctx context.Context) error {
 	shelves := l.shelves()
 	came := make([]time.Time, len(shelves))
+	copy(came, l.live.policies)
+	l.live.policies = nil
 	var reads []func() error
 	for i, shelf := range shelves {
+		if l.fresh(came[i]) {
+			continue
+		}
 		reads = append(reads, func() (err error) {
 			came[i], err = l.checkShelf(ctx, shelf)
 			return err
@@ -166,7 +185,7 @@ func (l *Loop) checkPolicies(ctx context.Context, fresh bool) error {
 	if err := together(reads...); err != nil {
 		return err
 	}
-	l.live.policies = slices.MinFunc(came, time.Time.Compare)
+	l.live.policies = came
 	return nil
 }
 

@@ -13,18 +13,25 @@ import (
 
 const namespacesPath = "/api/v1/namespaces"
 
+const asJSON = "application/json"
+
 func (l *Loop) readMetadata(ctx context.Context, path, as string, into any) error {
-	return l.read(ctx, path, "application/json;as="+as+";g=meta.k8s.io;v=v1", into)
+	return l.readSoon(ctx, path, asJSON+";as="+as+";g=meta.k8s.io;v=v1", into)
 }
 
 func (l *Loop) readJSON(ctx context.Context, path string, into any) error {
-	return l.read(ctx, path, "application/json", into)
+	return l.readSoon(ctx, path, asJSON, into)
 }
 
-// read is one live read: no cache of ours or of the API server answers it. It fails when it takes longer than readTimeout.
-func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
+// readSoon is a read that a deletion may rest on: it fails if it takes longer than readTimeout.
+func (l *Loop) readSoon(ctx context.Context, path, accept string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	return l.read(ctx, path, accept, into)
+}
+
+// read is one live read: no cache of ours or of the API server answers it.
+func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
 	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error leaves out what the API server says about it
 		return err

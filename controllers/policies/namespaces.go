@@ -27,11 +27,8 @@ type answer struct {
 	err  error         // wraps retention.ErrNamespace; nil when subjects there may go
 }
 
-// checkNamespace reads a namespace, or all of them, unless it is fresh; "" is none.
-func (l *Loop) checkNamespace(ctx context.Context, name string, fresh bool) error {
-	if fresh || name == "" {
-		return nil
-	}
+// readPlace reads a namespace, or all of them.
+func (l *Loop) readPlace(ctx context.Context, name string) error {
 	l.dropStaleAnswers()
 	if l.readsOneByOne() {
 		return l.readNamespace(ctx, name)
@@ -102,6 +99,7 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	seen := l.seen(func() string { return l.namespaces.newest })
 	list, err := l.readList(ctx, namespacesPath)
+	came := l.Clock.Now()
 	if err != nil {
 		return fmt.Errorf("read namespaces: %w", err)
 	}
@@ -112,12 +110,11 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 		return err
 	}
 	l.takeLiveNamespaces(list.Items, list)
-	now := l.Clock.Now()
-	l.live.everything = now
+	l.live.everything = came
 	l.live.namespaces = map[string]answer{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp != nil {
-			l.live.namespaces[list.Items[i].Name] = answer{at: now, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+			l.live.namespaces[list.Items[i].Name] = answer{at: came, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
 		}
 	}
 	return nil

@@ -84,12 +84,14 @@ func (l *Loop) needsQuotas() bool {
 	return l.quotas.needed
 }
 
-// checkQuotas reads the quotas of a namespace live, if any rule asks for them. Where they cannot be read no capacity is
-// bounded by them: that keeps, and is no reason to keep anything from other rules.
-func (l *Loop) checkQuotas(ctx context.Context, namespace string) {
-	if namespace == "" || !l.needsQuotas() || l.fresh(l.live.quotas[namespace]) || !l.current().BoundByQuota(namespace) {
-		return
-	}
+// lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh.
+func (l *Loop) lacksQuotas(namespace string) bool {
+	return namespace != "" && l.needsQuotas() && !l.fresh(l.live.quotas[namespace]) && l.current().BoundByQuota(namespace)
+}
+
+// readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is
+// no reason to keep anything from other rules.
+func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
 	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
 	if err := l.readQuotas(ctx, namespace); err != nil {
 		l.forgetQuotas(namespace)
@@ -118,12 +120,12 @@ func (l *Loop) forgetQuotas(namespace string) {
 
 // readQuotas reads the quotas of one namespace, "" for all, and puts them in force.
 func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
-	path := "/api/v1/resourcequotas"
+	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
 	if namespace != "" {
-		path = namespacesPath + "/" + namespace + "/resourcequotas"
+		path, read = namespacesPath+"/"+namespace+"/resourcequotas", l.readSoon
 	}
 	list := &corev1.ResourceQuotaList{}
-	if err := l.readJSON(ctx, path, list); err != nil {
+	if err := read(ctx, path, asJSON, list); err != nil {
 		return err
 	}
 	found := map[string]map[string]int64{}

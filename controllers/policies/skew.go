@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,22 +15,28 @@ const maxSkew = 5 * time.Second
 
 var errNoDate = errors.New("clock skew is unknown: the API server's answer has no Date")
 
-// clocks is what is wrong with our clock or the API server's by any answer of the last reads.
+// clocks is what is wrong with our clock or the API server's by any answer that may still count.
 type clocks struct {
 	mu  sync.Mutex // reads go on at the same time
 	err error
+	at  time.Time // when the answer came
 }
 
-func (c *clocks) begin() {
+// begin forgets what an answer said that does not count any more.
+func (c *clocks) begin(counts func(time.Time) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = nil
+	if !counts(c.at) {
+		c.err = nil
+	}
 }
 
-func (c *clocks) note(err error) {
+func (c *clocks) note(err error, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = cmp.Or(c.err, err)
+	if err != nil {
+		c.err, c.at = err, at
+	}
 }
 
 func (c *clocks) trouble() error {
@@ -57,14 +62,15 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	received := d.loop.Clock.Now()
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
-		d.loop.live.clocks.note(errNoDate)
+		d.loop.live.clocks.note(errNoDate, received)
 		return response, nil
 	}
-	worst := skew(date, sent, d.loop.Clock.Now())
+	worst := skew(date, sent, received)
 	metrics.Skew.Set(worst.Seconds())
-	d.loop.live.clocks.note(bearable(worst))
+	d.loop.live.clocks.note(bearable(worst), received)
 	return response, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,19 @@ func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *te
 
 func always(d time.Duration) func(string) time.Duration {
 	return func(string) time.Duration { return d }
+}
+
+// maxAge is for how long an answer counts.
+const maxAge = time.Second
+
+// ofPolicies is how long reading policies takes, where nothing else takes any time.
+func ofPolicies(d time.Duration) func(string) time.Duration {
+	return func(path string) time.Duration {
+		if strings.HasPrefix(path, apiPath) {
+			return d
+		}
+		return 0
+	}
 }
 
 // ofNamespaces is how long reading namespaces takes, where nothing else takes any time.
@@ -54,6 +68,42 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 		l.allowed("")
 		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
 		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	})
+}
+
+// TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain: it, and not all that has just been read.
+func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
+	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *loop) {
+		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
+		l.allowed("team-a")
+		expect(t, "held", true, l.editions[len(l.editions)-1].Book.Page(jobs, "team-a").Held)
+		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
+		expect(t, "requests", again, l.asked())
+	})
+}
+
+func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
+	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *loop) {
+		l.allowed("")
+		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
+		if _, err := l.check("team-a"); err == nil {
+			t.Error("allowed")
+		}
+	})
+}
+
+// TestAWrongClockCountsAsLongAsItsAnswer, also when another answer has a right one.
+func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
+	slowly(t, always(0), func(t *testing.T, l *loop) {
+		l.skewed = time.Minute
+		for _, namespace := range []string{"team-a", "team-b"} {
+			if _, err := l.check(namespace); err == nil {
+				t.Errorf("allowed in %s", namespace)
+			}
+			l.skewed = 0
+		}
+		time.Sleep(maxAge + 1)
+		l.allowed("team-b")
 	})
 }
 

@@ -21,10 +21,10 @@ type Gates interface {
 // unopened are counts of which the gates are still to be told.
 type unopened struct {
 	counts []policies.Count
-	since  time.Time // the latest telling
+	since  time.Time // the latest telling, or the beginning of this report
 }
 
-// tellGatesEvery is how long a policy that was counted waits at most for the statuses of others to be written.
+// tellGatesEvery is how often, between two statuses that are written, gates are told.
 const tellGatesEvery = 2 * time.Second
 
 // tellGates tells of many policies at once, if it has not for a while: each time all rules are put in force anew.

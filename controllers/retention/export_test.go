@@ -36,8 +36,8 @@ func (l Lanes) Join(policy, namespace string) int {
 	return l.join(lane{policy: policy}, lane{namespace: namespace})
 }
 
-// Served is told the priority of a subject that leaves the queue.
-func (l Lanes) Served(priority int) { l.served(priority) }
+// Served is told the priority of a subject that leaves the queue, and how many still wait.
+func (l Lanes) Served(priority, waiting int) { l.served(priority, waiting) }
 
 // Remembered is how many lanes are held in memory.
 func (l Lanes) Remembered() int {

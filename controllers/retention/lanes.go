@@ -1,6 +1,9 @@
 package retention
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // lane is what shares the workers evenly with other lanes: a policy, a namespace, or what is tried again in a namespace.
 type lane struct {
@@ -39,17 +42,15 @@ func (l *lanes) join(some ...lane) int {
 // next is the turn that a lane has left. Whoever calls it holds the lock.
 func (l *lanes) next(lane lane) int { return max(l.last[lane]+1, l.turn) }
 
-// served is told the priority of each subject that leaves the queue.
-func (l *lanes) served(priority int) {
+// served is told the priority of each subject that leaves the queue, and how many still wait.
+func (l *lanes) served(priority, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if -priority <= l.turn {
-		return
+	switch {
+	case waiting == 0:
+		clear(l.last)
+	case -priority > l.turn:
+		maps.DeleteFunc(l.last, func(_ lane, last int) bool { return last < -priority })
 	}
-	l.turn = -priority
-	for lane, last := range l.last {
-		if last < l.turn {
-			delete(l.last, lane)
-		}
-	}
+	l.turn = max(l.turn, -priority)
 }

@@ -81,7 +81,7 @@ func (p *pipeline) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		p.lanes.served(priority)
+		p.lanes.served(priority, p.queue.Len())
 		if ctx.Err() == nil {
 			p.reconcile(ctx, it)
 		}

@@ -50,10 +50,11 @@ func (w *world) leave(r *upgrade.Recording) *left {
 			l.due = at.Add(10*time.Minute + l.later)
 		}
 	}
-	objects := append([]*unstructured.Unstructured{}, r.Objects...)
-	if r.HasAgent() {
+	var objects []*unstructured.Unstructured
+	if r.HasAgent() { // before what it owns, which is garbage without it
 		objects = append(objects, l.node())
 	}
+	objects = append(objects, r.Objects...)
 	w.no(upgrade.Store(w.Context(), w.plane.URL(cluster.Etcd), objects, l.later))
 	w.Cleanup(func() {
 		for _, u := range objects {

@@ -53,13 +53,11 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			s.Policy("previews", previews("Enforce", "0s")+limited(1000))
 			stays, held := s.ConfigMap("stays", nil), s.ConfigMap("held", preview)
 			s.Hold(held)
-			var n atomic.Int64
-			half := gate.Match(func(*http.Request) bool { return n.Add(1)%2 == 0 })
 			replicas := []*scene.Replica{s.Sunset(scene.Start{Failover: true}), s.Sunset(scene.Start{Failover: true})}
 			s.Gone(s.ConfigMap("before", preview))
 			var armed []*gate.Armed
 			for _, r := range replicas {
-				armed = append(armed, r.Gate.Arm(gate.Fault{Match: half, Answer: &gate.Answer{Code: code}}))
+				armed = append(armed, r.Gate.Arm(gate.Fault{Match: half(), Answer: &gate.Answer{Code: code}}))
 			}
 			s.Expect(armed...)
 			began := time.Now()
@@ -85,4 +83,10 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			s.Calm()
 		})
 	}
+}
+
+// half is every second request of one replica.
+func half() gate.Match {
+	var n atomic.Int64
+	return func(*http.Request) bool { return n.Add(1)%2 == 0 }
 }

@@ -25,6 +25,8 @@ const (
 	replicas = 2
 	// calm is for how long nothing must have changed before a schedule ends: longer than what is due may stay.
 	calm = 15 * time.Second
+	// unrest is for how long objects may go on changing: some policies let three go every six seconds.
+	unrest = 3 * time.Minute
 )
 
 // stage is a scene in which a schedule is carried out.
@@ -166,14 +168,14 @@ func (t *stage) settle() {
 	t.Helper()
 	var leads *scene.Replica
 	last, since := "", time.Now()
-	for deadline := since.Add(scene.Patience); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
+	for deadline := since.Add(unrest); time.Now().Before(deadline) && time.Since(since) < calm; time.Sleep(calm / 40) {
 		for _, r := range t.replicas {
 			if !r.Running() {
 				r.Restart()
 			}
 		}
 		if now := t.Leader(); now != leads {
-			leads, since, deadline = now, time.Now(), time.Now().Add(scene.Patience)
+			leads, since, deadline = now, time.Now(), time.Now().Add(unrest)
 			t.Quiet()
 		}
 		if now := t.state(); now != last {
@@ -181,7 +183,7 @@ func (t *stage) settle() {
 		}
 	}
 	if time.Since(since) < calm {
-		t.Errorf("objects go on changing for %s after all trouble", scene.Patience)
+		t.Errorf("objects go on changing for %s after all trouble", unrest)
 	}
 }
 

@@ -86,16 +86,7 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 				w.use(policyOf("p", nil))
 				pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)
-				w.use() // not in the book, but there
-				pass(5 * time.Second)
-				if w.stored("uid-p") == nil {
-					t.Fatal("the ledger of a policy that is there was deleted")
-				}
-				w.server.mu.Lock()
-				delete(w.policies, "uid-p")
-				w.server.mu.Unlock()
-				w.use(policyOf("q", nil))
-				pass(2 * time.Minute)
+				w.removePolicy(t, "uid-p")
 				if stays := w.stored("uid-p") != nil; stays != test.stays {
 					t.Errorf("it is there: %t, want %t", stays, test.stays)
 				}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -118,6 +120,21 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 	}
 }
 
+// removePolicy has a policy leave the book, which is no reason to delete its ledger, and then go.
+func (w *world) removePolicy(t *testing.T, uid string) {
+	t.Helper()
+	w.use()
+	pass(5 * time.Second)
+	if w.stored(uid) == nil {
+		t.Fatal("the ledger of a policy that is there was deleted")
+	}
+	w.server.mu.Lock()
+	delete(w.policies, types.UID(uid))
+	w.server.mu.Unlock()
+	w.use(policyOf("q", nil))
+	pass(2 * time.Minute)
+}
+
 func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 	for name, nonsense := range map[string]bool{"as it was": false, "edited into nonsense": true} {
 		t.Run(name, func(t *testing.T) {
@@ -128,16 +145,7 @@ func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 				if nonsense {
 					w.edit("uid-p", spoil)
 				}
-				w.use() // not in the book, but there
-				pass(5 * time.Second)
-				if w.stored("uid-p") == nil {
-					t.Fatal("the ledger of a policy that is there was deleted")
-				}
-				w.server.mu.Lock()
-				delete(w.policies, "uid-p")
-				w.server.mu.Unlock()
-				w.use(policyOf("q", nil))
-				pass(2 * time.Minute)
+				w.removePolicy(t, "uid-p")
 				if w.stored("uid-p") != nil {
 					t.Error("the ledger of a policy that is gone is there")
 				}

@@ -36,10 +36,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 
 	s.Cluster.Relay().Stall()
 	defer s.Cluster.Relay().Heal()
-	s.Hold(held)
-	s.Change(relabelled, func() { relabelled.Labels = nil })
-	s.Remove(namesake)
-	namesake = s.ConfigMap("namesake", nil)
+	namesake = overtaken(s, held, relabelled, namesake)
 	s.Edit(other, suspends)
 	r.Restart(func(start *scene.Start) { start.Server = scene.B })
 	silent(t, 8*time.Second, r) // nothing could go while it is so: nothing must be tried
@@ -70,10 +67,7 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 
 	s.Cluster.Relay().Stall()
 	defer s.Cluster.Relay().Heal()
-	s.Hold(held)
-	s.Change(relabelled, func() { relabelled.Labels = nil })
-	s.Remove(namesake)
-	namesake = s.ConfigMap("namesake", nil)
+	namesake = overtaken(s, held, relabelled, namesake)
 	late := s.ConfigMap("late", preview)
 	s.Edit(p, enforces)
 	r.Past("configmaps", scene.B)
@@ -91,6 +85,16 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	s.Gone(late)
 	s.Stays(time.Second, held, relabelled, namesake)
 	s.Calm()
+}
+
+// overtaken changes what an API server that is behind remembers otherwise: one is held, one is relabelled, and one made anew
+// without its label, which it gives.
+func overtaken(s *scene.Scene, held, relabelled, namesake *corev1.ConfigMap) *corev1.ConfigMap {
+	s.Helper()
+	s.Hold(held)
+	s.Change(relabelled, func() { relabelled.Labels = nil })
+	s.Remove(namesake)
+	return s.ConfigMap(namesake.Name, nil)
 }
 
 // refused says whether the API server has found that an object is another one by now than a replica took it for.

@@ -73,6 +73,7 @@ type Armed struct {
 	arrived chan struct{}
 	release chan struct{}
 	once    sync.Once // closes release
+	lasts   *disturbance
 
 	seen   int // guarded by gate.mu, as is what follows
 	struck []*Entry
@@ -98,6 +99,7 @@ func (g *Gate) arm(a *Armed) *Armed {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faults = append(g.faults, a)
+	a.lasts = g.disturbs(a)
 	return a
 }
 
@@ -170,6 +172,7 @@ func (a *Armed) Release() { a.once.Do(func() { close(a.release) }) }
 func (a *Armed) Lift() {
 	a.gate.mu.Lock()
 	a.gate.faults = without(a.gate.faults, a)
+	a.lasts.end()
 	a.gate.mu.Unlock()
 	a.Release()
 }

@@ -19,18 +19,20 @@ type Gate struct {
 	proxy   *httputil.ReverseProxy
 	closed  chan struct{} // by Close
 
-	mu       sync.Mutex
-	upstream *upstream
-	open     map[net.Conn]bool // connections of clients
-	diverted []diversion
-	adjust   []func(*http.Request)
-	faults   []*Armed
-	skew     time.Duration
-	tally    Tally
-	stills   []*still
-	edits    []*edit
-	journal  []*Entry
-	records  []*record
+	mu        sync.Mutex
+	upstream  *upstream
+	open      map[net.Conn]bool // connections of clients
+	diverted  []diversion
+	adjust    []func(*http.Request)
+	faults    []*Armed
+	skew      time.Duration
+	tally     Tally
+	stills    []*still
+	edits     []*edit
+	journal   []*Entry
+	records   []*record
+	skewed    *disturbance // while there is a skew
+	disturbed []*disturbance
 }
 
 // New opens a gate, which ends with the test. Everybody who comes through it acts as the user of config.
@@ -75,6 +77,12 @@ func (g *Gate) Skew(by time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.skew = by
+	if g.skewed != nil {
+		g.skewed.end()
+	}
+	if by != 0 {
+		g.skewed = g.disturbs(nil)
+	}
 }
 
 // Adjust changes requests before anything else is done with them, from now on: several do so in turn. What the journal
@@ -83,6 +91,7 @@ func (g *Gate) Adjust(change func(*http.Request)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.adjust = append(g.adjust, change)
+	g.disturbs(nil)
 }
 
 // Cut ends every connection to the gate, watches included. Whoever was connected may connect again at once.
@@ -93,6 +102,7 @@ func (g *Gate) Cut() {
 		_ = connection.Close()
 	}
 	g.tally.Cut += len(g.open)
+	g.disturbs(nil).end()
 }
 
 // Retarget sends requests from now on to another API server, as the user of config, and cuts the connections.
@@ -123,6 +133,7 @@ func (g *Gate) Divert(match Match, config *rest.Config) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.diverted = append(g.diverted, diversion{match, to})
+	g.disturbs(nil)
 	return nil
 }
 

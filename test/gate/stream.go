@@ -19,10 +19,12 @@ func (g *Gate) Freeze(match Match) (thaw func()) {
 	s := &still{match: match, open: make(chan struct{})}
 	g.mu.Lock()
 	g.stills = append(g.stills, s)
+	lasts := g.disturbs(nil)
 	g.mu.Unlock()
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		g.stills = without(g.stills, s)
+		lasts.end()
 		g.mu.Unlock()
 		close(s.open)
 	})
@@ -43,11 +45,13 @@ func (g *Gate) Frames(match Match, change func(event []byte) [][]byte) (lift fun
 	e := &edit{match: match, change: change}
 	g.mu.Lock()
 	g.edits = append(g.edits, e)
+	lasts := g.disturbs(nil)
 	g.mu.Unlock()
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.edits = without(g.edits, e)
+		lasts.end()
 	})
 }
 

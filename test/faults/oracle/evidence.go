@@ -26,6 +26,12 @@ type Evidence struct {
 	Protected  []string           // namespaces that no policy touches; nil means those of a Sunset without flags
 	AllowKinds []schema.GroupKind // as in --allow-kinds
 
+	// Paces are the users whose processes have --max-deletions-per-second; none of the others has.
+	Paces map[string]Pace
+
+	// Undisturbed are spans in which one of the processes led and nothing disturbed it: what is due goes within Deadline then.
+	Undisturbed []Span
+
 	// Unled are spans in which nobody may have led: marks of what nobody saw outlast them.
 	Unled []Span
 	// Lossy says that a process may have died, or not have seen an answer: only ledgers count exactly then.

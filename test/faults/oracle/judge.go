@@ -58,6 +58,9 @@ func Check(e Evidence) (Report, error) {
 	j.limits()
 	j.counts()
 	j.lively()
+	j.late()
+	j.paced()
+	j.spent()
 	return j.report, nil
 }
 

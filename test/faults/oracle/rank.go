@@ -2,13 +2,11 @@ package oracle
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
@@ -30,10 +28,8 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 	switch {
 	case keep == 0 && r.Capacity == nil:
 		return standing{}
-	case r.Capacity != nil && (r.Capacity.PercentOfQuota != nil || r.Capacity.Share == v1alpha1.ShareFair):
-		return standing{unknown: fmt.Errorf("%w capacity of quotas or shares", errUnknown)}
 	}
-	members, doubt := j.members(r, s, o)
+	members, doubt := j.members(r, s.GetNamespace(), o.revision)
 	if doubt != nil && isUnknown(doubt) {
 		return standing{unknown: doubt}
 	}
@@ -48,20 +44,18 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 			inGroup++
 		}
 	}
-	return standing{
-		newest: keep > 0 && (doubt != nil || inGroup < keep),
-		excess: r.Capacity != nil && r.Capacity.Max != nil && place >= int(*r.Capacity.Max),
-	}
+	most, bounded := j.room(r, s, o)
+	return standing{newest: keep > 0 && (doubt != nil || inGroup < keep), excess: bounded && place >= most}
 }
 
-// members are the objects of a namespace that take a place, the newest first. doubt is an expression that failed on one of
-// them.
-func (j *judge) members(r *rule, of *history.State, o order) (members []member, doubt error) {
-	for _, s := range j.Log.Kind(r.kind.GroupKind(), o.revision) {
-		if s.GetNamespace() != of.GetNamespace() || isTerminating(s) || isMirror(s) || !r.selector.Matches(labels.Set(s.GetLabels())) {
+// members are the objects of a namespace that take a place at a revision, the newest first. doubt is an expression that failed
+// on one of them.
+func (j *judge) members(r *rule, namespace string, revision int64) (members []member, doubt error) {
+	for _, s := range j.Log.Kind(r.kind.GroupKind(), revision) {
+		if s.GetNamespace() != namespace || isTerminating(s) || isMirror(s) || !r.selector.Matches(labels.Set(s.GetLabels())) {
 			continue
 		}
-		f := j.facts(r, s, o.revision)
+		f := j.facts(r, s, revision)
 		switch {
 		case f.err != nil:
 			doubt = f.err

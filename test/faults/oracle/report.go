@@ -26,6 +26,7 @@ const (
 	Exact        Promise = "counts are of what was deleted, each once"
 	WrittenFirst Promise = "what counts in a ledger is written there before it is deleted"
 	Lively       Promise = "what is due goes"
+	Paced        Promise = "no more is deleted in a second than --max-deletions-per-second"
 )
 
 // Violation is one broken promise.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
@@ -17,7 +19,13 @@ func (p *past) ledger(of *history.State, deleted, gone int, open ...*history.Sta
 	for _, s := range open {
 		lines += fmt.Sprintf("{rule: r, apiVersion: v1, kind: ConfigMap, namespace: a, objects: [%s %s %s]}, ", s.GetName(), s.GetUID(), s.GetResourceVersion())
 	}
-	p.ledgerOf(of, fmt.Sprintf(`total: {deleted: %[1]d, gone: %[2]d}, rules: [{name: r, deleted: %[1]d, gone: %[2]d}], open: [%[3]s]`, deleted, gone, lines))
+	p.ledgerOf(of, fmt.Sprintf(`total: {deleted: %[1]d, gone: %[2]d}, rules: [{name: r, deleted: %[1]d, gone: %[2]d}], open: [%[3]s], %[4]s`,
+		deleted, gone, lines, p.spent(deleted+gone)))
+}
+
+// spent is what a ledger says that was let go of by now.
+func (p *past) spent(n int) string {
+	return fmt.Sprintf("spent: [{until: %q, count: %d}]", metav1.NewMicroTime(p.clock).UTC().Format(metav1.RFC3339Micro), n)
 }
 
 func (p *past) ledgerOf(of *history.State, text string) {

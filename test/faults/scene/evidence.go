@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 		return e, err
 	}
 	sent := map[string]time.Time{}
+	e.Paces = map[string]oracle.Pace{}
 	e.Lossy = s.options.Alone || s.options.Own
 	for _, r := range s.all() {
 		e.Users = append(e.Users, r.User)
@@ -50,6 +52,7 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 		}
 		e.Lossy = e.Lossy || r.endedViolently()
 		e.AllowKinds = append(e.AllowKinds, s.allowed(r.start.Flags)...)
+		r.paced(e.Paces)
 	}
 	e.Sees = func(policy *history.State) bool { return policy.GetLabels()[sceneLabel] == s.Namespace }
 	e.Sent = func(r history.Request) time.Time {
@@ -61,6 +64,7 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 	e.Window, e.Quiet, e.Ended = cmp.Or(s.options.Window, window()), s.quiet, ended
 	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
 	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
+	e.Undisturbed = s.undisturbed(ended)
 	return e, nil
 }
 
@@ -120,4 +124,40 @@ func (l life) awake(after time.Duration) (spans []span) {
 		}
 	}
 	return spans
+}
+
+// recovers is how long a replica may need after a disturbance until it is as if there had been none.
+const recovers = 10 * time.Second
+
+// undisturbed are the spans in which one of the replicas led and neither its gate nor its clock nor a server was troubled.
+// Whole servers are troubled only in scenes that are alone: of these nothing is known.
+func (s *Scene) undisturbed(ended time.Time) []span {
+	if s.options.Alone {
+		return nil
+	}
+	troubled := gaps(span{From: s.began, To: ended}, s.led())
+	for _, r := range s.all() {
+		if r.start.Clock != nil || r.start.Groups != nil {
+			return nil
+		}
+		for _, d := range r.Gate.Disturbed(ended) {
+			troubled = append(troubled, span{From: d.From, To: d.To.Add(recovers)})
+		}
+		for _, l := range r.lives {
+			for _, stood := range l.stood {
+				troubled = append(troubled, span{From: stood.From, To: stood.To.Add(recovers)})
+			}
+		}
+	}
+	return gaps(span{From: s.began, To: ended}, troubled)
+}
+
+// paced adds the replica's --max-deletions-per-second, if it has one.
+func (r *Replica) paced(all map[string]oracle.Pace) {
+	for _, flag := range r.start.Flags {
+		if rate, ok := strings.CutPrefix(flag, "--max-deletions-per-second="); ok {
+			perSecond, _ := strconv.ParseFloat(rate, 64) // the controller has read it
+			all[r.User] = oracle.Pace{PerSecond: perSecond, Processes: len(r.lives)}
+		}
+	}
 }

@@ -1,0 +1,139 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+const (
+	// lateStep is the time between two moments at which late looks for what is overdue.
+	lateStep = 5 * time.Second
+	// drain is how many removals of a kind within the deadline show a backlog at work: what waits for its turn then is not late.
+	drain = 100
+	// slow is how long a request may take before it counts as a disturbance.
+	slow = time.Second
+)
+
+// late checks, at moments in which nothing was disturbed, that what was due did not stay for longer than the deadline while
+// neither the object nor the policies changed. It looks at rules that depend on the object alone: where others are counted or may
+// refer to it, only the end is checked.
+func (j *judge) late() {
+	told := map[types.UID]bool{}
+	for _, span := range j.Undisturbed {
+		for at := span.From.Add(j.Deadline); !at.Add(j.Deadline).After(span.To); at = at.Add(lateStep) {
+			if !j.isTroubled(at) {
+				j.lateAt(at, told)
+			}
+		}
+	}
+}
+
+// isTroubled reports whether a request of Sunset's failed or took long around a moment, for a reason that may delay others.
+func (j *judge) isTroubled(at time.Time) bool {
+	from, to := at.Add(-j.Deadline), at.Add(j.Deadline)
+	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
+		if !j.isOurs(r) || r.Verb == "watch" || r.Received.Before(from) || r.Received.After(to) {
+			return false
+		}
+		return r.Code == 0 || r.Code == 403 || r.Code == 422 || r.Code == 429 || r.Code >= 500 || r.Answered.Sub(r.Received) > slow
+	})
+}
+
+func (j *judge) lateAt(at time.Time, told map[types.UID]bool) {
+	end := at.Add(j.Deadline)
+	w := window{j.times.Passed(at.Add(-j.Deadline)), j.before(end)}
+	now := j.times.Passed(at)
+	for kind := range j.everTargeted() {
+		if j.drains(kind, at, end) {
+			continue
+		}
+		for _, s := range j.Log.Kind(kind, now) {
+			if !told[s.GetUID()] && j.stayed(s, now, w.to) && j.isLate(s, w, now, at) {
+				told[s.GetUID()] = true
+			}
+		}
+	}
+}
+
+// isLate reports what should have gone by a moment, and was there as it was when the deadline was over.
+func (j *judge) isLate(s *history.State, w window, now int64, at time.Time) bool {
+	orders := j.orders(s.GetNamespace(), w)
+	if len(orders) != 1 || j.rightsChange(w) || j.wasTried(s) {
+		return false
+	}
+	o := orders[0]
+	o.revision, o.from = now, now
+	if j.ranks(s, o) || j.reads(s, o) {
+		return false
+	}
+	v := j.decide(s, o, at)
+	if !v.goes || v.unknown != nil || v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], at) ||
+		j.pending(v.by.policy, now) || j.waits(&removal{sent: at}, v, o) != nil {
+		return false
+	}
+	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed or changed, and it was there at %s",
+		v.by.id(), stamp(v.due), stamp(at.Add(j.Deadline))))
+	return true
+}
+
+// stayed reports whether an object is the same between two revisions.
+func (j *judge) stayed(s *history.State, from, to int64) bool {
+	return !slices.ContainsFunc(j.Log.Of(s.Key), func(c history.Change) bool { return c.Revision > from && c.Revision <= to })
+}
+
+// wasTried reports whether a DELETE of an object has failed: it is tried again ever more seldom.
+func (j *judge) wasTried(s *history.State) bool {
+	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
+		uid, _ := conditions(r)
+		return r.Verb == "delete" && uid == s.GetUID() && j.isOurs(r) && !r.Succeeded()
+	})
+}
+
+// pending reports whether a policy waited for approval by its own word. That it waits too long is for the scenes to say.
+func (j *judge) pending(p *policy, revision int64) bool {
+	s := j.Log.At(p.state.Key, revision)
+	return s == nil || len(mapIn(mapIn(s.Object, "status"), "pendingApproval")) > 0
+}
+
+// drains reports whether so many objects of a kind went in a time that the others may have waited for their turn.
+func (j *judge) drains(kind schema.GroupKind, from, to time.Time) bool {
+	n := 0
+	for _, d := range j.removals {
+		if !d.tried && d.change.Before.GroupVersionKind().GroupKind() == kind && !d.at.Before(from) && !d.at.After(to) {
+			n++
+		}
+	}
+	return n >= drain
+}
+
+// rightsChange reports whether what ServiceAccounts may do changed within a window.
+func (j *judge) rightsChange(w window) bool {
+	for _, kind := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
+		if len(j.Log.Between(schema.GroupKind{Group: rbacGroup, Kind: kind}, w.from, w.to)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// everTargeted are the kinds that any policy was ever about.
+func (j *judge) everTargeted() map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	for _, of := range []schema.GroupKind{clusterKind, teamKind} {
+		for _, c := range j.Log.Between(of, 0, j.Log.Revision) {
+			if c.After == nil || !j.Sees(c.After) {
+				continue
+			}
+			for _, r := range j.policyOf(c.After).rules {
+				kinds[r.kind.GroupKind()] = true
+			}
+		}
+	}
+	return kinds
+}

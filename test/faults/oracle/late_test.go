@@ -1,0 +1,160 @@
+package oracle_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+)
+
+// goesOn lets time pass in which something happens every second, so that every moment is known.
+func (p *past) goesOn(d time.Duration) {
+	p.Helper()
+	for end := p.clock.Add(d); p.clock.Before(end); p.wait(time.Second) {
+		p.store(fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: n%d}}`, p.revision))
+	}
+}
+
+func TestWhatIsLate(t *testing.T) {
+	// One is due after a minute, and goes so long after the beginning. Nothing is disturbed all the time.
+	went := func(after time.Duration, ruled string, meanwhile ...func(*past, *history.State)) func(*past) {
+		return func(p *past) {
+			began := p.clock
+			p.policy("p", "Enforce", "", ruled)
+			x := p.configMap("x")
+			p.goesOn(time.Minute)
+			for _, m := range meanwhile {
+				m(p, x)
+			}
+			p.goesOn(after - time.Minute)
+			p.sunset(x)
+			p.goesOn(20 * time.Second)
+			p.evidence.Undisturbed = []oracle.Span{{From: began, To: p.clock}}
+		}
+	}
+	failed := func(code int) func(*past, *history.State) {
+		return func(p *past, x *history.State) { p.request(x, code, fenced(x)) }
+	}
+	tell(t, map[string]story{
+		"at once":                      {tell: went(61*time.Second, "")},
+		"within the deadline":          {tell: went(69*time.Second, "")},
+		"later":                        {tell: went(90*time.Second, ""), want: broken(oracle.Lively)},
+		"later, after another attempt": {tell: went(90*time.Second, "", failed(409))},
+		"later, as the server was busy": {tell: went(75*time.Second, "", func(p *past, _ *history.State) {
+			p.request(p.configMap("y", `annotations: {a: b}`), 503, fenced(p.configMap("y", `annotations: {a: c}`)))
+			last := &p.requests[len(p.requests)-1]
+			last.Verb, last.Options.Preconditions = "list", nil
+		})},
+		"later, while it changed": {tell: func(p *past) {
+			began := p.clock
+			p.policy("p", "Enforce", "", "")
+			x := p.configMap("x")
+			p.goesOn(time.Minute)
+			for i := range 5 {
+				x = p.configMap("x", fmt.Sprintf("labels: {n: n%d}", i))
+				p.goesOn(5 * time.Second)
+			}
+			p.sunset(x)
+			p.evidence.Undisturbed = []oracle.Span{{From: began, To: p.clock}}
+		}},
+		"later, where others are counted": {tell: went(90*time.Second, ", capacity: {max: 100}")},
+	})
+}
+
+func TestWhatIsPaced(t *testing.T) {
+	// Ten go, so long after each other.
+	sent := func(rate float64, processes int, gap time.Duration) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			all := p.configMaps(10)
+			p.wait(time.Hour)
+			for _, x := range all {
+				p.sunset(x)
+				p.wait(gap)
+			}
+			p.evidence.Paces = map[string]oracle.Pace{us: {PerSecond: rate, Processes: processes}}
+		}
+	}
+	tell(t, map[string]story{
+		"as fast as it may":                    {tell: sent(1, 1, time.Second)},
+		"all at once, where a second has many": {tell: sent(20, 1, 0)},
+		"all at once":                          {tell: sent(1, 1, 0), want: broken(oracle.Paced)},
+		"all at once, by as many processes":    {tell: sent(1, 10, 0)},
+	})
+}
+
+func TestCapacityOfQuotasAndShares(t *testing.T) {
+	quota := func(hard string, than int, more ...string) func(*past) {
+		return func(p *past) {
+			p.store(`{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: a, name: q}, spec: {hard: {` + hard + `}}}`)
+			for i, spec := range more {
+				p.store(fmt.Sprintf(`{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: a, name: q%d}, spec: %s}`, i, spec))
+			}
+			p.policy("p", "Enforce", "", ", ttl: 1000h, capacity: {percentOfQuota: 50}")
+			var all []*history.State
+			for i := range 5 {
+				all = append(all, p.configMap(fmt.Sprint("x", i)))
+				p.wait(time.Second)
+			}
+			p.sunset(all[than])
+		}
+	}
+	// Namespace a has three, namespace b one; the capacity is for both.
+	share := func(most, of int) func(*past) {
+		return func(p *past) {
+			p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: b}}`)
+			p.policy("p", "Enforce", "", fmt.Sprintf(", ttl: 1000h, capacity: {max: %d, share: Fair}", most))
+			var all []*history.State
+			for i := range 3 {
+				all = append(all, p.configMap(fmt.Sprint("x", i)))
+				p.wait(time.Second)
+			}
+			all = append(all, p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: y}}`))
+			p.wait(time.Second)
+			p.sunset(all[of])
+		}
+	}
+	early := broken(oracle.NotEarly)
+	tell(t, map[string]story{
+		"beyond half of the quota":               {tell: quota("count/configmaps: 6", 1)},
+		"within half of the quota":               {tell: quota("count/configmaps: 6", 2), want: early},
+		"beyond half, by the plain name":         {tell: quota("configmaps: 6", 1)},
+		"a quota of something else":              {tell: quota("count/secrets: 0", 0), want: early},
+		"the lesser of two":                      {tell: quota("count/configmaps: 100", 1, "{hard: {configmaps: 6}}")},
+		"one with a scope":                       {tell: quota("count/configmaps: 100", 0, "{hard: {configmaps: 0}, scopes: [NotTerminating]}"), want: early},
+		"a quota that is as good as none":        {tell: quota("count/configmaps: 9223372036854775807", 0), want: early},
+		"a quota beyond what an integer can be":  {tell: quota("count/configmaps: 100E", 0), want: early},
+		"the oldest of who has most":             {tell: share(3, 0)},
+		"the next of who has most":               {tell: share(3, 1), want: early},
+		"the only one of a namespace":            {tell: share(2, 3), want: early},
+		"the last of a round, for another one's": {tell: share(1, 3)},
+		"as many as there are":                   {tell: share(4, 0), want: early},
+	})
+}
+
+func TestWhatLedgersHaveSpent(t *testing.T) {
+	ledger := func(deleted, spent int) string {
+		return fmt.Sprintf("total: {deleted: %[1]d}, rules: [{name: r, deleted: %[1]d}], spent: [{until: '2026-03-01T13:00:00.000000Z', count: %[2]d}]", deleted, spent)
+	}
+	forms := func(wait time.Duration, spent int) func(*past) {
+		return func(p *past) {
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 5, window: 1m}", "")
+			x := p.configMap("x")
+			p.wait(time.Hour)
+			p.ledger(q, 0, 0, x)
+			p.sunset(x)
+			p.ledgerOf(q, ledger(1, 1))
+			p.goesOn(wait)
+			p.ledgerOf(q, ledger(1, spent))
+		}
+	}
+	tell(t, map[string]story{
+		"what was counted":            {tell: forms(30*time.Second, 1)},
+		"more than was counted":       {tell: forms(30*time.Second, 2), want: broken(oracle.Limited)},
+		"forgotten within the window": {tell: forms(30*time.Second, 0), want: broken(oracle.Limited)},
+		"forgotten when it was over":  {tell: forms(70*time.Second, 0)},
+		"kept longer than is needed":  {tell: forms(70*time.Second, 1)},
+	})
+}

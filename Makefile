@@ -94,8 +94,10 @@ TIME ?=
 
 .PHONY: faults
 faults: control-plane ## Run every fault scenario, and mutants that these must catch; then SEEDS=20 random schedules, or for TIME=30m (about 40 minutes)
-	SUNSET_FAULTS=all go test -v -timeout 0 -skip TestRandomSchedules ./test/faults
-	SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS="$(SEEDS)" SUNSET_FAULTS_TIME="$(TIME)" go test -v -timeout 0 -run TestRandomSchedules ./test/faults
+	@code=0; \
+	SUNSET_FAULTS=all go test -v -timeout 0 -skip TestRandomSchedules ./test/faults || code=1; \
+	SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS="$(SEEDS)" SUNSET_FAULTS_TIME="$(TIME)" go test -v -timeout 0 -run TestRandomSchedules ./test/faults || code=1; \
+	exit $$code
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each

@@ -216,6 +216,7 @@ func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 	fired(u.Scene, underWay)
 	leader.Stop()
 	u.leads(next)
+	u.isGone(underWay.Struck()[0])
 	leader.Cont()
 	underWay.Release()
 	select {
@@ -224,6 +225,19 @@ func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 		u.Fatalf("%s does not end by itself", leader.User)
 	}
 	u.start(leader, version)
+}
+
+// isGone waits until the replica that leads has deleted the object of a request that is held: only then does the request come too
+// late, however fast the machine is.
+func (u *rollout) isGone(held gate.Entry) {
+	u.Helper()
+	u.Eventually(func() error {
+		err := u.Get(u.Context(), client.ObjectKey{Namespace: held.Namespace, Name: held.Name}, &corev1.ConfigMap{})
+		if err == nil {
+			return fmt.Errorf("ConfigMap %s is still there", held.Name)
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 // settles waits until everything is as it has to be in the end, and counted.

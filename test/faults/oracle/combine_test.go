@@ -159,6 +159,21 @@ func TestOwners(t *testing.T) {
 			p.sunset(job)
 		}
 	}
+	const held = `annotations: {sunset.x-k8s.io/hold: "true"}`
+	// What a Job owns changes so long before the Job goes, whose DELETE was on its way for a while.
+	changed := func(selector, into string, before, underWay time.Duration) func(*past) {
+		return func(p *past) {
+			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-underWay) }
+			p.policy("p", "Enforce", "", fmt.Sprintf(", target: {apiVersion: v1, kind: ConfigMap%s}, delete: {what: Owner}", selector))
+			job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: j}, status: {conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]}}`)
+			owner := `ownerReferences: [{controller: true, apiVersion: batch/v1, kind: Job, name: j, uid: ` + string(job.GetUID()) + `}]`
+			p.configMap("x", owner)
+			p.wait(2 * time.Minute)
+			p.configMap("x", owner, into)
+			p.wait(before)
+			p.sunset(job)
+		}
+	}
 	tell(t, map[string]story{
 		"an owner that has finished":                   {tell: owned("", "True", "")},
 		"an owner that has not":                        {tell: owned("", "False", ""), want: broken(oracle.Judged)},
@@ -179,6 +194,12 @@ func TestOwners(t *testing.T) {
 				owned("", "True", "")(p)
 			},
 			want: broken(oracle.Judged),
+		},
+		"an owner of what is held since three seconds":            {tell: changed("", held, 3*time.Second, 0), want: broken(oracle.Judged)},
+		"an owner of what is held since half a second":            {tell: changed("", held, 500*time.Millisecond, 0)},
+		"an owner of what is held while the DELETE is on its way": {tell: changed("", held, time.Second, 5*time.Second)},
+		"an owner of what is let go while the DELETE is on its way": {
+			tell: changed(", selector: {matchLabels: {go: 'yes'}}", `labels: {go: "yes"}`, time.Second, 5*time.Second), want: broken(oracle.Judged),
 		},
 	})
 }

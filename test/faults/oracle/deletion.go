@@ -116,7 +116,7 @@ func (j *judge) deletion(r history.Request, named *history.State) {
 	}
 	if d := j.removed(r); d != nil {
 		j.removals[d.change.Before.GetUID()] = d
-		j.judged(d, j.windowOf(r, d.change.Revision-1))
+		j.judged(d, j.windowOf(r, min(d.change.Revision-1, j.before(d.sent)))) // what came later Sunset cannot have known
 		return
 	}
 	switch s := j.Log.Version(uid, version); {

@@ -99,6 +99,14 @@ faults: control-plane ## Run every fault scenario, and mutants that these must c
 	SUNSET_FAULTS=all SUNSET_FAULTS_SEEDS="$(SEEDS)" SUNSET_FAULTS_TIME="$(TIME)" go test -v -timeout 0 -run TestRandomSchedules ./test/faults || code=1; \
 	exit $$code
 
+MUTANTS ?= all
+GREMLINS ?=
+
+.PHONY: mutants
+mutants: ## Check that tests notice each small change of test/mutants (MUTANTS=regexp); GREMLINS=./policy adds every mutant of gremlins for one package
+	SUNSET_MUTANTS="$(MUTANTS)" go test -v -timeout 0 -run TestMutantsAreKilled ./test/mutants
+	@if [ -n "$(GREMLINS)" ]; then go tool -modfile=test/mutants/gremlins/go.mod gremlins unleash "$(GREMLINS)" --timeout-coefficient 20 --output-statuses l; fi
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

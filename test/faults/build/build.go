@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
 // Variable is the environment variable that says what Default builds: nothing or "plain" means Plain, "race" means Race, and
@@ -22,13 +23,13 @@ const controller = "./cmd/sunset-controller"
 type flavour struct {
 	name    string
 	race    bool
-	patches []Patch
+	patches []overlay.Patch
 }
 
 var (
 	plain   = flavour{name: "plain"}
 	race    = flavour{name: "race", race: true}
-	clocked = flavour{name: "clocked", patches: []Patch{{
+	clocked = flavour{name: "clocked", patches: []overlay.Patch{{
 		File: "cmd/sunset-controller/flags.go",
 		Old:  "\t\"k8s.io/utils/clock\"\n",
 		New:  "\tclock \"github.com/sunset-k8s/sunset/test/faults/build/shifted\"\n",
@@ -121,12 +122,12 @@ func (f flavour) run(args ...string) error {
 	if err != nil {
 		return err
 	}
-	overlay, err := lay(root, f.patches)
+	changed, err := overlay.New(root, f.patches...)
 	if err != nil {
 		return err
 	}
-	defer overlay.remove()
-	return goIn(root, append([]string{"build", "-overlay", overlay.path()}, args...)...)
+	defer changed.Remove()
+	return goIn(root, append([]string{"build", "-overlay", changed.Path()}, args...)...)
 }
 
 // goIn runs the go command in a directory.

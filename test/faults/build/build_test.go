@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
 func TestMain(m *testing.M) {
@@ -46,8 +48,8 @@ func TestThePlainControllerRuns(t *testing.T) {
 func TestAPatchThatDoesNotFitSaysSo(t *testing.T) {
 	for name, old := range map[string]string{"missing": "no such text", "twice": "e"} {
 		t.Run(name, func(t *testing.T) {
-			f := flavour{patches: []Patch{{File: "cmd/sunset-controller/main.go", Old: old, New: "x"}}}
-			if err := f.run(controller); err == nil || !strings.Contains(err.Error(), "the product has changed") {
+			f := flavour{patches: []overlay.Patch{{File: "cmd/sunset-controller/main.go", Old: old, New: "x"}}}
+			if err := f.run(controller); err == nil || !strings.Contains(err.Error(), "adapt the patch to the changed source") {
 				t.Errorf("%v", err)
 			}
 		})

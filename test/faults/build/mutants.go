@@ -3,13 +3,15 @@ package build
 import (
 	"maps"
 	"slices"
+
+	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
 // Mutants are the names of all mutants, sorted.
 func Mutants() []string { return slices.Sorted(maps.Keys(mutants)) }
 
 // mutants each lack one of the mechanisms that keep Sunset from deleting what it must not, or from leaving what it must delete.
-var mutants = map[string][]Patch{
+var mutants = map[string][]overlay.Patch{
 	// A DELETE that takes whatever version of the object is there.
 	"no-resource-version": {{
 		File: "controllers/objects/remove.go",

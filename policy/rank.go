@@ -17,13 +17,14 @@ type Member struct {
 	Also             []string // further groups: sorted, each once, without Group
 	Start            time.Time
 	UID              types.UID
-	// Unknown means that nobody can say whether it is eligible, when it started or which its group is. It takes no
-	// place, and any group of its namespace may be its own: while there is one, all of them are kept whole.
+	// Unknown: it is not known whether the subject is eligible, when it started or what its group is. The rule itself keeps
+	// it, and it takes no place. That is safe for the others: a place that it does not take is left to one of them, so
+	// whatever it turns out to be, each of them that it could leave among the newest is among the newest without it.
 	Unknown bool
 }
 
-// MemberOf is a subject as the ranking of a rule sees it; ok is false when it takes no part. known is false while the
-// facts have not been gathered.
+// MemberOf is a subject as the ranking of a rule sees it; ok is false when it is none. known is false while the facts have
+// not been gathered.
 func MemberOf(s *Subject, f *Facts, known bool) (m Member, ok bool) {
 	m = Member{Namespace: s.Namespace, UID: s.UID}
 	switch {
@@ -61,10 +62,11 @@ func (m *Member) compare(o *Member) int {
 	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))
 }
 
-// Standing is what ranking makes of a member. Both can be true: which one wins is not decided here.
+// Standing is what ranking makes of a member. Both can be true: which one wins is not decided here. Of one that is Unknown
+// neither is.
 type Standing struct {
 	Newest bool // among those that keepNewest keeps
-	Excess bool // beyond the capacity; never of one that is Unknown
+	Excess bool // beyond the capacity
 }
 
 // Limit is how many may stay. The zero value lets all stay.
@@ -122,15 +124,13 @@ func (r Ranking) Rank(members []Member) []Standing {
 
 func (r Ranking) markNewest(members []Member, order []int, standings []Standing) {
 	type group struct{ namespace, name string }
-	unknown := map[string]bool{}
-	for _, m := range members {
-		unknown[m.Namespace] = unknown[m.Namespace] || m.Unknown
-	}
 	before := map[group]int{}
 	for _, i := range order {
 		m := &members[i]
+		if m.Unknown {
+			continue
+		}
 		keep := r.In(m.Namespace).Keep
-		standings[i].Newest = unknown[m.Namespace] && keep > 0
 		for name := range m.Groups() {
 			g := group{m.Namespace, name}
 			standings[i].Newest = standings[i].Newest || before[g] < keep

@@ -70,7 +70,7 @@ func TestRank(t *testing.T) {
 		"each group by itself":                    {keep(1), "a/x1 a/x2 a/y1", "-NN"},
 		"groups do not cross namespaces":          {keep(1), "a/x1 b/x2", "NN"},
 		"another count in one namespace":          {policy.Ranking{Room: rooms(policy.Room{Keep: 1}, map[string]policy.Room{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
-		"all groups where one is unknown":         {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z?", "NNNN-NN"},
+		"an unknown member freezes nobody":        {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z? a/x?", "-N-N-N--"},
 		"nobody where nobody is kept":             {keep(0), "a/x1 a/x?", "--"},
 		"the oldest beyond a limit":               {limit(2), "a/x1 a/x2 a/x3", "E--"},
 		"the greater UID of two of one age":       {limit(1), "a/x1 a/x1", "-E"},
@@ -126,11 +126,9 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 		all, ranking := randomMembers(r), randomRanking(r)
 		standings := ranking.Rank(all)
 		size, newest, stay, known := map[[2]string]int{}, map[[2]string]int{}, map[string]int{}, map[string]int{}
-		unknown := map[string]bool{}
 		total, stayInAll := 0, 0
 		for i, m := range all {
 			if m.Unknown {
-				unknown[m.Namespace] = true
 				continue
 			}
 			group := [2]string{m.Namespace, m.Group}
@@ -147,9 +145,6 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 		}
 		for group, n := range size {
 			want := min(n, ranking.In(group[0]).Keep)
-			if unknown[group[0]] && want > 0 {
-				want = n
-			}
 			if newest[group] != want {
 				t.Fatalf("%v: %d of %d are newest, want %d", group, newest[group], n, want)
 			}
@@ -166,6 +161,44 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 				t.Fatalf("%s: %d of %d stay, want %d", namespace, stay[namespace], n, want)
 			}
 		}
+	}
+}
+
+// TestWhatAnUnknownMemberTurnsOutToBeMakesNobodyElseNewest: nobody has to stay because of a member of which something is unknown.
+// Whether it is not eligible after all, in any group or several, and started at any time, the newest are among those that are the
+// newest without it.
+func TestWhatAnUnknownMemberTurnsOutToBeMakesNobodyElseNewest(t *testing.T) {
+	r := rand.New(rand.NewSource(3))
+	resolved := 0
+	for range rounds {
+		all, ranking := randomMembers(r), randomRanking(r)
+		before := map[types.UID]policy.Standing{}
+		for i, s := range ranking.Rank(all) {
+			before[all[i].UID] = s
+		}
+		var then []policy.Member
+		unknown := map[types.UID]bool{}
+		for _, m := range all {
+			if m.Unknown {
+				unknown[m.UID] = true
+				if r.Intn(3) == 0 {
+					continue // not eligible
+				}
+				m.Unknown, m.Start = false, now.Add(time.Duration(r.Intn(7)-1)*time.Minute)
+				m.Group, m.Also = string(rune('w'+r.Intn(4))), [][]string{nil, {"y"}, {"y", "z"}}[r.Intn(3)]
+			}
+			then = append(then, m)
+		}
+		for i, s := range ranking.Rank(then) {
+			m := then[i]
+			if s.Newest && !unknown[m.UID] && !before[m.UID].Newest {
+				t.Fatalf("%+v is among the newest, and was not while others were unknown", m)
+			}
+		}
+		resolved += len(unknown)
+	}
+	if resolved == 0 {
+		t.Error("no member was unknown")
 	}
 }
 

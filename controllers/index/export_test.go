@@ -43,7 +43,7 @@ func (x *Index) rankedConsistently() error {
 	members := map[*ranks]int{}
 	for _, row := range x.rows {
 		for i, r := range row.space.page.ranks {
-			if _, ok := row.member(i); ok && r != nil {
+			if m, ok := row.member(i); ok && !m.Unknown && r != nil {
 				members[r]++
 			}
 		}

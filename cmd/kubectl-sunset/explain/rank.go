@@ -12,7 +12,7 @@ type Rank struct {
 	Group     string // what keepNewest.groupBy gave; empty without one
 	Place, Of int    // in the group; 1 is the newest; 0 when nobody can say
 	Keep      int    // how many of the newest stay; 0 without keepNewest
-	Unknown   int    // objects of the namespace that cannot be judged: while there are any, all that keepNewest is about stay
+	Unknown   int    // objects of the namespace that cannot be judged: each stays, and takes no place
 	Room      *Room  // nil without a capacity
 	OnNode    bool   // of images: a node stands in the place of the namespace
 }
@@ -81,5 +81,5 @@ func (r *Rank) add(self, m policy.Member) {
 
 // keeps reports whether the object would be among the newest, if so many stayed.
 func (r *Rank) keeps(n int) bool {
-	return r != nil && n > 0 && (r.Unknown > 0 || r.Place <= n)
+	return r != nil && n > 0 && r.Place > 0 && r.Place <= n
 }

@@ -64,9 +64,13 @@ func TestRanks(t *testing.T) {
 		"some of them, by label, among all": {keepOne, "", selecting("app=z"), []string{"a/mid Expired"}},
 		"some of them, by namespace, among all": {fair, "", func(in *preview.Input) { in.Namespace = "a" },
 			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity"}},
-		"one that cannot be judged keeps its namespace": {
+		"none can be judged": {
 			strings.Replace(keepEach, "metadata.labels['app']", "metadata.labels['app'] + object.metadata.labels['z']", 1), "", nil,
 			[]string{"a/mid EvaluationFailed", "a/new EvaluationFailed", "a/old EvaluationFailed", "b/only EvaluationFailed"},
+		},
+		"one that cannot be judged keeps nobody else": {
+			strings.Replace(keepOne, "ttl: 1h", "ttlExpression: \"duration(object.metadata.name == 'new' ? object.metadata.name : '1h')\"", 1), "", nil,
+			[]string{"a/mid KeptNewest", "a/new EvaluationFailed", "a/old Expired", "b/only KeptNewest"},
 		},
 		"a team keeps more": {keepOne, team("keepNewest: 2"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
 		"a team keeps some of what nobody ranks": {"ttl: 1h", team("keepNewest: 1"), nil,

@@ -182,7 +182,7 @@ func places(r *explain.Rank) []string {
 		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
 	}
 	if r.Keep > 0 && r.Unknown > 0 {
-		texts = append(texts, fmt.Sprintf("%d of %s cannot be judged; until they can, all stay", r.Unknown, place))
+		texts = append(texts, fmt.Sprintf("%d of %s cannot be judged: they stay, and are not counted", r.Unknown, place))
 	}
 	if c := r.Room; c != nil {
 		where := "in " + place

@@ -18,7 +18,7 @@ func (s *Set) Consistent() error {
 		}
 	}
 	for name, p := range s.spaces {
-		if p.isEmpty() {
+		if p.stay.len() == 0 {
 			return fmt.Errorf("%s has no members", name)
 		}
 		known := 0

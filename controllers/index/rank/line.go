@@ -39,12 +39,3 @@ func (l *line) oldest() *member {
 	m, _ := l.tree.Max()
 	return m
 }
-
-func (l *line) each(visit func(*member)) {
-	if l.tree != nil {
-		l.tree.Ascend(func(m *member) bool {
-			visit(m)
-			return true
-		})
-	}
-}

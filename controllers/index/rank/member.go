@@ -10,8 +10,8 @@ import (
 type member struct {
 	uid     types.UID
 	space   *space // nil when it has left
-	group   *group // nil when it is unknown
-	seconds int64  // its start, since 1970
+	group   *group
+	seconds int64 // its start, since 1970
 	nanos   int32
 	told    policy.Standing // its standing when the last call returned
 	touched bool            // it is among the changes of this call
@@ -31,24 +31,14 @@ func newer(a, b *member) bool {
 
 // is reports whether the member is known as such, and so has its place already.
 func (m *member) is(o policy.Member) bool {
-	if m.space == nil || m.space.name != o.Namespace || (m.group == nil) != o.Unknown {
-		return false
-	}
-	sameGroup := m.group == nil || m.group.is(o)
-	return sameGroup && m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
+	return m.space != nil && m.space.name == o.Namespace && m.group.is(o) &&
+		m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
 }
 
 // standing is where it stands now, between the lines as they are.
 func (m *member) standing() policy.Standing {
-	switch {
-	case m.space == nil:
+	if m.space == nil {
 		return policy.Standing{}
-	case m.group == nil:
-		return policy.Standing{Newest: m.space.keepsAll()}
-	default:
-		return policy.Standing{
-			Newest: m.space.keepsAll() || m.group.keeps(m),
-			Excess: !m.space.stay.isFirst(m),
-		}
 	}
+	return policy.Standing{Newest: m.group.keeps(m), Excess: !m.space.stay.isFirst(m)}
 }

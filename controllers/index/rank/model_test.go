@@ -31,7 +31,9 @@ func (w *model) ranking() policy.Ranking {
 }
 
 func (w *model) put(m policy.Member) []types.UID {
-	w.members[m.UID] = m
+	if w.members[m.UID] = m; m.Unknown {
+		delete(w.members, m.UID)
+	}
 	return w.Put(m)
 }
 

@@ -24,8 +24,11 @@ func New(ranking policy.Ranking) *Set {
 	return &Set{ranking: ranking, members: map[types.UID]*member{}, spaces: map[string]*space{}, pool: newPool()}
 }
 
-// Put adds a member, or replaces what is known of it.
+// Put adds a member, or replaces what is known of it. One that is Unknown takes no place, and is not held.
 func (s *Set) Put(o policy.Member) []types.UID {
+	if o.Unknown {
+		return s.Remove(o.UID)
+	}
 	m := s.members[o.UID]
 	if m == nil {
 		m = &member{}
@@ -83,7 +86,7 @@ func (s *Set) Standing(uid types.UID) policy.Standing {
 	return policy.Standing{}
 }
 
-// Len is how many members there are, those that are unknown included.
+// Len is how many members there are.
 func (s *Set) Len() int { return len(s.members) }
 
 // Excess is how many members are beyond the capacity.
@@ -101,10 +104,6 @@ func (s *Set) enter(m *member, o policy.Member) {
 	p := s.space(o.Namespace)
 	m.space = p
 	s.changes.touch(m)
-	if o.Unknown {
-		p.doubt(&s.changes, func() { p.unknown.add(m) })
-		return
-	}
 	m.group = p.groupOf(o)
 	p.join(m, &s.changes)
 	s.bound(p)
@@ -117,14 +116,10 @@ func (s *Set) leave(m *member) {
 		return
 	}
 	s.changes.touch(m)
-	if m.group == nil {
-		p.doubt(&s.changes, func() { p.unknown.remove(m) })
-	} else {
-		p.quit(m, &s.changes)
-		s.bound(p)
-	}
+	p.quit(m, &s.changes)
+	s.bound(p)
 	m.space, m.group = nil, nil
-	if p.isEmpty() {
+	if p.stay.len() == 0 {
 		delete(s.spaces, p.name)
 	}
 }
@@ -141,7 +136,10 @@ func (s *Set) space(name string) *space {
 
 func (s *Set) review(p *space) {
 	if room := s.ranking.In(p.name); room != p.room {
-		p.setRoom(room, &s.changes)
+		p.room = room
+		for _, g := range p.groups {
+			g.newest.fit(room.Keep, &s.changes)
+		}
 	}
 	s.bound(p)
 }

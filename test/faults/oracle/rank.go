@@ -29,9 +29,9 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 	case keep == 0 && r.Capacity == nil:
 		return standing{}
 	}
-	members, doubt := j.members(r, s.GetNamespace(), o.revision)
-	if doubt != nil && isUnknown(doubt) {
-		return standing{unknown: doubt}
+	members, err := j.members(r, s.GetNamespace(), o.revision)
+	if err != nil {
+		return standing{unknown: err}
 	}
 	place, inGroup := 0, 0
 	group := j.facts(r, s, o.revision).group
@@ -45,20 +45,21 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 		}
 	}
 	most, bounded := j.room(r, s, o)
-	return standing{newest: keep > 0 && (doubt != nil || inGroup < keep), excess: bounded && place >= most}
+	return standing{newest: inGroup < keep, excess: bounded && place >= most}
 }
 
-// members are the objects of a namespace that take a place at a revision, the newest first. doubt is an expression that failed
-// on one of them.
-func (j *judge) members(r *rule, namespace string, revision int64) (members []member, doubt error) {
+// members are the objects of a namespace that take a place at a revision, the newest first; one on which an expression fails
+// takes none. The error says what the oracle itself cannot know.
+func (j *judge) members(r *rule, namespace string, revision int64) (members []member, err error) {
 	for _, s := range j.Log.Kind(r.kind.GroupKind(), revision) {
 		if s.GetNamespace() != namespace || isTerminating(s) || isMirror(s) || !r.selector.Matches(labels.Set(s.GetLabels())) {
 			continue
 		}
 		f := j.facts(r, s, revision)
 		switch {
+		case f.err != nil && isUnknown(f.err):
+			err = f.err
 		case f.err != nil:
-			doubt = f.err
 		case f.eligible && !f.start.IsZero():
 			members = append(members, member{s, f.start, f.group})
 		}
@@ -66,5 +67,5 @@ func (j *judge) members(r *rule, namespace string, revision int64) (members []me
 	slices.SortFunc(members, func(a, b member) int {
 		return cmp.Or(b.start.Compare(a.start), cmp.Compare(a.s.GetUID(), b.s.GetUID()))
 	})
-	return members, doubt
+	return members, err
 }

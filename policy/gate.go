@@ -43,11 +43,19 @@ func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
 	return Scope{Namespaces: namespaces.Union(s.Namespaces), Since: since}
 }
 
-// Gate is the gate for a policy of that hash. What approves it approves no later change.
+// ApprovalHash approves this form of this object: a copy of the spec in another object, or in another cluster, has another.
+func (p *Policy) ApprovalHash() string { return hashOf(string(p.UID), p.Hash) }
+
+// hashOf is a short hash of some lines.
+func hashOf(lines ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Gate is the gate for a policy with that approval hash. What approves it approves no later change.
 func (s Scope) Gate(hash string) *Gate {
 	parts := append([]string{hash, s.Since.UTC().Format(time.RFC3339Nano)}, sets.List(s.Namespaces)...)
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
-	return &Gate{Hash: hex.EncodeToString(sum[:8]), Namespaces: s.Namespaces, Since: s.Since}
+	return &Gate{Hash: hashOf(parts...), Namespaces: s.Namespaces, Since: s.Since}
 }
 
 // atLeast is how many objects must be due before their part of all matters.

@@ -62,7 +62,8 @@ func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 // sameOverrides reports whether both lists set the same.
 func sameOverrides(a, b []*Override) bool {
 	return slices.EqualFunc(a, b, func(x, y *Override) bool {
-		return x.From == y.From && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) && x.suspends() == y.suspends() && x.InForce == y.InForce
+		return x.From == y.From && x.Policy == y.Policy && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) &&
+			x.Suspend == y.Suspend && x.Invalid == y.Invalid && x.InForce == y.InForce && x.Rests == y.Rests
 	})
 }
 

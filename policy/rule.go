@@ -44,7 +44,7 @@ type Policy struct {
 	Limits   *Limits // nil for none
 	Ledger   bool    // its deletions are counted in a RetentionLedger
 	Hash     string  // of the spec but for mode, approval, limits and the rules' events and outcomes
-	Approved string  // the hash that annotation sunset.x-k8s.io/approved approves
+	Approved string  // what annotation sunset.x-k8s.io/approved approves, such as ApprovalHash
 	Gate     *Gate   // where its rules wait for approval; nil for nowhere
 }
 
@@ -159,7 +159,7 @@ func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }
 
 // sameSettings reports whether both rules give the same verdict on the same facts, and delete the same way.
 func (r *Rule) sameSettings(o *Rule) bool {
-	return r == o || r.ID == o.ID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
+	return r == o || r.ID == o.ID && r.PolicyUID == o.PolicyUID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
 		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&

@@ -39,7 +39,7 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	case status.PendingApproval != nil && status.PendingApproval.Since != nil:
 		all.scope = policy.Scope{Namespaces: sets.New(status.PendingApproval.Namespaces...), Since: status.PendingApproval.Since.Time}
 	}
-	if all.scope.Gate(p.Hash).Hash == p.Approved {
+	if all.scope.Gate(p.ApprovalHash()).Hash == p.Approved {
 		all.scope = policy.Scope{} // and does not wait again
 	}
 	return all
@@ -61,20 +61,20 @@ func (e *entry) gate() *policy.Gate {
 	}
 	known, counted := e.previews.byHash[p.Hash]
 	var uncounted sets.Set[string]
-	switch approved := p.Approved == p.Hash; {
+	switch approved := p.Approved == p.ApprovalHash(); {
 	case approved:
 	case !counted:
-		return &policy.Gate{Hash: p.Hash}
+		return &policy.Gate{Hash: p.ApprovalHash()}
 	case len(known.Uncounted) > 0:
 		uncounted = sets.New(known.Uncounted...)
 	}
 	switch {
 	case len(e.previews.scope.Namespaces) > 0:
-		gate := e.previews.scope.Gate(p.Hash)
+		gate := e.previews.scope.Gate(p.ApprovalHash())
 		gate.Uncounted = uncounted
 		return gate
 	case uncounted != nil:
-		return &policy.Gate{Hash: p.Hash, Rules: uncounted}
+		return &policy.Gate{Hash: p.ApprovalHash(), Rules: uncounted}
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (l *Loop) Previewed(counts ...Count) {
 
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
-	if c.Gate != nil && c.Gate.Namespaces != nil && c.Gate.Hash == e.previews.scope.Gate(e.policy.Hash).Hash {
+	if c.Gate != nil && c.Gate.Namespaces != nil && c.Gate.Hash == e.previews.scope.Gate(e.policy.ApprovalHash()).Hash {
 		e.previews.scope = policy.Scope{}
 	}
 }

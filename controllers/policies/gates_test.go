@@ -54,7 +54,7 @@ func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	l := oneEnforced(t)
 	expect(t, "waiting", waits, l.waiting("team-a"))
 	expect(t, "waiting elsewhere", waits, l.waiting("team-b"))
-	expect(t, "hash of the gate", l.named("p").Hash, l.named("p").Gate.Hash)
+	expect(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	l.counted("p")
 	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
 	expect(t, "editions", 2, len(l.editions))
@@ -133,12 +133,12 @@ func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 func TestAnApprovedFormIsOpen(t *testing.T) {
 	t.Run("from the start", func(t *testing.T) {
 		l := oneEnforced(t)
-		l.approve("p", l.named("p").Hash)
+		l.approve("p", l.named("p").ApprovalHash())
 		expect(t, "waiting", free, l.restart().waiting("team-a"))
 	})
 	t.Run("once the cache shows it", func(t *testing.T) {
 		l := oneEnforced(t)
-		l.approve("p", l.named("p").Hash)
+		l.approve("p", l.named("p").ApprovalHash())
 		l.refresh()
 		expect(t, "waiting", free, l.waiting("team-a"))
 		l.approve("p", "")
@@ -147,7 +147,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	})
 	t.Run("once a live read shows it", func(t *testing.T) {
 		l := oneEnforced(t)
-		l.approve("p", l.named("p").Hash)
+		l.approve("p", l.named("p").ApprovalHash())
 		l.allowed("team-a")
 		expect(t, "waiting", free, l.waiting("team-a"))
 		l.later(2 * time.Second)
@@ -156,7 +156,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
-		l.approve("p", l.named("p").Hash)
+		l.approve("p", l.named("p").ApprovalHash())
 		l.policy("p", spec("Enforce", "2h"))
 		l.refresh()
 		expect(t, "waiting", waits, l.waiting("team-a"))
@@ -183,7 +183,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	l := newLoop(t, s)
 	l.counted("p", "other")
 	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.Gate{Hash: l.named("p").Hash, Rules: sets.New("other")}, l.named("p").Gate)
+	expect(t, "gate", &policy.Gate{Hash: l.named("p").ApprovalHash(), Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
 	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
@@ -307,7 +307,7 @@ func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 
 func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	l := running(t)
-	l.approve("p", l.named("p").Hash)
+	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
@@ -369,4 +369,19 @@ func TestOwnRulesWaitToo(t *testing.T) {
 	expect(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
 	l.counted("team-a/own")
 	expect(t, "waiting once they are counted", free, l.waiting("team-a"))
+}
+
+// TestACopyOfAnApprovedPolicyWaits: as from a backup, or of a policy that was deleted and created again.
+func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
+	l := oneEnforced(t)
+	hash := l.named("p").ApprovalHash()
+	l.approve("p", hash)
+	l.refresh()
+	expect(t, "waiting", free, l.waiting("team-a"))
+	l.removePolicy("p")
+	l.policy("p", spec("Enforce", "1h"))
+	l.approve("p", hash)
+	l.refresh()
+	expect(t, "waiting when it is created again", waits, l.waiting("team-a"))
+	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }

@@ -198,13 +198,13 @@ func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
 	l := newLoop(t, s)
 	l.counted("p")
-	before := l.named("p").Hash
+	before := l.named("p").ApprovalHash()
 	l.policy("p", reads("Enforce", "Secret", ""))
 	l.refresh()
 	gate := l.named("p").Gate
 	if gate == nil || gate.Namespaces != nil || gate.Hash == before {
 		t.Fatalf("gate %v", gate)
 	}
-	l.Previewed(policies.Count{Policy: l.named("p").UID, Preview: v1alpha1.Preview{Hash: gate.Hash}, Gate: gate})
+	l.Previewed(policies.Count{Policy: l.named("p").UID, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
 	expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
 }

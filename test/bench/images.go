@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
@@ -83,7 +84,7 @@ func (b *imageBench) allDue(ctx context.Context) error {
 		return err
 	}
 	approved := p.DeepCopy()
-	approved.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: told.Hash}
+	approved.Annotations = map[string]string{v1alpha1.ApprovedAnnotation: (&policy.Policy{UID: p.UID, Hash: told.Hash}).ApprovalHash()}
 	if err := b.policy.Patch(ctx, approved, client.MergeFrom(p)); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestADryRunOfImages(t *testing.T) {
 	w.keeps(d, all...)
 
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
-	w.approve(p, w.told(p, generation(2)).Hash)
+	w.approve(p, formOf(w.told(p, generation(2))))
 	w.goes(d, now...)
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Removed != due.Now {

@@ -78,7 +78,7 @@ func TestImagesGoForWantOfSpace(t *testing.T) {
 	w.sunset()
 	w.agentOn(n, d, t.TempDir())
 	p := w.policy("space", wantOfSpace)
-	w.approve(p, w.told(p, generation(1)).Hash)
+	w.approve(p, formOf(w.told(p, generation(1))))
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Images != 7 || r.Filesystem == nil || r.Filesystem.CapacityBytes != smallSize {
 			return fmt.Errorf("reported: %+v", r)

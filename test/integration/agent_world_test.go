@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
@@ -57,9 +58,14 @@ func (w *world) startAgent(c agent.Config) (stop func()) {
 func (w *world) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	p := w.policy(name, spec)
-	w.approve(p, w.told(p, func(v1alpha1.NodeImagePolicy) error { return nil }).Hash)
+	w.approve(p, formOf(w.told(p, func(v1alpha1.NodeImagePolicy) error { return nil })))
 	w.told(p, waits(0))
 	return p
+}
+
+// formOf is what approves the form of a policy that agents are told.
+func formOf(told v1alpha1.NodeImagePolicy) string {
+	return (&policy.Policy{UID: told.UID, Hash: told.Hash}).ApprovalHash()
 }
 
 // no ends the test with an error, if it is one.

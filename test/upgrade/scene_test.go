@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/upgrade"
@@ -234,7 +235,9 @@ func (s *scene) approve(name string) {
 			all, _, _ := unstructured.NestedSlice(rules.Object, "policies")
 			for _, p := range all {
 				told, _ := p.(map[string]any)
-				hash, _, _ = unstructured.NestedString(told, "hash")
+				form, _, _ := unstructured.NestedString(told, "hash")
+				uid, _, _ := unstructured.NestedString(told, "uid")
+				hash = (&policy.Policy{UID: types.UID(uid), Hash: form}).ApprovalHash()
 			}
 		}
 		if hash == "" {

@@ -97,7 +97,7 @@ func (f *inForce) gate() {
 			continue
 		}
 		for _, known := range status.Previews {
-			if known.Hash == pending.Hash && len(known.Uncounted) > 0 {
+			if known.Hash == p.Hash && len(known.Uncounted) > 0 {
 				p.Gate.Rules = sets.New(known.Uncounted...)
 			}
 		}

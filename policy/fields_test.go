@@ -1,0 +1,195 @@
+package policy_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// irrelevant are the fields that two forms of a thing need not share to be the same, and why.
+type irrelevant map[string]string
+
+// checkFields changes each field below a value in turn, structs field by field, and wants differs to notice unless the
+// field is listed. A field that is new must be compared, or be listed with a reason.
+func checkFields[T any](t *testing.T, base func() *T, listed irrelevant, differs func(a, b *T) bool) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, path := range fieldsOf(reflect.TypeFor[T](), "") {
+		t.Run(path, func(t *testing.T) {
+			changed := base()
+			field := reflect.ValueOf(changed).Elem()
+			for name := range strings.SplitSeq(path, ".") {
+				field = field.FieldByName(name)
+			}
+			change(t, field)
+			_, skipped := listed[path]
+			used[path] = skipped
+			if got := differs(base(), changed); got == skipped {
+				t.Errorf("noticed: %v, listed as irrelevant: %v", got, skipped)
+			}
+		})
+	}
+	for path := range listed {
+		if !used[path] {
+			t.Errorf("%s is listed and is no field", path)
+		}
+	}
+}
+
+// fieldsOf are the exported fields of a struct; those of the structs in it count instead of them.
+func fieldsOf(of reflect.Type, prefix string) (paths []string) {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		switch {
+		case !f.IsExported():
+		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() != "time" && f.Type != reflect.TypeFor[v1alpha1.Rule]():
+			paths = append(paths, fieldsOf(f.Type, prefix+f.Name+".")...)
+		default:
+			paths = append(paths, prefix+f.Name)
+		}
+	}
+	return paths
+}
+
+// change gives a value that is not the one there.
+func change(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch special := v.Addr().Interface().(type) {
+	case *labels.Selector:
+		*special = labels.SelectorFromSet(labels.Set{"changed": "yes"})
+		return
+	case *v1alpha1.Rule:
+		special.Name = "changed"
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "changed")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Pointer:
+		next := reflect.New(v.Type().Elem())
+		if !v.IsNil() {
+			next.Elem().Set(v.Elem())
+		}
+		if next.Elem().Kind() == reflect.Struct {
+			for i := range next.Elem().NumField() {
+				if f := next.Elem().Field(i); f.CanSet() && f.Kind() == reflect.String {
+					change(t, f)
+				}
+			}
+		} else {
+			change(t, next.Elem())
+		}
+		v.Set(next)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		change(t, key)
+		changed := reflect.MakeMap(v.Type())
+		changed.SetMapIndex(key, value)
+		v.Set(changed)
+	case reflect.Slice:
+		element := reflect.New(v.Type().Elem()).Elem()
+		if element.Kind() == reflect.Pointer {
+			element.Set(reflect.New(element.Type().Elem()))
+			if o, is := element.Interface().(*policy.Override); is {
+				o.Suspend = true
+			}
+		}
+		v.Set(reflect.Append(v, element))
+	case reflect.Struct:
+		if v.Type().PkgPath() == "time" {
+			v.Set(reflect.ValueOf(now))
+			return
+		}
+		t.Fatalf("cannot change a %s", v.Type())
+	default:
+		t.Fatalf("cannot change a %s", v.Type())
+	}
+}
+
+func pageOf(r *policy.Rule) *policy.Page { return &policy.Page{Rules: []*policy.Rule{r}} }
+
+// TestEveryFieldOfARuleIsCompared: a rule that differs is judged again.
+func TestEveryFieldOfARuleIsCompared(t *testing.T) {
+	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
+		"PolicyCreated":   "settles at which version a kind is read, which columns are about",
+		"Namespace":       "is in the name of the policy",
+		"Index":           "is where the rule is written",
+		"Spec":            "is what the rest was read from",
+		"ReadsReferences": "follows from the expressions, and so from Key",
+		"Trial":           "follows from Overrides",
+	}, func(a, b *policy.Rule) bool { return !pageOf(a).SameSettings(pageOf(b)) })
+}
+
+// TestEveryFieldOfAnOverrideIsCompared, where a page is judged again and where approval asks what applies anew.
+func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
+	listed := irrelevant{"Path": "is where the override is written"}
+	base := func() *policy.Override { return hours(1) }
+	t.Run("settings", func(t *testing.T) {
+		checkFields(t, base, listed, func(a, b *policy.Override) bool {
+			one, other := enforced("p", "r"), enforced("p", "r")
+			overriding(a)(one)
+			overriding(b)(other)
+			return !pageOf(one).SameSettings(pageOf(other))
+		})
+	})
+	t.Run("approval", func(t *testing.T) {
+		checkFields(t, base, listed, func(a, b *policy.Override) bool {
+			book := func(o *policy.Override) *policy.Book {
+				own := policyOf("team-a/own")
+				own.Namespace, own.Overrides = "team-a", []*policy.Override{o}
+				return policy.NewBook([]*policy.Policy{own}, namespaces, policy.DefaultProtection())
+			}
+			return len(book(b).Changed(book(a))) > 0
+		})
+	})
+}
+
+// TestEveryFieldOfASpecIsInItsHash: another form is approved again.
+func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
+	hash := func(d *policy.Document) string { return d.Load(policy.DefaultProtection()).Hash }
+	document := func(change func(d *policy.Document)) *policy.Document {
+		d := parse(t, `{"spec": {"rules": [`+ownRule+`]}}`)
+		change(d)
+		return d
+	}
+	t.Run("spec", func(t *testing.T) {
+		checkFields(t, func() *policy.Spec { return &document(func(*policy.Document) {}).Spec }, irrelevant{
+			"Mode": "says whether the form acts", "Approval": "says how much is approved unseen", "Limits": "says how fast",
+		}, func(a, b *policy.Spec) bool {
+			return hash(document(func(d *policy.Document) { d.Spec = *a })) != hash(document(func(d *policy.Document) { d.Spec = *b }))
+		})
+	})
+	t.Run("rule", func(t *testing.T) {
+		checkFields(t, func() *v1alpha1.Rule { return &document(func(*policy.Document) {}).Spec.Rules[0] }, irrelevant{
+			"Events": "says how deletions are told", "Outcome": "says as what they are counted",
+		}, func(a, b *v1alpha1.Rule) bool {
+			return hash(document(func(d *policy.Document) { d.Spec.Rules = []v1alpha1.Rule{*a} })) !=
+				hash(document(func(d *policy.Document) { d.Spec.Rules = []v1alpha1.Rule{*b} }))
+		})
+	})
+}
+
+// TestEveryFieldOfANamespaceIsCompared, where subjects are judged again.
+func TestEveryFieldOfANamespaceIsCompared(t *testing.T) {
+	checkFields(t, func() *policy.Namespace { return &policy.Namespace{} }, irrelevant{}, func(a, b *policy.Namespace) bool {
+		return !a.Equal(*b)
+	})
+}
+
+// TestACopyIsNotApproved: an approval names one object.
+func TestACopyIsNotApproved(t *testing.T) {
+	approval := func(uid types.UID, form string) string { return (&policy.Policy{UID: uid, Hash: form}).ApprovalHash() }
+	if approval("u", "h") != approval("u", "h") || approval("u", "h") == approval("copy", "h") || approval("u", "h") == approval("u", "other") {
+		t.Error("an approval is not for one form of one object")
+	}
+}

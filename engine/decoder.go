@@ -47,6 +47,9 @@ func NewDecoder(rules ...*Rule) *Decoder {
 	for _, name := range readAnnotations {
 		all.path("metadata.annotations").at(name)
 	}
+	for i := range signs {
+		all.path("metadata").at(signs[i].in).at(signs[i].key)
+	}
 	for _, r := range rules {
 		all.add(r.fields)
 		if isReferredTo(r.source.rule.Target) {

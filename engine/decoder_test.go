@@ -40,6 +40,7 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 	identity := map[string]any{
 		"name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7", "creationTimestamp": "2026-03-01T12:00:00Z",
 		"annotations": map[string]any{"sunset.x-k8s.io/hold": "true"}, "finalizers": []any{"f1", "f2"},
+		"labels": map[string]any{},
 	}
 	with := func(key string, value any) map[string]any {
 		m := map[string]any{key: value}

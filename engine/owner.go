@@ -56,9 +56,12 @@ func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 // ErrUnfinished is wrapped by the error of MayGo about an owner that has not finished, as far as anybody can tell.
 var ErrUnfinished = errors.New("has not finished")
 
-// MayGo returns nil when nothing about an object itself keeps it from going as an owner; unfinished lets it go while it
+// Allowed is what a rule allows of an owner that it lets go.
+type Allowed struct{ Unfinished, Managed bool }
+
+// MayGo returns nil when nothing about an object itself keeps it from going as an owner; Allowed.Unfinished lets it go while it
 // runs, too. The error says what the object is or has, to follow its name.
-func MayGo(object map[string]any, unfinished bool) error {
+func MayGo(object map[string]any, allowed Allowed) error {
 	flags := flagsOf(object, mapOf(object, "metadata"))
 	switch {
 	case flags.IsHeld():
@@ -67,7 +70,9 @@ func MayGo(object map[string]any, unfinished bool) error {
 		return errors.New("has not been counted by its Job yet")
 	case IsMirror(object):
 		return errors.New("is a mirror Pod")
-	case unfinished:
+	case flags.Manager() != "" && !allowed.Managed:
+		return fmt.Errorf("%w: %s", ErrManaged, Manager(object))
+	case allowed.Unfinished:
 		return nil
 	}
 	switch finished, err := Finished(object); {

@@ -84,6 +84,7 @@ func flagsOf(object, metadata map[string]any) policy.Flags {
 	if value, held := mapOf(metadata, "annotations")[v1alpha1.HoldAnnotation]; held && v1alpha1.IsHold(value) {
 		flags |= policy.IsHeld
 	}
+	flags |= managedFlags(object, metadata)
 	if isReferable(object) {
 		flags |= heldFlags(object, metadata)
 	}

@@ -178,6 +178,10 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = IsUnapproved
 	case f.Start.IsZero():
 		v.reason = NoStartTime
+	case s.Flags.Manager() != "" && !r.Rule.AllowManaged:
+		v.reason = s.Flags.Manager()
+	case s.Flags.Has(IsRecreated):
+		v.reason = KeptRecreated
 	case r.Standing.Newest:
 		v.reason = KeptNewest
 	case f.Unpullable && !r.Rule.Images.AllowUnpullable:

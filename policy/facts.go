@@ -18,8 +18,9 @@ type Subject struct {
 	OwnTTL          time.Duration // what annotation sunset.x-k8s.io/ttl says; meaningful with HasTTL
 }
 
-// Flags are properties of a subject. All but HasTTL keep it whatever the rules say.
-type Flags uint8
+// Flags are properties of a subject. HasTTL says nothing by itself; the flags of other controllers (Manager) and IsRecreated
+// are for each rule to weigh; all others keep the subject whatever the rules say.
+type Flags uint16
 
 const (
 	// Terminating: deletionTimestamp is set; somebody deleted it already.
@@ -38,6 +39,16 @@ const (
 	IsBuiltIn
 	// IsControlled: a ConfigMap or Secret that a controller owns. It is held, but from rules that let its owner go.
 	IsControlled
+	// OfMultiKueue: a manager cluster of MultiKueue created the object in this worker cluster.
+	OfMultiKueue
+	// OfArgoCD: Argo CD tracks the object, or it is one of its hooks.
+	OfArgoCD
+	// OfFlux: a Kustomization or HelmRelease of Flux applied the object.
+	OfFlux
+	// OfHelm: a Helm hook.
+	OfHelm
+	// IsRecreated: objects of this name have come back at once each time that Sunset has deleted them.
+	IsRecreated
 )
 
 // Has reports whether all of the given flags are set.
@@ -45,6 +56,23 @@ func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
 // IsHeld reports whether the subject is held, by somebody or because it is needed.
 func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn|IsControlled) != 0 }
+
+// Manager is the reason to keep what another controller would re-create, or still needs; empty where there is none. Of several
+// controllers the first counts.
+func (f Flags) Manager() Reason {
+	switch {
+	case f.Has(OfMultiKueue):
+		return ManagedByMultiKueue
+	case f.Has(OfArgoCD):
+		return ManagedByArgoCD
+	case f.Has(OfFlux):
+		return ManagedByFlux
+	case f.Has(OfHelm):
+		return ManagedByHelm
+	default:
+		return ""
+	}
+}
 
 // under are the flags that matter to a rule.
 func (f Flags) under(r *Rule) Flags {

@@ -159,6 +159,7 @@ func bound(at report, field, text string) *time.Duration {
 func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
 	r.Propagation = cmp.Or(d.PropagationPolicy, r.Propagation)
 	r.Owner, r.AllowUnfinished = d.What == v1alpha1.DeleteOwner, d.AllowUnfinishedOwner
+	r.AllowManaged = d.AllowManaged
 	switch d.What {
 	case "", v1alpha1.DeleteSubject, v1alpha1.DeleteOwner:
 	default:

@@ -33,6 +33,9 @@ func randomWorld(r *rand.Rand) world {
 	if r.Intn(10) == 0 {
 		w.subject.Flags = policy.Flags(r.Intn(8))
 	}
+	if r.Intn(10) == 0 {
+		w.subject.Flags |= []policy.Flags{policy.OfMultiKueue, policy.OfArgoCD, policy.OfFlux, policy.OfHelm, policy.IsRecreated}[r.Intn(5)]
+	}
 	if r.Intn(4) == 0 {
 		w.subject.Flags, w.subject.OwnTTL = w.subject.Flags|policy.HasTTL, randomTTL(r)
 	}
@@ -84,6 +87,7 @@ func randomize(r *rand.Rand, ruling *policy.Ruling) {
 	ruling.Standing = policy.Standing{Newest: seldom(), Excess: r.Intn(10) == 0}
 	ruling.Facts.Estimated = seldom() && ruling.Facts.Eligible
 	ruling.Rule.Suspended = seldom()
+	ruling.Rule.AllowManaged = r.Intn(2) == 0
 	ruling.Rule.Owner = r.Intn(4) == 0
 	if !seldom() {
 		ruling.Facts.Owner = job

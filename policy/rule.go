@@ -74,6 +74,8 @@ type Rule struct {
 	Propagation metav1.DeletionPropagation
 	// Owner: the subject's controller goes instead of the subject; AllowUnfinished: even one that has not finished.
 	Owner, AllowUnfinished bool
+	// AllowManaged: what another controller manages may go.
+	AllowManaged bool
 
 	// NodeSelector says on which nodes a rule about images counts, and Images what else it says. They are nil and zero for
 	// any other rule.
@@ -161,7 +163,7 @@ func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }
 func (r *Rule) sameSettings(o *Rule) bool {
 	return r == o || r.ID == o.ID && r.PolicyUID == o.PolicyUID && r.Key == o.Key && r.Mark == o.Mark && r.Mode == o.Mode && r.TTL == o.TTL &&
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
-		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.Events == o.Events &&
+		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
 		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
 		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)

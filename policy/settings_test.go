@@ -27,6 +27,7 @@ func TestSameSettings(t *testing.T) {
 		"propagation":         {func(r *policy.Rule) { r.Propagation = metav1.DeletePropagationOrphan }, false},
 		"what goes":           {func(r *policy.Rule) { r.Owner = true }, false},
 		"unfinished owners":   {func(r *policy.Rule) { r.AllowUnfinished = true }, false},
+		"managed objects":     {func(r *policy.Rule) { r.AllowManaged = true }, false},
 		"events":              {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
 		"the version":         {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
 

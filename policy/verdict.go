@@ -37,6 +37,7 @@ const (
 	ReferencesUnknown Reason = "ReferencesUnknown" // nobody knows what refers to it, and the rule wants to know
 	IsSuspended       Reason = "Suspended"         // a suspended rule finds it eligible
 	IsUnapproved      Reason = "ApprovalRequired"  // more would go at once than anybody has previewed
+	KeptRecreated     Reason = "Recreated"         // objects of its name come back as fast as they are deleted
 	KeptNewest        Reason = "KeptNewest"        // among the newest of its group
 	Unpullable        Reason = "Unpullable"        // an image that no registry may have, and the rule does not allow for it
 	NoOwner           Reason = "NoOwner"           // its owner is to go, and it has none
@@ -50,6 +51,12 @@ const (
 	NotEligible       Reason = "NotEligible"       // eligible gave false
 	NotSelected       Reason = "NotSelected"       // no rule selects it
 
+	// Another controller would re-create the object or still needs it, and the rule does not allow for that.
+	ManagedByMultiKueue Reason = "ManagedByMultiKueue"
+	ManagedByArgoCD     Reason = "ManagedByArgoCD"
+	ManagedByFlux       Reason = "ManagedByFlux"
+	ManagedByHelm       Reason = "ManagedByHelm"
+
 	// IsLimited is reported where the limits of its policy make a subject that is due wait.
 	IsLimited Reason = "LimitReached"
 	// IsDryRun is reported where only a dry run finds a subject due.
@@ -58,7 +65,8 @@ const (
 
 // order is in which order the first reason that applies is reported.
 var order = []Reason{
-	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, ReferencesUnknown, IsSuspended, IsUnapproved, KeptNewest,
+	Terminating, Held, Uncounted, Pinned, InUse, EvaluationFailed, RuleInvalid, IsForbidden, Stale, ReferencesUnknown, IsSuspended, IsUnapproved,
+	ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, KeptNewest,
 	Unpullable, NoOwner, NeverDue, Unmarked, Waiting, Expired, OverCapacity, WithinCapacity, NoStartTime, NotEligible, NotSelected, IsLimited, IsDryRun,
 }
 

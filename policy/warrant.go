@@ -69,5 +69,6 @@ func (w Warrant) Same(o Warrant) bool {
 	a, b := w.intent, o.intent
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&
 		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation &&
-		a.Owner.same(b.Owner) && a.Rule.AllowUnfinished == b.Rule.AllowUnfinished
+		a.Owner.same(b.Owner) && a.Rule.AllowUnfinished == b.Rule.AllowUnfinished &&
+		a.Rule.AllowManaged == b.Rule.AllowManaged
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 )
 
 // Consistent says what is wrong with the order and the places of the schedule.
@@ -65,3 +66,6 @@ func (x *Index) Spaces() int {
 	defer x.mu.Unlock()
 	return len(x.spaces)
 }
+
+// RowSize is how many bytes a Row has without its text and facts.
+const RowSize = unsafe.Sizeof(Row{})

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -22,12 +23,13 @@ type Row struct {
 	createdNanos, dueNanos int32
 
 	slot     int32  // 1 + place in the schedule; 0 when it is not there
-	nameEnds uint32 // in text
-	uidEnds  uint32
+	uidEnds  uint32 // in text
+	nameEnds uint16
 	flags    policy.Flags
-	gone     bool // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Recall
-	leaving  bool // a DELETE is under way
-	told     bool // it waits, and was handed over Ahead of its time
+	streak   uint8 // how often in a row its name has come back, see returns
+	gone     bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Recall
+	leaving  bool  // a DELETE is under way
+	told     bool  // it waits, and was handed over Ahead of its time
 }
 
 // fact is policy.Facts, packed.
@@ -74,14 +76,19 @@ type Layout struct {
 // column is the place of the facts under a key; -1 when there are none.
 func (l *Layout) column(key string) int { return slices.Index(l.Columns, key) }
 
-// NewRow packs a subject with its facts, one for each column of the layout.
+// longestName is far more than the 253 characters that the API server allows.
+const longestName = math.MaxUint16
+
+// NewRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
+// nothing is called so, and nothing is deleted by such a name.
 func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
+	s.Name = s.Name[:min(len(s.Name), longestName)]
 	r := &Row{
 		space:    &space{place: place{s.Namespace, l}}, // until it joins an index
 		ownTTL:   s.OwnTTL,
 		text:     s.Name + string(s.UID) + s.ResourceVersion,
 		facts:    make([]fact, len(facts)),
-		nameEnds: uint32(len(s.Name)),
+		nameEnds: uint16(len(s.Name)),
 		uidEnds:  uint32(len(s.Name) + len(s.UID)),
 		flags:    s.Flags,
 	}

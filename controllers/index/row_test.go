@@ -21,7 +21,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		"a Job":           {Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now, Flags: policy.IsHeld},
 		"nothing":         {},
 		"no version":      {Name: "x", UID: "y"},
-		"a long name":     {Name: strings.Repeat("n", 70_000), UID: types.UID(strings.Repeat("u", 70_000)), ResourceVersion: "1"},
+		"a long name":     {Name: strings.Repeat("n", 65_535), UID: types.UID(strings.Repeat("u", 70_000)), ResourceVersion: "1"},
 		"created in 1600": {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1, time.UTC)},
 		"created in 9999": {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)},
 		"elsewhere":       {Created: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("", 3600))},
@@ -70,5 +70,18 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	}
 	if err := w.Consistent(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestANameThatNothingCanHaveIsCut: the rest of the row is as it was, and it grows by nothing.
+func TestANameThatNothingCanHaveIsCut(t *testing.T) {
+	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
+	got := index.NewRow(s, columns["a"]).Subject()
+	s.Name = s.Name[:65_535]
+	if got != s {
+		t.Errorf("%d characters, %s@%s", len(got.Name), got.UID, got.ResourceVersion)
+	}
+	if index.RowSize > 96 {
+		t.Errorf("a row has %d bytes, and the next size that is allocated after 96 is 112", index.RowSize)
 	}
 }

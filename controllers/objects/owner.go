@@ -155,14 +155,20 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	case s.Name != t.Name, s.Namespace != t.Namespace, s.ResourceVersion == "":
 		return refused("owner %s: the API server answered with another object", owner)
 	}
-	// No rule allows an unfinished owner outside of the subject's namespace: whoever may write in one namespace could name
+	// No rule allows an unfinished or managed owner outside of the subject's namespace: whoever may write in one namespace could name
 	// anything there is in none.
 	beyond := t.Namespace != i.Subject.Namespace
-	switch err := engine.MayGo(object, i.Rule.AllowUnfinished && !beyond); {
+	allowed := engine.Allowed{}
+	if !beyond {
+		allowed = engine.Allowed{Unfinished: i.Rule.AllowUnfinished, Managed: i.Rule.AllowManaged}
+	}
+	switch err := engine.MayGo(object, allowed); {
 	case errors.Is(err, engine.ErrUnfinished) && beyond:
 		return refused("owner %s %w, and lives in no namespace as what it owns does", owner, err)
 	case errors.Is(err, engine.ErrUnfinished):
 		return refused("owner %s %w; allowUnfinishedOwner: true lets it go all the same", owner, err)
+	case errors.Is(err, engine.ErrManaged) && !beyond:
+		return refused("owner %s %w; allowManaged: true lets it go all the same", owner, err)
 	case err != nil:
 		return refused("owner %s %w", owner, err)
 	}

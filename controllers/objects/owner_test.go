@@ -40,6 +40,7 @@ func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options .
 }
 
 func allowUnfinished(r *policy.Rule) { r.AllowUnfinished = true }
+func allowManaged(r *policy.Rule)    { r.AllowManaged = true }
 func ofATeam(r *policy.Rule)         { r.Namespace = "team-a" }
 
 // answers are the API server's by METHOD PATH; what has none is not found.
@@ -147,6 +148,12 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		"GET /apis/apiregistration.k8s.io/v1/apiservices/v1.example.org": `{"spec":{}}`,
 		"GET /apis/example.org/v1/clusters/c":                            `{"metadata":{"name":"c","uid":"uid-c","resourceVersion":"1"},"status":{}}`,
 	}
+	const tracked = `,"annotations":{"argocd.argoproj.io/tracking-id":"shop:batch/Job:team-a/nightly"}`
+	trackedCluster := answers{
+		"GET /apis/apiregistration.k8s.io/v1/apiservices/v1.example.org": `{"spec":{}}`,
+		"GET /apis/example.org/v1/clusters/c": `{"metadata":{"name":"c","uid":"uid-c","resourceVersion":"1",
+			"labels":{"kustomize.toolkit.fluxcd.io/name":"x"}},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`,
+	}
 	pods2 := answers{"GET /api/v1/namespaces/team-a/pods/p": `{"metadata":{"name":"p","namespace":"team-a","uid":"uid-p","resourceVersion":"1",
 		"finalizers":["batch.kubernetes.io/job-tracking"]},"status":{"phase":"Succeeded"}}`}
 	mirror := answers{"GET /api/v1/namespaces/team-a/pods/p": `{"metadata":{"name":"p","namespace":"team-a","uid":"uid-p","resourceVersion":"1",
@@ -176,6 +183,11 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		"an uncounted Pod":            {podOwner, nil, owned, pods2, retention.Refused, "has not been counted"},
 		"a mirror Pod":                {podOwner, nil, owned, mirror, retention.Refused, "mirror"},
 		"another object answers":      {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), `"team-a"`, `"team-b"`, 1)}, retention.Refused, "another object"},
+		"Argo CD tracks it":           {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Refused, "owner Job/nightly is managed by another controller: Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id; allowManaged: true"},
+		"tracked, which may be":       {owner, []func(*policy.Rule){allowManaged}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Removed, ""},
+		"tracked, and not finished":   {owner, []func(*policy.Rule){allowManaged}, owned, answers{"GET " + jobPath: jobWith(tracked, running)}, retention.Refused, "has not finished"},
+		"tracked, in no namespace":    {cluster, []func(*policy.Rule){allowManaged}, owned, trackedCluster, retention.Refused, "owner Cluster/c is managed by another controller"},
+		"another is tracked":          {owner, nil, owned, answers{"GET " + jobPath: jobWith(strings.Replace(tracked, "nightly", "other", 1), finished)}, retention.Removed, ""},
 		"nobody may read it":          {owner, nil, owned, answers{"GET " + jobPath: `403 Forbidden cannot get resource "jobs"`}, retention.Refused, "cannot get"},
 		"nobody may delete it":        {owner, nil, owned, answers{"DELETE " + jobPath: `403 Forbidden cannot delete resource "jobs"`}, retention.Refused, "cannot delete"},
 		"the server is busy":          {owner, nil, owned, answers{"GET " + jobPath: "429 TooManyRequests"}, retention.Busy, "429"},

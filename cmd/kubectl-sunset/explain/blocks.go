@@ -98,6 +98,8 @@ func (in *Input) blockOf(r policy.Ruling) []Block {
 		return []Block{{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"}}
 	case said.Reason == policy.IsSuspended:
 		return []Block{{policy.IsSuspended, "policy " + id.Policy + " is suspended", "set mode: Enforce in policy " + id.Policy}}
+	case said.Reason != "" && said.Reason == in.Subject.Flags.Manager():
+		return []Block{{said.Reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()}}
 	case said.Action == policy.Keep:
 		return nil
 	case in.Verdict.Action != policy.Keep && (r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == ""):

@@ -65,6 +65,8 @@ func (r *Rule) ownChanges() []Change {
 		return []Change{{What: "startTime of " + id + " gives a time"}}
 	case policy.Unpullable:
 		return []Change{{What: "images.allowUnpullable of " + id + " lets go what no registry may have"}}
+	case policy.KeptRecreated:
+		return []Change{{What: "stop the controller that re-creates it, then delete the object by hand; or change " + id + ", and Sunset tries again"}}
 	case policy.NoOwner:
 		return []Change{{What: "a controller among the object's ownerReferences, which " + id + " would let go"}}
 	case policy.NeverDue:

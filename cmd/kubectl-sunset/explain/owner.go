@@ -59,11 +59,17 @@ func (in *Input) standing(o *Owner, rule *policy.Rule) (OwnerState, string) {
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	beyond := namespace != in.Subject.Namespace
-	switch err := engine.MayGo(object, rule.AllowUnfinished && !beyond); {
+	allowed := engine.Allowed{}
+	if !beyond {
+		allowed = engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}
+	}
+	switch err := engine.MayGo(object, allowed); {
 	case beyond && rule.Namespace != "":
 		return OwnerStays, "its owner " + o.String() + " lives in no namespace, and a RetentionPolicy is about its own"
 	case errors.Is(err, engine.ErrUnfinished) && !beyond:
 		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowUnfinishedOwner: true lets it go all the same"
+	case errors.Is(err, engine.ErrManaged) && !beyond:
+		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowManaged: true lets it go all the same"
 	case err != nil:
 		return OwnerStays, "its owner " + o.String() + " " + err.Error()
 	}

@@ -15,9 +15,8 @@ import (
 type kin map[types.UID]relative
 
 type relative struct {
-	owners     []types.UID
-	obstacle   error // what keeps it from going as an owner
-	unfinished error // what else does unless the rule allows what has not finished
+	owners   []types.UID
+	obstacle map[engine.Allowed]error // what keeps it from going as an owner, by what the rule allows
 }
 
 func (k kin) add(object map[string]any) {
@@ -26,7 +25,10 @@ func (k kin) add(object map[string]any) {
 	if uid == "" {
 		return
 	}
-	r := relative{obstacle: engine.MayGo(object, true), unfinished: engine.MayGo(object, false)}
+	r := relative{obstacle: map[engine.Allowed]error{}}
+	for _, allowed := range []engine.Allowed{{}, {Unfinished: true}, {Managed: true}, {Unfinished: true, Managed: true}} {
+		r.obstacle[allowed] = engine.MayGo(object, allowed)
+	}
 	references, _ := meta["ownerReferences"].([]any)
 	for _, entry := range references {
 		reference, _ := entry.(map[string]any)
@@ -105,12 +107,8 @@ var errNotGiven = errors.New("is not among the objects")
 // obstacle is what keeps an owner from going on the word of a rule.
 func (k kin) obstacle(uid types.UID, rule *policy.Rule) error {
 	r, known := k[uid]
-	switch {
-	case !known:
+	if !known {
 		return errNotGiven
-	case rule.AllowUnfinished:
-		return r.obstacle
-	default:
-		return r.unfinished
 	}
+	return r.obstacle[engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}]
 }

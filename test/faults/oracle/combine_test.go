@@ -149,6 +149,32 @@ func TestMarks(t *testing.T) {
 	})
 }
 
+// TestWhatOthersManage: and the rule allows it, or not.
+func TestWhatOthersManage(t *testing.T) {
+	with := func(rule, metadata string) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", rule)
+			x := p.configMap("x", metadata)
+			p.wait(2 * time.Minute)
+			p.sunset(x)
+		}
+	}
+	const allowed = ", delete: {allowManaged: true}"
+	tracked := func(name string) string {
+		return `annotations: {argocd.argoproj.io/tracking-id: "app:/ConfigMap:a/` + name + `"}`
+	}
+	tell(t, map[string]story{
+		"by Argo CD":              {tell: with("", tracked("x")), want: broken(oracle.Judged)},
+		"by Argo CD, allowed":     {tell: with(allowed, tracked("x"))},
+		"with the id of another":  {tell: with("", tracked("y"))},
+		"with an id of no form":   {tell: with("", `annotations: {argocd.argoproj.io/tracking-id: x}`), want: broken(oracle.Judged)},
+		"a hook of Helm":          {tell: with("", `annotations: {helm.sh/hook: test}`), want: broken(oracle.Judged)},
+		"by MultiKueue":           {tell: with("", `labels: {kueue.x-k8s.io/multikueue-origin: m}`), want: broken(oracle.Judged)},
+		"by Flux":                 {tell: with("", `labels: {kustomize.toolkit.fluxcd.io/name: m}`), want: broken(oracle.Judged)},
+		"of a chart, and no hook": {tell: with("", `labels: {app.kubernetes.io/managed-by: Helm}`)},
+	})
+}
+
 func TestOwners(t *testing.T) {
 	owned := func(what, ended, annotations string) func(*past) {
 		return func(p *past) {

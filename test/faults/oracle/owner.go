@@ -68,6 +68,9 @@ func (j *judge) ownerMay(s *history.State, v verdict, o order, now time.Time) ve
 			return stays("the owner has not finished")
 		}
 	}
+	if isManaged(s) && !v.by.allowsManaged() {
+		return stays("another controller manages the owner")
+	}
 	own := heard(j.says(s, o, now), now)
 	switch {
 	case own.unknown != nil:

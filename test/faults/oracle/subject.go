@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,25 @@ func hasHold(s *history.State) bool {
 func isHeld(s *history.State, byOwner bool) bool {
 	return hasHold(s) || isNeeded(s) || !byOwner && isMaterial(s) && controllerIn(s.Object) != nil
 }
+
+// isManaged: another controller says in the metadata that the object is its own.
+func isManaged(s *history.State) bool {
+	for _, label := range []string{"kueue.x-k8s.io/multikueue-origin", "kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"} {
+		if _, ok := s.GetLabels()[label]; ok {
+			return true
+		}
+	}
+	for _, hook := range []string{"argocd.argoproj.io/hook", "helm.sh/hook"} {
+		if _, ok := s.GetAnnotations()[hook]; ok {
+			return true
+		}
+	}
+	id, tracked := s.GetAnnotations()["argocd.argoproj.io/tracking-id"]
+	at := regexp.MustCompile(`^[^:]*:[^/:]*/([^:]*):([^/]*)/(.*)$`).FindStringSubmatch(id)
+	return tracked && (at == nil || at[1] == s.GetKind() && at[3] == s.GetName() && (s.GetNamespace() == "" || at[2] == s.GetNamespace()))
+}
+
+func (r *rule) allowsManaged() bool { return r.Delete != nil && r.Delete.AllowManaged }
 
 // isMaterial: ConfigMaps and Secrets, some of which nobody needs to hold.
 func isMaterial(s *history.State) bool {

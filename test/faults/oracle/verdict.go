@@ -97,6 +97,8 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 		return kept("suspended")
 	case r.StartTime != "" && f.start.IsZero():
 		return say{rule: r}
+	case isManaged(s) && !r.allowsManaged():
+		return kept("another controller manages it")
 	case r.deletesOwner() && controllerIn(s.Object) == nil:
 		return kept("its owner is to go, and it has none")
 	case r.StartTime == "" && f.start.IsZero() && (o.quiet.IsZero() || j.ranks(s, o)):

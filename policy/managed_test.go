@@ -1,0 +1,117 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func allowManaged(r *policy.Ruling) { r.Rule.AllowManaged = true }
+
+// TestWhatOthersManageIsKept: by each rule that finds it eligible and does not allow it, whatever other rules say.
+func TestWhatOthersManageIsKept(t *testing.T) {
+	kept := func(reason policy.Reason, rule string) outcome { return outcome{policy.Keep, reason, rule} }
+	deleted := outcome{policy.Delete, policy.Expired, "a"}
+	tests := map[string]struct {
+		flags   policy.Flags
+		rulings []policy.Ruling
+		want    outcome
+	}{
+		"by MultiKueue":                   {policy.OfMultiKueue, rulings(says("a")), kept(policy.ManagedByMultiKueue, "a")},
+		"by Argo CD":                      {policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
+		"by Flux":                         {policy.OfFlux, rulings(says("a")), kept(policy.ManagedByFlux, "a")},
+		"by Helm":                         {policy.OfHelm, rulings(says("a")), kept(policy.ManagedByHelm, "a")},
+		"by several, the first counts":    {policy.OfHelm | policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
+		"and the rule allows it":          {policy.OfArgoCD, rulings(says("a", allowManaged)), deleted},
+		"all of them, which it allows":    {policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm, rulings(says("a", allowManaged)), deleted},
+		"over capacity":                   {policy.OfArgoCD, rulings(says("a", excess, ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
+		"not due yet":                     {policy.OfArgoCD, rulings(says("a", ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
+		"and its owner is to go":          {policy.OfArgoCD, rulings(says("a", lets(job))), kept(policy.ManagedByArgoCD, "a")},
+		"one rule allows, another keeps":  {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", ttl(0))), kept(policy.ManagedByArgoCD, "b")},
+		"another is about something else": {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", notEligible)), deleted},
+		"another gives no start":          {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", noStart)), deleted},
+		"another is a dry run":            {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", dryRun)), deleted},
+		"held as well":                    {policy.OfArgoCD | policy.IsHeld, rulings(says("a")), kept(policy.Held, "a")},
+		"not eligible":                    {policy.OfArgoCD, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
+
+		"what comes back":                         {policy.IsRecreated, rulings(says("a")), kept(policy.KeptRecreated, "a")},
+		"what comes back, whoever manages it":     {policy.IsRecreated | policy.OfArgoCD, rulings(says("a", allowManaged)), kept(policy.KeptRecreated, "a")},
+		"what comes back, over capacity":          {policy.IsRecreated, rulings(says("a", excess, ttl(2*hour))), kept(policy.KeptRecreated, "a")},
+		"what comes back and is not eligible":     {policy.IsRecreated, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
+		"what comes back, and no rule selects it": {policy.IsRecreated, rulings(says("a", notSelected)), kept(policy.NotSelected, "")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := policy.Subject{Flags: test.flags}
+			v, w := policy.Decide(s, test.rulings, now)
+			check(t, v, test.want)
+			if w.Valid() != (v.Action == policy.Delete) {
+				t.Errorf("warrant is %v", w.Valid())
+			}
+			for i := range test.rulings { // as a dry run its numbers are the same
+				if r := test.rulings[i].Rule; len(test.rulings) == 1 && r.Mode == v1alpha1.Enforce {
+					r.Mode = v1alpha1.DryRun
+					check(t, policy.Forecast(s, test.rulings, "p", now), test.want)
+					tallies := policy.NewTallies(now)
+					tallies.Add(s, test.rulings)
+					if due := tallies.Policies["p"]; due != nil && (due.Due.Now == 1) != (test.want.action == policy.Delete) {
+						t.Errorf("a dry run counts %d due", due.Due.Now)
+					}
+				}
+			}
+		})
+	}
+}
+
+func loaded(t *testing.T, text string) *policy.Policy {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, string(data)).Load(policy.DefaultProtection())
+}
+
+// TestOnlyARuleAllowsWhatOthersManage: it is part of what is approved, and no override has it.
+func TestOnlyARuleAllowsWhatOthersManage(t *testing.T) {
+	const text = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - {name: r, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", ttl: 1h, delete: {allowManaged: %s}}
+`
+	hash := func(allow string) string {
+		p := loaded(t, fmt.Sprintf(text, allow))
+		if len(p.Rules) != 1 || p.Rules[0].AllowManaged != (allow == "true") {
+			t.Fatalf("allowManaged: %s gave %+v", allow, p.Rules)
+		}
+		return p.Hash
+	}
+	if hash("true") == hash("false") {
+		t.Error("what allows more needs no new approval")
+	}
+	override := loaded(t, `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: RetentionPolicy
+metadata: {name: o, namespace: team}
+spec: {overrides: [{policy: p, rule: r, allowManaged: true}]}
+`)
+	if len(override.Problems) == 0 {
+		t.Error("an override allows what others manage")
+	}
+	image := loaded(t, `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: i}
+spec: {rules: [{name: r, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "true", ttl: 1h, delete: {allowManaged: true}}]}
+`)
+	if len(image.Problems) == 0 {
+		t.Error("a rule about images, which nobody manages, says so and is not told")
+	}
+}

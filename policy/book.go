@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 
@@ -185,7 +186,7 @@ func (b *Book) settle(rp rulePolicy, namespace string) *Rule {
 	bounded.Capacity = Capacity{}
 	if quota, ok := b.namespaces[namespace].quota(r.Kind); ok {
 		bounded.Capacity = r.Capacity
-		bounded.Capacity.Max = int(quota * int64(r.Capacity.Percent) / 100)
+		bounded.Capacity.Max = int(min(percentRoundedUp(quota, int64(r.Capacity.Percent)), math.MaxInt))
 	}
 	return &bounded
 }

@@ -207,7 +207,7 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 	}
 	v.ttl = r.Rule.lifetime(s, &r.Facts).TTL
 	if v.ttl >= 0 {
-		v.due = v.start.Add(v.ttl)
+		v.due = addTime(v.start, v.ttl)
 	}
 	switch {
 	case v.ttl < 0 && r.Rule.hasTTL():
@@ -225,7 +225,7 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 // soonest is before when the subject does not go, whatever else the rule says; zero for any time.
 func (r *Ruling) soonest() time.Time {
 	if r.Rule.OnNodes() {
-		return r.Facts.FirstSeen.Add(r.Rule.Images.MinAge)
+		return addTime(r.Facts.FirstSeen, r.Rule.Images.MinAge)
 	}
 	return r.Facts.NotBefore
 }

@@ -63,7 +63,7 @@ const atLeast = 10
 
 // Exceeded reports whether so many that are due at once, of those selected, are more than may go unseen.
 func (a Approval) Exceeded(due, selected int64) bool {
-	return due > a.Count || due >= atLeast && due*100 > a.Percent*selected
+	return due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
 }
 
 // Changed are the namespaces known to both books whose labels or overrides differ.

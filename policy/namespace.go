@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,8 +54,25 @@ func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) {
 		if !counted && !slices.Contains(countedByName, of) {
 			continue
 		}
-		if least, ok := known[of]; !ok || quantity.Value() < least {
-			known[of] = quantity.Value()
+		objects, ok := objectsIn(quantity)
+		if least, known := known[of]; !ok || known && least <= objects {
+			continue
 		}
+		known[of] = objects
+	}
+}
+
+// objectsIn is how many objects a quantity allows. A fraction is rounded up. A quantity that no int64 can hold is the greatest
+// int64; Quantity.Value would give 0 for 1e30. ok is false for a negative quantity, which bounds nothing: the API server
+// refuses those.
+func objectsIn(q resource.Quantity) (objects int64, ok bool) {
+	switch digits := q.AsDec(); {
+	case digits.Sign() <= 0:
+		return 0, digits.Sign() == 0
+	case digits.Scale() < -18, // at least 1e19; to compare 1e999999999 would take minutes
+		q.CmpInt64(math.MaxInt64) >= 0:
+		return math.MaxInt64, true
+	default:
+		return q.Value(), true
 	}
 }

@@ -458,7 +458,7 @@ func TestQuotas(t *testing.T) {
 	book := policy.NewBook([]*policy.Policy{policyOf("p", r)}, spaces, policy.Protection{})
 	for namespace, want := range map[string]policy.Capacity{
 		"large":   {Bounded: true, ByQuota: true, Percent: 25, Max: 50},
-		"small":   {Bounded: true, ByQuota: true, Percent: 25, Max: 2},
+		"small":   {Bounded: true, ByQuota: true, Percent: 25, Max: 3},
 		"none":    {Bounded: true, ByQuota: true, Percent: 25, Max: 0},
 		"other":   {},
 		"unknown": {},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -67,13 +68,16 @@ func component(number, unit string) (time.Duration, error) {
 		base, times = "h", 7*24
 	}
 	d, err := time.ParseDuration(number + base)
-	if err != nil {
+	_, noNumber := strconv.ParseFloat(number, 64)
+	_, noUnit := time.ParseDuration("0" + base)
+	switch {
+	case noNumber != nil || noUnit != nil:
 		return 0, errNoDuration
-	}
-	if d > math.MaxInt64/times {
+	case err != nil || d > math.MaxInt64/times:
 		return 0, errTooLong
+	default:
+		return d * times, nil
 	}
-	return d * times, nil
 }
 
 // FormatTTL writes a duration the way ParseTTL reads it, with days where they are whole: "7d", "1d12h", "90s" as "1m30s".

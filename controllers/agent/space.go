@@ -2,6 +2,7 @@ package agent
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -12,7 +13,9 @@ func usageOf(blocks, available, size uint64) v1alpha1.NodeImageFilesystem {
 	capacity, free := clamp(blocks, size), clamp(min(available, blocks), size)
 	usage := v1alpha1.NodeImageFilesystem{CapacityBytes: capacity, UsedBytes: capacity - free}
 	if blocks > 0 {
-		usage.UsedPercent = int32(100 - min(available, blocks)*100/blocks)
+		high, low := bits.Mul64(min(available, blocks), 100) // some file systems claim more blocks than a hundredth of 2^64
+		free, _ := bits.Div64(high, low, blocks)
+		usage.UsedPercent = int32(100 - free)
 	}
 	return usage
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -102,6 +103,8 @@ func TestUsageIsCountedAsTheKubeletDoes(t *testing.T) {
 	}{
 		"a fifth is available":            {1000, 200, 4096, v1alpha1.NodeImageFilesystem{CapacityBytes: 4096000, UsedBytes: 3276800, UsedPercent: 80}},
 		"a bit less than a fifth":         {1000, 199, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: 801, UsedPercent: 81}},
+		"more blocks than can be counted": {1 << 61, 1 << 60, 1 << 62, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 50}},
+		"all that can be said":            {math.MaxUint64, math.MaxUint64 - 1, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 1}},
 		"nothing at all":                  {0, 0, 4096, v1alpha1.NodeImageFilesystem{}},
 		"more is available than there is": {10, 11, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 10}},
 	} {

@@ -1,0 +1,25 @@
+package policy
+
+import "time"
+
+// What users write can be any number. The functions of this file never overflow, and each says in which direction it rounds.
+
+// lastTime is the last second that RFC 3339 can write. What would be due later is due then, which is never.
+var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+
+// addTime is start + span, and lastTime if that is later. The span is not negative.
+func addTime(start time.Time, span time.Duration) time.Time {
+	if start.After(lastTime) {
+		return lastTime
+	}
+	if end := start.Add(span); end.Before(lastTime) {
+		return end
+	}
+	return lastTime
+}
+
+// percentRoundedDown is percent, from 0 to 100, of n, which is not negative.
+func percentRoundedDown(n, percent int64) int64 { return n/100*percent + n%100*percent/100 }
+
+// percentRoundedUp is the same, rounded up.
+func percentRoundedUp(n, percent int64) int64 { return n - percentRoundedDown(n, 100-percent) }

@@ -53,7 +53,7 @@ func newOptions() *options {
 	f.StringSliceVar(&o.allowKinds, "allow-kinds", nil, "protected kinds, or kinds of aggregated APIs, that policies may target: Kind or Kind.group")
 	f.StringSliceVar(&o.protected, "protected-namespaces", []string{"kube-system", "kube-public", "kube-node-lease"},
 		"namespaces that no policy touches, beside Sunset's own")
-	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "DELETE requests under way at a time, in all, though each kind may always have one; fewer while the API server is busy")
+	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "DELETE requests under way at a time, in all, though each kind may always have one; fewer while the API server is busy. Requests longer than 250ms and those of throttled namespaces are counted apart")
 	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "deletions a second; 0 means as fast as the API server allows")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve metrics over HTTPS, to whom the API server knows and lets, and Go profiles with them")

@@ -29,7 +29,7 @@ var (
 
 	Attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_deletion_attempts_total",
-		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, denied, failed.",
+		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, unadmitted (a webhook fails), denied, failed.",
 	}, []string{"result"})
 
 	Skew = prometheus.NewGauge(prometheus.GaugeOpts{
@@ -46,7 +46,7 @@ var Features = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric
 
 // Counted is what the latest count found. They change together: a scrape sees one count or the next.
 var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
-	Backlog, Verdicts, Subjects, Forecast, Uncounted, IndexSize, KindTrouble, Nodes, ImageBytes,
+	Backlog, Verdicts, Subjects, Forecast, Uncounted, IndexSize, Throttled, KindTrouble, Nodes, ImageBytes,
 	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
 }}
 
@@ -77,6 +77,7 @@ var (
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
 	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")
 	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
+	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which deletions of a kind are throttled, as requests there take long or fail.", "kind")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 

@@ -86,7 +86,12 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	}
 	status := statusOf(code, body)
 	o := retention.Outcome{Err: errors.New(status.Message)}
+	denied, failed := admission(status)
 	switch {
+	case denied:
+		o.Result, o.Unsure = retention.Refused, code >= http.StatusInternalServerError
+	case failed:
+		o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError
 	case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:
 		o.Result = retention.Gone // the object; a server that does not know the resource has no reason to give
 	case code == http.StatusNotFound, code < http.StatusBadRequest:
@@ -103,6 +108,20 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	}
 	return o
 }
+
+// admission reports whether admission denied a request, or failed to answer: that concerns objects like this one, whatever the
+// code, which is the webhook's choice when it denies. A failure is an internal error; only the words tell it from one of the API
+// server: ErrCallingWebhook in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/webhook/error.go and ToStatusErr in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go
+func admission(status *metav1.Status) (denied, failed bool) {
+	return webhookDenies.MatchString(status.Message), webhookFails.MatchString(status.Message)
+}
+
+var (
+	webhookDenies = regexp.MustCompile(`^admission webhook ".*" denied the request`)
+	webhookFails  = regexp.MustCompile(`^(Internal error occurred: )?failed calling webhook "`)
+)
 
 // lacksRight tells an authorizer's refusal, which holds for the whole namespace, from an admission plugin's, which
 // concerns one object. Both are Forbidden; only the words differ (k8s.io/apiserver, endpoints/handlers/responsewriters).

@@ -3,6 +3,7 @@ package objects_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -213,6 +214,9 @@ func TestOutcomeOf(t *testing.T) {
 		}
 		return string(data)
 	}
+	said := func(reason metav1.StatusReason, message string) string {
+		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":%q,"details":{"retryAfterSeconds":9}}`, reason, message)
+	}
 	tests := map[string]struct {
 		code   int
 		header string // Retry-After
@@ -220,19 +224,30 @@ func TestOutcomeOf(t *testing.T) {
 		want   retention.Result
 		after  time.Duration
 	}{
-		"deleted":                            {200, "", `{"kind":"Status","status":"Success"}`, retention.Removed, 0},
-		"on its way out":                     {202, "", `{"kind":"PartialObjectMetadata"}`, retention.Removed, 0},
-		"the object is not there":            {404, "", status(metav1.StatusReasonNotFound, 0), retention.Gone, 0},
-		"the path is not there":              {404, "", "404 page not found\n", retention.Failed, 0},
-		"a 404 without an answer":            {404, "", "", retention.Failed, 0},
-		"a conflict":                         {409, "", status(metav1.StatusReasonConflict, 0), retention.Changed, 0},
-		"too many requests":                  {429, "7", status(metav1.StatusReasonTooManyRequests, 0), retention.Busy, 7 * time.Second},
-		"too many, said in the status":       {429, "", status(metav1.StatusReasonTooManyRequests, 9), retention.Busy, 9 * time.Second},
-		"too many, nothing said":             {429, "", "slow down", retention.Busy, 0},
-		"too many, a date":                   {429, "Wed, 21 Oct 2026 07:28:00 GMT", "", retention.Busy, 0},
-		"too many, less than nothing":        {429, "-5", "", retention.Busy, 0},
-		"unavailable":                        {503, "2", "", retention.Busy, 2 * time.Second},
-		"a webhook that does not answer":     {500, "", status(metav1.StatusReasonInternalError, 0), retention.Busy, 0},
+		"deleted":                      {200, "", `{"kind":"Status","status":"Success"}`, retention.Removed, 0},
+		"on its way out":               {202, "", `{"kind":"PartialObjectMetadata"}`, retention.Removed, 0},
+		"the object is not there":      {404, "", status(metav1.StatusReasonNotFound, 0), retention.Gone, 0},
+		"the path is not there":        {404, "", "404 page not found\n", retention.Failed, 0},
+		"a 404 without an answer":      {404, "", "", retention.Failed, 0},
+		"a conflict":                   {409, "", status(metav1.StatusReasonConflict, 0), retention.Changed, 0},
+		"too many requests":            {429, "7", status(metav1.StatusReasonTooManyRequests, 0), retention.Busy, 7 * time.Second},
+		"too many, said in the status": {429, "", status(metav1.StatusReasonTooManyRequests, 9), retention.Busy, 9 * time.Second},
+		"too many, nothing said":       {429, "", "slow down", retention.Busy, 0},
+		"too many, a date":             {429, "Wed, 21 Oct 2026 07:28:00 GMT", "", retention.Busy, 0},
+		"too many, less than nothing":  {429, "-5", "", retention.Busy, 0},
+		"unavailable":                  {503, "2", "", retention.Busy, 2 * time.Second},
+		"an internal error":            {500, "", status(metav1.StatusReasonInternalError, 0), retention.Busy, 0},
+		"a webhook that does not answer": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
+			`Post "https://a.ns.svc:443/?timeout=10s": context deadline exceeded`), retention.Unadmitted, 0},
+		"a webhook that answers 500": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
+			`an error on the server ("") has prevented the request from succeeding`), retention.Unadmitted, 0},
+		"a webhook denies it":                {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
+		"a webhook denies it with a 429":     {429, "9", said(metav1.StatusReasonTooManyRequests, `admission webhook "a.example.com" denied the request: later`), retention.Refused, 0},
+		"a webhook denies it with a 500":     {500, "", said(metav1.StatusReasonInternalError, `admission webhook "a.example.com" denied the request without explanation`), retention.Refused, 0},
+		"a webhook denies it with a 404":     {404, "", said(metav1.StatusReasonNotFound, `admission webhook "a.example.com" denied the request: no such thing`), retention.Refused, 0},
+		"a webhook denies it with a 409":     {409, "", said(metav1.StatusReasonConflict, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
+		"a webhook speaks of rights":         {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: bob cannot delete resource x`), retention.Refused, 0},
+		"an error that quotes a webhook":     {500, "", said(metav1.StatusReasonInternalError, `etcd says: failed calling webhook "a.example.com"`), retention.Busy, 9 * time.Second},
 		"a timeout":                          {504, "", status(metav1.StatusReasonTimeout, 0), retention.Busy, 0},
 		"forbidden":                          {403, "", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},
 		"forbidden; nobody is asked to wait": {403, "30", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},

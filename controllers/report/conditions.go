@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -144,7 +145,26 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if counting := v.counting(p); !counting.ok {
 		return counting
 	}
+	if names := v.throttled(p); len(names) > 0 {
+		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: requests to delete there take long or fail, "+
+			"perhaps by an admission webhook; the log of the controller has the error", some(names))}
+	}
 	return standing{true, "Enforcing", "what is due is deleted"}
+}
+
+// throttled are the namespaces in which the deletions of a policy are throttled.
+func (v *view) throttled(p *policy.Policy) (names []string) {
+	for _, r := range p.Rules {
+		k := v.kinds[policy.StoredAs(r.Kind)]
+		for _, namespace := range k.Throttled {
+			concerns := func(o *policy.Rule) bool { return o.ID.Policy == p.Name }
+			if namespace != "" && slices.ContainsFunc(v.edition.Book.Page(k.Index.Kind(), namespace).Rules, concerns) {
+				names = append(names, namespace)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {

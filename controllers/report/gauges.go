@@ -21,7 +21,7 @@ type gauges struct {
 func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 	name := k.Index.Kind().String()
 	size, _ := k.Index.Len()
-	g.count = append(g.count, metrics.IndexSize.Of(float64(size), name))
+	g.count = append(g.count, metrics.IndexSize.Of(float64(size), name), metrics.Throttled.Of(float64(len(k.Throttled)), name))
 	for reason, n := range reasons {
 		g.count = append(g.count, metrics.Verdicts.Of(float64(n), name, string(reason)))
 	}

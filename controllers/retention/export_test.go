@@ -16,7 +16,7 @@ func NewLimiter(c clock.Clock, max int) Limiter { return Limiter{newLimiter(c, m
 func (l Limiter) Acquire(ctx context.Context) error { return l.acquire(ctx) }
 
 // Release gives a place back; nil says that there was no attempt.
-func (l Limiter) Release(attempt *Outcome) { l.release(attempt) }
+func (l Limiter) Release(attempt *Outcome) { l.learn(attempt); l.release() }
 
 // Limit is how many may be under way.
 func (l Limiter) Limit() float64 {
@@ -44,6 +44,16 @@ func (l Lanes) Remembered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.last)
+}
+
+// Loads is how many namespaces are remembered for the attempts in them.
+func (r *Reconciler) Loads() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.kinds {
+		n += len(w.pipeline.throttle.namespaces)
+	}
+	return n
 }
 
 // Failing is how many subjects are remembered that were tried in vain.

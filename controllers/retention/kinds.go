@@ -26,7 +26,7 @@ type watched struct {
 func (w *watched) kind() schema.GroupVersionKind { return w.index.Reads() }
 
 func (w *watched) state() KindState {
-	s := KindState{Index: w.index, Relisting: w.pending != nil}
+	s := KindState{Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled()}
 	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
 		if f != nil {
 			s.Kind = f.asks.Kind

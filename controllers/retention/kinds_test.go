@@ -308,10 +308,10 @@ func TestADroppedKindLeavesNothingBehind(t *testing.T) {
 
 func TestResultsAreSpelled(t *testing.T) {
 	var spelled []string
-	for r := retention.Failed; r <= retention.Marked; r++ {
+	for r := retention.Failed; r <= retention.Unadmitted; r++ {
 		spelled = append(spelled, r.String())
 	}
-	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked"}, spelled)
+	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
 }
 
 func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {

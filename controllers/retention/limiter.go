@@ -19,6 +19,7 @@ type limiter struct {
 	inFlight  int
 	notBefore time.Time
 	shrunk    time.Time     // when the limit was last halved
+	goodAt    time.Time     // when a good answer came last
 	changed   chan struct{} // closed and replaced when a waiter may try again
 }
 
@@ -34,26 +35,42 @@ func newLimiter(c clock.Clock, max int) *limiter {
 
 // acquire waits for a place. The error is ctx's.
 func (l *limiter) acquire(ctx context.Context) error {
+	return l.await(ctx, func() bool {
+		free := l.inFlight < int(l.limit)
+		if free {
+			l.inFlight++
+		}
+		return free
+	})
+}
+
+// rest waits for as long as the other side asked to be left alone. The error is ctx's.
+func (l *limiter) rest(ctx context.Context) error {
+	return l.await(ctx, func() bool { return true })
+}
+
+// await waits until the other side may be asked and take reports true, which is called with the lock held.
+func (l *limiter) await(ctx context.Context, take func() bool) error {
 	for {
 		l.mu.Lock()
 		rest := l.notBefore.Sub(l.clock.Now())
-		if rest <= 0 && l.inFlight < int(l.limit) {
-			l.inFlight++
+		if rest <= 0 && take() {
 			l.mu.Unlock()
 			return nil
 		}
 		changed := l.changed
 		l.mu.Unlock()
-		if err := l.wait(ctx, changed, rest); err != nil {
+		if err := pause(ctx, l.clock, changed, rest); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *limiter) wait(ctx context.Context, changed <-chan struct{}, rest time.Duration) error {
+// pause waits for something to change, or for rest to pass if it is above zero. The error is ctx's.
+func pause(ctx context.Context, c clock.Clock, changed <-chan struct{}, rest time.Duration) error {
 	var alarm <-chan time.Time
 	if rest > 0 {
-		timer := l.clock.NewTimer(rest)
+		timer := c.NewTimer(rest)
 		defer timer.Stop()
 		alarm = timer.C()
 	}
@@ -66,21 +83,40 @@ func (l *limiter) wait(ctx context.Context, changed <-chan struct{}, rest time.D
 	return nil
 }
 
-// release gives a place back and learns from how the attempt went; nil says that there was none.
-func (l *limiter) release(attempt *Outcome) {
+// release gives a place back.
+func (l *limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
+	l.signal()
+}
+
+// learn draws from how an attempt went what it says of the other side as a whole; nil says that there was none.
+func (l *limiter) learn(attempt *Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
-	case attempt == nil:
-	case attempt.Result == Busy, attempt.Result == Failed:
+	case attempt == nil || attempt.Result == Unadmitted:
+	case !attempt.asksForLess() && attempt.failed() && l.clock.Since(l.goodAt) < shrinkEvery: // it answers others
+	case attempt.failed():
 		l.shrink(attempt.RetryAfter)
 	default:
+		l.goodAt = l.clock.Now()
 		l.limit = min(float64(l.max), l.limit+1/l.limit)
 	}
+	l.signal()
+}
+
+func (l *limiter) signal() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
+
+// asksForLess reports whether the API server as a whole has too much to do.
+func (o *Outcome) asksForLess() bool { return o.Result == Busy && !o.Unsure }
+
+// failed reports whether there was no answer, or none about the subject.
+func (o *Outcome) failed() bool { return o.Result == Busy || o.Result == Failed }
 
 func (l *limiter) shrink(retryAfter time.Duration) {
 	now := l.clock.Now()

@@ -10,7 +10,7 @@ import (
 
 // mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
-	outcome := p.owner.Remover.Mark(ctx, p.kind.kind(), m)
+	outcome := p.timed(ctx, it, func() Outcome { return p.owner.Remover.Mark(ctx, p.kind.kind(), m) })
 	p.owner.Witness.Attempted(outcome.Result)
 	switch outcome.Result {
 	case Marked, Gone:
@@ -22,5 +22,8 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome
 			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
 	}
 	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))
+	if outcome.Result == Denied {
+		return nil // deletions may be permitted all the same
+	}
 	return &outcome
 }

@@ -15,16 +15,17 @@ import (
 // pipeline removes what is due of one kind. Every kind has its own queue, workers and limit, so that a kind which is slow
 // or refused delays no other.
 type pipeline struct {
-	owner   *Reconciler
-	kind    *watched
-	queue   priorityqueue.PriorityQueue[item]
-	lanes   *lanes
-	limit   *limiter
-	tries   *tries // to remove
-	marks   *tries // to mark
-	said    sayings
-	workers sync.WaitGroup
-	ended   sync.Once
+	owner    *Reconciler
+	kind     *watched
+	queue    priorityqueue.PriorityQueue[item]
+	lanes    *lanes
+	limit    *limiter
+	throttle *throttle
+	tries    *tries // to remove
+	marks    *tries // to mark
+	said     sayings
+	workers  sync.WaitGroup
+	ended    sync.Once
 }
 
 // item is one subject in the queue.
@@ -35,13 +36,14 @@ type item struct {
 
 func newPipeline(r *Reconciler, w *watched) *pipeline {
 	return &pipeline{
-		owner: r,
-		kind:  w,
-		lanes: newLanes(),
-		limit: newLimiter(r.Clock, r.MaxInFlight),
-		tries: newTries(),
-		marks: newTries(),
-		queue: priorityqueue.New[item](w.index.Kind().String()),
+		owner:    r,
+		kind:     w,
+		lanes:    newLanes(),
+		limit:    newLimiter(r.Clock, r.MaxInFlight),
+		throttle: newThrottle(r.Clock, r.MaxInFlight),
+		tries:    newTries(),
+		marks:    newTries(),
+		queue:    priorityqueue.New[item](w.index.Kind().String()),
 	}
 }
 
@@ -56,7 +58,7 @@ func (p *pipeline) run(ctx context.Context) {
 }
 
 // stop lets the workers finish what they are at. It does not wait.
-func (p *pipeline) stop() { p.ended.Do(p.queue.ShutDown) }
+func (p *pipeline) stop() { p.ended.Do(func() { p.queue.ShutDown(); p.throttle.stop() }) }
 
 // enqueue adds a subject that is due on the word of a rule.
 func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
@@ -74,7 +76,7 @@ func (p *pipeline) add(it item, after time.Duration, in ...lane) {
 	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in...)), After: after}, it)
 }
 
-// work reconciles one subject after the other until the queue is shut down.
+// work reconciles one subject after the other until the queue is shut down, or another worker has taken over.
 func (p *pipeline) work(ctx context.Context) {
 	for {
 		it, priority, shutdown := p.queue.GetWithPriority()
@@ -82,9 +84,8 @@ func (p *pipeline) work(ctx context.Context) {
 			return
 		}
 		p.lanes.served(priority, p.queue.Len())
-		if ctx.Err() == nil {
-			p.reconcile(ctx, it)
+		if p.enter(ctx, it) && p.leave(ctx, it, p.reconcile(ctx, it)) {
+			return
 		}
-		p.queue.Done(it)
 	}
 }

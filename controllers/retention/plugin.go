@@ -81,19 +81,20 @@ type Result int
 
 // The results. The zero value says that nothing is known.
 const (
-	Failed  Result = iota // no answer, or one that says nothing about the subject
-	Removed               // it is gone, or on its way out
-	Gone                  // it is not there, or so the other side says
-	Changed               // it is no longer the version that was judged; judge the new one
-	Busy                  // the other side asks for less
-	Refused               // this subject may not be removed; others may
-	Denied                // the right to remove is missing, for every subject of the namespace
-	Marked                // the mark is written
+	Failed     Result = iota // no answer, or one that says nothing about the subject
+	Removed                  // it is gone, or on its way out
+	Gone                     // it is not there, or so the other side says
+	Changed                  // it is no longer the version that was judged; judge the new one
+	Busy                     // the other side asks for less
+	Refused                  // this subject may not be removed; others may
+	Denied                   // the right to remove is missing, for every subject of the namespace
+	Marked                   // the mark is written
+	Unadmitted               // admission failed, such as a webhook that does not answer: that concerns subjects like this one only
 )
 
 // String is the result as metrics spell it.
 func (r Result) String() string {
-	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked"}[r]
+	return [...]string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}[r]
 }
 
 // Outcome is a Result with its particulars.

@@ -23,8 +23,13 @@ type Reconciler struct {
 	Options
 	pace  *rate.Limiter
 	slots *slots
-	wake  chan struct{}
-	done  chan struct{}
+
+	failing *rate.Limiter // of attempts in namespaces where they fail: a tenth of the pace
+	beside  *slots        // of attempts in throttled namespaces
+	given   atomic.Int64  // attempts that have given their places away
+
+	wake chan struct{}
+	done chan struct{}
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start; what feeds live in
@@ -97,9 +102,9 @@ func New(o Options) *Reconciler {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = defaultInFlight
 	}
-	pace := rate.NewLimiter(rate.Inf, 0)
+	pace, failing := rate.NewLimiter(rate.Inf, 0), rate.NewLimiter(rate.Inf, 0)
 	if o.MaxPerSecond > 0 {
-		pace = rate.NewLimiter(rate.Limit(o.MaxPerSecond), 1)
+		pace, failing = rate.NewLimiter(rate.Limit(o.MaxPerSecond), 1), rate.NewLimiter(rate.Limit(o.MaxPerSecond/10), 1)
 	}
 	if o.Witness == nil {
 		o.Witness = nobody{}
@@ -111,6 +116,8 @@ func New(o Options) *Reconciler {
 		Options: o,
 		pace:    pace,
 		slots:   newSlots(o.MaxInFlight),
+		failing: failing,
+		beside:  newSlots(o.MaxInFlight),
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		book:    &policy.Book{},
@@ -162,6 +169,7 @@ type KindState struct {
 	Undeletable *Trouble // why it cannot be deleted; nil when it can
 	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
 	Relisting   bool     // rules have changed and their facts are still being gathered
+	Throttled   []string // namespaces in which requests are slow or fail, in order; "" for objects without one
 }
 
 // Kinds gives the state of every kind that rules are about.

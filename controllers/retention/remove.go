@@ -20,49 +20,36 @@ const (
 	permitTimeout  = time.Second            // of asking for the rights of a rule
 	readTimeout    = 10 * time.Second       // of a read past the watch
 	behindPause    = 500 * time.Millisecond // before a subject is tried again of which not all may be known at the moment
+	behindPerItem  = time.Millisecond       // added for each subject waiting, so that waiting costs little
 	ledgerPause    = 200 * time.Millisecond // before a subject is tried again whose entry in the ledger has ended
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
 
 // reconcile judges one subject and carries the verdict out. What may take a while comes before the fence, and the verdict
-// after it, so that nothing it rests on is older than the fence promises.
-func (p *pipeline) reconcile(ctx context.Context, it item) {
+// after it, so that nothing it rests on is older than the fence promises. The Outcome is nil when nothing was attempted.
+func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
 		p.tries.forget(it)
-		return
-	}
-	if p.limit.acquire(ctx) != nil {
-		return
-	}
-	var attempt *Outcome
-	defer func() { p.limit.release(attempt) }()
-	if p.owner.slots.acquire(ctx, p) != nil {
-		return
-	}
-	defer p.owner.slots.release(p)
-	if p.tries.isDenied(it.namespace, p.owner.Clock.Now()) {
-		p.retry(it, deniedRetry+time.Duration(p.queue.Len())*deniedPerItem)
-		return
+		return nil
 	}
 	p.refresh(ctx, it)
 	likely, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now())
 	if !p.permitted(ctx, it, likely.Rules()) {
-		return
+		return nil
 	}
 	target, blocked, ok := p.target(ctx, it, likely)
 	if !ok {
-		attempt = blocked
-		return
+		return blocked
 	}
 	if likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil {
-		return
+		return nil
 	}
 	if err := p.owner.Fence.Check(ctx, it.namespace); err != nil {
 		p.holdBack(ctx, it, err)
-		return
+		return nil
 	}
 	p.owner.setDoubt(nil)
-	attempt = p.carryOut(ctx, it, likely, target)
+	return p.carryOut(ctx, it, likely, target)
 }
 
 // aim finds what goes. The Outcome says why nothing does for now, and has been seen to.
@@ -112,7 +99,9 @@ func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target
 		return nil
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target, func() bool { return p.stands(w, target) })
+	outcome := p.timed(ctx, it, func() Outcome {
+		return p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target, func() bool { return p.stands(w, target) })
+	})
 	if !outcome.Unsent {
 		p.owner.Witness.Attempted(outcome.Result)
 	}
@@ -172,7 +161,6 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	switch o.Result {
 	case Removed, Gone:
 		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
-		p.tries.allow(it.namespace)
 		if o.Result == Removed {
 			p.tries.forget(it)
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
@@ -183,9 +171,6 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		return
 	case Changed:
 		log.V(1).Info("changed since it was judged")
-	case Denied:
-		p.tries.deny(it.namespace, p.owner.Clock.Now())
-		fallthrough
 	default:
 		log.V(p.said.level("not deleted "+o.Result.String(), p.owner.Clock.Now())).
 			Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
@@ -196,7 +181,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 // putOff has a subject tried again soon, the later the more wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("put off", "namespace", it.namespace, "why", err.Error())
-	p.retry(it, behindPause+time.Duration(p.queue.Len())*deniedPerItem)
+	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
 // holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.

@@ -6,21 +6,19 @@ import (
 )
 
 const (
-	retryFirst    = 100 * time.Millisecond
-	retryChanged  = time.Second      // at most, for a subject that keeps changing
-	retryBusy     = 30 * time.Second // at most, while the other side is busy or silent
-	retryRefused  = 10 * time.Minute // at most, for a subject that is refused
-	retryGone     = 5 * time.Second  // at first, for a subject that is said to be gone and is still known
-	rereadAfter   = 3                // conflicts in a row after which the watch is not waited for
-	deniedRetry   = 5 * time.Second  // between two attempts in a namespace where the right to delete is missing
-	deniedPerItem = time.Millisecond // added for each subject waiting, so that waiting costs little
+	retryFirst   = 100 * time.Millisecond
+	retryChanged = time.Second      // at most, for a subject that keeps changing
+	retryBusy    = 30 * time.Second // at most, while the other side is busy or silent
+	retryRefused = 10 * time.Minute // at most, for a subject that is refused
+	retryGone    = 5 * time.Second  // at first, for a subject that is said to be gone and is still known
+	rereadAfter  = 3                // conflicts in a row after which the watch is not waited for
+	deniedRetry  = 5 * time.Second  // between two attempts in a namespace where the right to delete is missing
 )
 
-// tries remembers the subjects that have been tried in vain, and the namespaces where trying is in vain.
+// tries remembers the subjects that have been tried in vain.
 type tries struct {
 	mu     sync.Mutex
 	failed map[item]try
-	denied map[string]time.Time // when an attempt in a namespace was last refused for want of rights
 }
 
 // try is how often a subject was tried in a row, with the same result.
@@ -31,7 +29,7 @@ type try struct {
 	same    bool   // it was the same version as the time before
 }
 
-func newTries() *tries { return &tries{failed: map[item]try{}, denied: map[string]time.Time{}} }
+func newTries() *tries { return &tries{failed: map[item]try{}} }
 
 // again counts an attempt that did not remove the subject, and gives how long to wait before the next.
 func (t *tries) again(it item, version string, result Result) time.Duration {
@@ -80,37 +78,17 @@ func (t *tries) saidGone(it item) bool {
 	return t.failed[it].result == Gone
 }
 
+// has reports whether a subject was tried in vain.
+func (t *tries) has(it item) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, failed := t.failed[it]
+	return failed
+}
+
 // forget ends the counting for a subject.
 func (t *tries) forget(it item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.failed, it)
-}
-
-// deny records that nothing can be removed in a namespace for want of rights.
-func (t *tries) deny(namespace string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.denied[namespace] = now
-}
-
-// isDenied reports whether an attempt in the namespace would be in vain. One is let through every deniedRetry.
-func (t *tries) isDenied(namespace string, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at, denied := t.denied[namespace]
-	if denied && now.Sub(at) < deniedRetry {
-		return true
-	}
-	if denied {
-		t.denied[namespace] = now // this one finds out; the others wait for it
-	}
-	return false
-}
-
-// allow records that something was removed in a namespace.
-func (t *tries) allow(namespace string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.denied, namespace)
 }

@@ -427,7 +427,10 @@ func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
 			Name: r.ID.Policy, Namespace: r.Namespace, Mode: r.Mode, Namespaces: labels.Everything(), Rules: []*policy.Rule{&asking},
 		})
 	}
-	known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}}
+	known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "quiet": {}}
+	for i := range 50 {
+		known[fmt.Sprintf("good-%02d", i)], known[fmt.Sprintf("bad-%02d", i)] = policy.Namespace{}, policy.Namespace{}
+	}
 	return policy.NewBook(policies, known, policy.DefaultProtection()), programs
 }
 

@@ -1,0 +1,34 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
+func TestThrottledNamespacesAreNamed(t *testing.T) {
+	const all = "what is due is deleted"
+	for name, test := range map[string]struct {
+		throttled []string
+		want      string
+	}{
+		"none":              {nil, all},
+		"one":               {[]string{"team-a"}, all + ", but slowly in team-a: requests to delete there take long or fail, perhaps by an admission webhook; the log of the controller has the error"},
+		"one without rules": {[]string{"kube-system"}, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *world) {
+				w.set(func() {
+					k := kindOf(editionOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
+					k.Throttled = test.throttled
+					w.kinds = append(w.kinds, k)
+				})
+				w.after(10 * time.Second)
+				expect(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+				expect(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
+			})
+		})
+	}
+}

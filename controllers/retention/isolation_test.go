@@ -1,0 +1,395 @@
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	backlog   = 5_000                 // objects of other namespaces that are due
+	quick     = 40 * time.Millisecond // what a DELETE of one takes: 400 a second, twice what a server of two cores manages
+	rhythm    = 100 * time.Millisecond
+	scheduled = 100 // objects of yet another namespace that fall due meanwhile, one each rhythm
+)
+
+// drain has a backlog deleted beside bad namespaces with some objects each, whose DELETEs end as bad says. It gives the time
+// that the backlog took and the greatest lateness of what fell due meanwhile.
+func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome) (took, late time.Duration) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var inBad atomic.Int64
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if strings.HasPrefix(p.Subject().Namespace, "bad") {
+					inBad.Add(1)
+					defer inBad.Add(-1)
+					return bad()
+				}
+				time.Sleep(quick)
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		var all []*draft
+		for i := range namespaces {
+			all = append(all, rows(fmt.Sprintf("bad%02d-", i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
+		}
+		for i := range 20 {
+			all = append(all, rows(fmt.Sprintf("good%02d-", i), backlog/20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
+		}
+		for i := range scheduled {
+			all = append(all, row(fmt.Sprintf("later%05d", i), w.began.Add(-time.Hour+time.Duration(i)*rhythm), in("quiet")))
+		}
+		w.source(0).list(all...)
+		for count(w.removed(), "good") < backlog && time.Since(w.began) < 10*time.Minute {
+			w.after(quick)
+		}
+		took = time.Since(w.began)
+		w.after(max(scheduled*rhythm, time.Minute))
+		if n := inBad.Load(); n > 16 {
+			t.Errorf("%d DELETEs under way in bad namespaces after a minute", n)
+		}
+		late = time.Hour
+		if went := w.lateness("later"); len(went) == scheduled {
+			late = slices.Max(went)
+		}
+	})
+	return took, late
+}
+
+// lateness is how late the objects were deleted whose names begin with a prefix, of what fell due one each rhythm.
+func (w *world) lateness(prefix string) (all []time.Duration) {
+	for _, event := range w.happened() {
+		at, name, _ := strings.Cut(event, " removed ")
+		var n int
+		if _, err := fmt.Sscanf(name, prefix+"%d", &n); err != nil {
+			continue
+		}
+		when, err := time.ParseDuration(at)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, when-time.Duration(n)*rhythm)
+	}
+	return all
+}
+
+// after has a DELETE end like that after a while.
+func after(d time.Duration, result retention.Result, unsure bool) func() retention.Outcome {
+	return func() retention.Outcome {
+		time.Sleep(d)
+		o := retention.Outcome{Result: result, Unsure: unsure}
+		if result != retention.Removed {
+			o.Err = errors.New("no")
+		}
+		return o
+	}
+}
+
+// TestOtherNamespacesKeepTheirPace: whatever becomes of the DELETEs of some namespaces, others keep nine tenths of their rate, and
+// what falls due is less than a second late.
+func TestOtherNamespacesKeepTheirPace(t *testing.T) {
+	alone, _ := drain(t, 0, 0, nil)
+	for name, test := range map[string]struct {
+		namespaces, each int
+		bad              func() retention.Outcome
+	}{
+		"a slow webhook fails":                       {1, 500, after(10*time.Second, retention.Unadmitted, true)},
+		"slow webhooks fail in 50 namespaces":        {50, 100, after(10*time.Second, retention.Unadmitted, true)},
+		"a webhook fails at once":                    {1, 500, after(5*time.Millisecond, retention.Unadmitted, true)},
+		"webhooks fail at once in 50 namespaces":     {50, 100, after(5*time.Millisecond, retention.Unadmitted, true)},
+		"a webhook is slower than our patience":      {1, 500, after(20*time.Second, retention.Failed, true)},
+		"50 webhooks are slower than our patience":   {50, 100, after(20*time.Second, retention.Failed, true)},
+		"the server fails about one namespace":       {1, 500, after(5*time.Millisecond, retention.Busy, true)},
+		"the server fails about five namespaces":     {5, 500, after(200*time.Millisecond, retention.Busy, true)},
+		"a webhook takes its time to refuse":         {1, 500, after(10*time.Second, retention.Refused, false)},
+		"webhooks of 50 take their time to refuse":   {50, 100, after(10*time.Second, retention.Refused, false)},
+		"a webhook takes its time to agree":          {1, 500, after(10*time.Second, retention.Removed, false)},
+		"webhooks of 50 take their time to agree":    {50, 100, after(10*time.Second, retention.Removed, false)},
+		"the right to delete is missing":             {1, 500, after(5*time.Millisecond, retention.Denied, false)},
+		"the right to delete is missing in 50":       {50, 100, after(5*time.Millisecond, retention.Denied, false)},
+		"the right is missing, and that takes long":  {1, 500, after(time.Second, retention.Denied, false)},
+		"a webhook fails, slower than most that are": {50, 100, after(600*time.Millisecond, retention.Unadmitted, true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			took, late := drain(t, test.namespaces, test.each, test.bad)
+			ratio := alone.Seconds() / took.Seconds()
+			t.Logf("%s, and %s alone: %.3f of the rate; at most %s late", took, alone, ratio, late)
+			if ratio < 0.9 {
+				t.Errorf("%.3f of the rate", ratio)
+			}
+			if late >= time.Second {
+				t.Errorf("%s late", late)
+			}
+		})
+	}
+}
+
+// TestAFailingNamespaceIsAskedOnceAtATime: however much is due in it, and all such namespaces together no more than four times.
+func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
+	for namespaces, most := range map[int]int{1: 1, 3: 3, 50: 4} {
+		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				var mu sync.Mutex
+				underWay, all := map[string]int{}, 0
+				w.set(func() {
+					w.outcome = func(p policy.Warrant) retention.Outcome {
+						in := p.Subject().Namespace
+						mu.Lock()
+						all++
+						underWay[in]++
+						if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > most) {
+							t.Errorf("%d under way in %s, %d in all", underWay[in], in, all)
+						}
+						mu.Unlock()
+						defer func() {
+							mu.Lock()
+							defer mu.Unlock()
+							all--
+							underWay[in]--
+						}()
+						return after(10*time.Second, retention.Unadmitted, true)()
+					}
+				})
+				w.use(rule("a"))
+				var drafts []*draft
+				for i := range namespaces {
+					drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 100, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
+				}
+				w.source(0).list(drafts...)
+				w.after(10 * time.Minute)
+				if n := len(w.attempted()); n < 59*most {
+					t.Errorf("%d attempts in ten minutes", n)
+				}
+			})
+		})
+	}
+}
+
+// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again all that waited goes, and as fast as anything.
+func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		bad := after(10*time.Second, retention.Unadmitted, true)
+		w.set(func() { w.outcome = func(policy.Warrant) retention.Outcome { return bad() } })
+		w.use(rule("a"), rule("p", about(pods)))
+		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
+		w.after(time.Minute + time.Millisecond)
+		expect(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome { return after(quick, retention.Removed, false)() }
+		})
+		w.after(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
+		if n := len(w.removed()); n < 990 {
+			t.Errorf("%d of 1000 removed 20 s after the webhook has recovered", n)
+		}
+		w.after(time.Minute)
+		expect(t, "removed", 1_000, len(w.removed()))
+		w.after(2 * time.Minute)
+		expect(t, "throttled in the end", nil, w.states()["Job"].Throttled)
+		expect(t, "namespaces remembered", 0, w.Loads())
+	})
+}
+
+// TestAWholeServerThatFailsIsAskedLess: whatever namespace it is asked about.
+func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
+	for name, bad := range map[string]func() retention.Outcome{
+		"at once":            after(20*time.Millisecond, retention.Busy, true),
+		"after ten seconds":  after(10*time.Second, retention.Busy, true),
+		"it does not answer": after(20*time.Second, retention.Failed, true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				var underWay atomic.Int64
+				fails := atomic.Bool{}
+				fails.Store(true)
+				w.set(func() {
+					w.outcome = func(policy.Warrant) retention.Outcome {
+						if !fails.Load() {
+							return after(quick, retention.Removed, false)()
+						}
+						underWay.Add(1)
+						defer underWay.Add(-1)
+						if n, at := underWay.Load(), time.Since(w.began); n > 5 && at > time.Minute {
+							t.Errorf("%d under way after %s", n, at)
+						}
+						return bad()
+					}
+				})
+				w.use(rule("a"))
+				var drafts []*draft
+				for i := range 50 {
+					drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
+				}
+				w.source(0).list(drafts...)
+				w.after(2 * time.Minute)
+				fails.Store(false)
+				w.after(time.Minute)
+				expect(t, "removed when it answers again", 1_000, len(w.removed()))
+			})
+		})
+	}
+}
+
+// TestAStormOf429Passes: it is not the fault of a namespace, and afterwards all is as fast as before.
+func TestAStormOf429Passes(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		const storm = 5 * time.Second
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				switch {
+				case strings.HasPrefix(p.Subject().Namespace, "bad"):
+					return after(10*time.Second, retention.Unadmitted, true)()
+				case time.Since(w.began) < storm:
+					o := after(quick, retention.Busy, false)()
+					o.RetryAfter = time.Second
+					return o
+				default:
+					return after(quick, retention.Removed, false)()
+				}
+			}
+		})
+		w.use(rule("a"))
+		drafts := rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00"))
+		for i := range 20 {
+			drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 200, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
+		}
+		w.source(0).list(drafts...)
+		w.after(storm)
+		if n := len(w.attempted()); n > 60 {
+			t.Errorf("%d attempts in a storm of %s that asks for a second of rest", n, storm)
+		}
+		w.after(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
+		if n := count(w.removed(), "good"); n < 3_980 {
+			t.Errorf("%d of 4000 removed after the storm", n)
+		}
+	})
+}
+
+// TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue: not on subjects that have changed since they were.
+func TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var denied atomic.Bool
+		denied.Store(true)
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				if denied.Load() {
+					return retention.Outcome{Result: retention.Denied, Err: errors.New("no")}
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 200, w.began.Add(-2*time.Hour))...)
+		w.after(time.Minute)
+		if n := len(w.attempted()); n < 12 || n > 12+16 {
+			t.Errorf("%d attempts in a minute, want one in 5 s, and those that began before the first was denied", n)
+		}
+		for i := range 199 {
+			w.source(0).apply(row(fmt.Sprintf("x%05d", i), w.began.Add(-2*time.Hour), version(2), func(r *draft) { r.Facts.Eligible = false }))
+		}
+		denied.Store(false)
+		w.after(6 * time.Second)
+		expect(t, "removed", []string{"x00199"}, w.removed())
+	})
+}
+
+// TestAFailingNamespaceTakesATenthOfThePace: where an operator has set one.
+func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if p.Subject().Namespace == "bad-00" {
+					return after(0, retention.Unadmitted, true)()
+				}
+				return retention.Outcome{Result: retention.Removed}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
+		w.after(50 * time.Second)
+		if n := len(w.removed()); n < 430 {
+			t.Errorf("%d removed in 50 s at 10 a second, want nine tenths", n)
+		}
+	})
+}
+
+// TestAThrottledNamespaceWritesDownWhatItSends: one at a time, so that what stands in the ledger holds up nobody.
+func TestAThrottledNamespaceWritesDownWhatItSends(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			b := &diary{book: newBook(), takes: takes}
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(p policy.Warrant) retention.Outcome {
+						if p.Subject().Namespace == "bad-00" {
+							return after(10*time.Second, retention.Unadmitted, true)()
+						}
+						return after(quick, retention.Removed, false)()
+					}
+				})
+				w.use(rule("a", counted))
+				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
+				w.after(30 * time.Second)
+				expect(t, "removed", 500, len(w.removed()))
+				before, writes := len(w.attempted()), b.written()
+				w.after(10 * time.Minute)
+				if n := len(w.attempted()) - before; n < 40 {
+					t.Errorf("%d attempts in ten minutes, want one in 10 s or so", n)
+				}
+				if n := b.standing(); n > 5 {
+					t.Errorf("%d stand in the ledger", n)
+				}
+				if n := b.written() - writes; n > 1000 {
+					t.Errorf("%d were written down in ten minutes", n)
+				}
+			})
+		})
+	}
+}
+
+// diary is a book whose writes take a while, and that forgets what is put off or has ended.
+type diary struct {
+	*book
+	takes time.Duration
+}
+
+func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+	d.mu.Lock()
+	d.writes++
+	d.mu.Unlock()
+	go func() {
+		time.Sleep(d.takes)
+		d.mu.Lock()
+		d.stands[i.Subject] = t
+		d.mu.Unlock()
+		c.Ready()
+	}()
+}
+
+func (d *diary) Stays(i policy.Intent) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.stands, i.Subject)
+}
+
+func (d *diary) Ended(i policy.Intent, _ policy.Target, _ retention.Outcome) { d.Stays(i) }
+
+func (d *diary) written() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writes
+}
+
+func (d *diary) standing() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.stands)
+}

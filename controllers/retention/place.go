@@ -1,0 +1,134 @@
+package retention
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// givenMost is how many attempts may have given their place away, for each of MaxInFlight.
+const givenMost = 4
+
+// enter waits for a place to attempt a subject that has left the queue. False says that there is nothing to do: the subject
+// waits with others of its namespace, or ctx has ended.
+func (p *pipeline) enter(ctx context.Context, it item) bool {
+	if ctx.Err() != nil || p.limit.acquire(ctx) != nil {
+		p.queue.Done(it)
+		return false
+	}
+	if p.owner.slots.acquire(ctx, p) != nil {
+		p.limit.release()
+		p.queue.Done(it)
+		return false
+	}
+	if p.throttle.enter(it, func() { p.workers.Go(func() { p.work(ctx) }) }) {
+		return true
+	}
+	p.giveBack()
+	j, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now())
+	var stands bool
+	if j.Expected.Rule != nil {
+		_, stands = p.owner.Ledger.Written(j.Expected)
+	}
+	kept := p.throttle.park(it, p.laneOf(it, j.Rules()), stands, func() { p.workers.Go(func() { p.workBeside(ctx) }) })
+	if !kept {
+		p.stays(it)
+	}
+	return false
+}
+
+// laneOf is where a subject waits in a throttled namespace: with those of its policy, or with those that are tried again.
+func (p *pipeline) laneOf(it item, rules []*policy.Rule) lane {
+	if len(rules) == 0 || p.tries.has(it) {
+		return lane{namespace: it.namespace, again: true}
+	}
+	return lane{namespace: it.namespace, policy: rules[0].ID.Policy}
+}
+
+func (p *pipeline) giveBack() {
+	p.limit.release()
+	p.owner.slots.release(p)
+}
+
+// workBeside reconciles what waits in throttled namespaces.
+func (p *pipeline) workBeside(ctx context.Context) {
+	for {
+		it, failing, ok := p.throttle.next(ctx)
+		if !ok {
+			return
+		}
+		var attempt *Outcome
+		if p.owner.beside.acquire(ctx, p) == nil {
+			if (!failing || p.owner.failing.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {
+				attempt = p.reconcile(ctx, it)
+			}
+			p.owner.beside.release(p)
+		}
+		p.leave(ctx, it, attempt)
+	}
+}
+
+// timed sends a request, and has its attempt give its place away when the answer takes longer than others should wait.
+func (p *pipeline) timed(ctx context.Context, it item, send func() Outcome) Outcome {
+	answered, began := make(chan struct{}), p.owner.Clock.Now()
+	go func() {
+		timer := p.owner.Clock.NewTimer(slowAfter)
+		defer timer.Stop()
+		select {
+		case <-answered:
+		case <-timer.C():
+			p.giveAway(ctx, it)
+		}
+	}()
+	o := send()
+	close(answered)
+	p.throttle.answered(it, p.owner.Clock.Since(began))
+	return o
+}
+
+// giveAway has another worker take over from one that waits for an answer, unless too many wait already.
+func (p *pipeline) giveAway(ctx context.Context, it item) {
+	may := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)
+	given, news := p.throttle.isSlow(it, may)
+	if news {
+		p.say(ctx, it.namespace, "requests take long")
+	}
+	if !given {
+		p.owner.given.Add(-1)
+		return
+	}
+	p.giveBack()
+}
+
+// leave ends an attempt, and reports whether another worker has taken over.
+func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replaced bool) {
+	pl, back, fresh, news := p.throttle.leave(it, attempt)
+	if news {
+		p.say(ctx, it.namespace, "requests fail")
+	}
+	switch {
+	case pl.given:
+		p.owner.given.Add(-1)
+	case !pl.beside:
+		p.giveBack()
+	}
+	if attempt != nil && (fresh || attempt.asksForLess()) {
+		p.limit.learn(attempt)
+	}
+	for ln, items := range back {
+		for _, it := range items {
+			p.add(it, 0, ln)
+			p.queue.Done(it)
+		}
+	}
+	p.queue.Done(it)
+	return pl.given
+}
+
+// say tells that a namespace is throttled.
+func (p *pipeline) say(ctx context.Context, namespace, why string) {
+	log.FromContext(ctx).V(p.said.level("throttled", p.owner.Clock.Now())).
+		Info("deletions of a namespace are throttled, so that others are not delayed", "kind", p.kind.index.Kind().Kind, "namespace", namespace, "why", why)
+}

@@ -52,13 +52,16 @@ func (o *observation) GetResourceVersion() string {
 type decoder struct {
 	kind schema.GroupVersionKind
 
-	mu        sync.Mutex // an ending watch, the next listing, other questions and the end of the source may overlap
+	keeps bool // what it takes to ask rules later
+
+	mu   sync.Mutex // nobody who has other questions waits for an object
+	asks *asking
+	json *engine.Decoder
+
+	one       sync.Mutex // held for one object: an ending watch, the next listing and the end of the source may overlap
 	closed    bool
-	asks      *asking
 	evaluator *engine.Evaluator
-	json      *engine.Decoder
 	identity  *engine.Decoder // reads what tells subjects apart
-	keeps     bool            // what it takes to ask rules later
 }
 
 // newDecoder makes a decoder, which owns the evaluator from now on.
@@ -68,17 +71,24 @@ func newDecoder(q retention.Questions, e *engine.Evaluator) *decoder {
 	return d
 }
 
-// ask changes what is asked of objects from now on.
+// ask changes what is asked of objects from now on, but for one that is being asked about.
 func (d *decoder) ask(q retention.Questions) {
+	asks, json := newAsking(q), engine.NewDecoder(q.Rules()...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asks, d.json = newAsking(q), engine.NewDecoder(q.Rules()...)
+	d.asks, d.json = asks, json
+}
+
+func (d *decoder) asked() (*asking, *engine.Decoder) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asks, d.json
 }
 
 // close gives the evaluator back. Whoever is still reading gets an error.
 func (d *decoder) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.one.Lock()
+	defer d.one.Unlock()
 	if !d.closed {
 		d.closed = true
 		d.evaluator.Close()
@@ -98,9 +108,9 @@ func (d *decoder) Object(data []byte) (stream.Object, error) {
 
 // Deleted implements stream.Decoder: it gives who it was, without facts.
 func (d *decoder) Deleted(data []byte) (stream.Object, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	o, err := d.observed(data, d.identity, func(string) retention.Asked { return nothingAsked })
+	d.one.Lock()
+	defer d.one.Unlock()
+	o, err := d.observed(data, d.identity, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +119,15 @@ func (d *decoder) Deleted(data []byte) (stream.Object, error) {
 
 // object observes an object.
 func (d *decoder) object(data []byte) (*observation, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.observed(data, d.json, d.asks.About)
+	d.one.Lock()
+	defer d.one.Unlock()
+	asks, json := d.asked()
+	return d.observed(data, json, asks)
 }
 
 var nothingAsked = retention.Asked{Layout: &index.Layout{}}
 
-func (d *decoder) observed(data []byte, with *engine.Decoder, about func(namespace string) retention.Asked) (*observation, error) {
+func (d *decoder) observed(data []byte, with *engine.Decoder, asks *asking) (*observation, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -124,11 +135,11 @@ func (d *decoder) observed(data []byte, with *engine.Decoder, about func(namespa
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	return d.observe(object, about)
+	return d.observe(object, asks)
 }
 
-// observe gives what the rules say about an object.
-func (d *decoder) observe(object map[string]any, about func(namespace string) retention.Asked) (*observation, error) {
+// observe gives what the rules that are asked say about an object; nil asks none.
+func (d *decoder) observe(object map[string]any, asks *asking) (*observation, error) {
 	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
@@ -143,9 +154,12 @@ func (d *decoder) observe(object map[string]any, about func(namespace string) re
 	if subject.UID == "" {
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
-	asked := about(subject.Namespace)
+	asked := nothingAsked
+	if asks != nil {
+		asked = asks.About(subject.Namespace)
+	}
 	if d.keeps && len(asked.Rules) > 0 {
-		kept, err := d.asks.keep(subject.ResourceVersion, object)
+		kept, err := asks.keep(subject.ResourceVersion, object)
 		return &observation{row: index.NewRow(subject, nothingAsked.Layout), kept: kept}, err
 	}
 	return &observation{row: index.NewRow(subject, asked.Layout, factsOf(d.evaluator, asked.Rules, object)...)}, nil

@@ -219,3 +219,15 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 	}
 	d.Close()
 }
+
+// TestWhoHasOtherQuestionsWaitsForNoObject, as the fence waits for whoever asks them.
+func TestWhoHasOtherQuestionsWaitsForNoObject(t *testing.T) {
+	d := decoder(t, pods, "true")
+	end := d.Busy()
+	d.Ask(retention.NewQuestions(pods, nil, nil))
+	end()
+	row, err := d.Object(pod(""))
+	if err != nil || len(row.Facts()) != 0 {
+		t.Errorf("the next object has facts %v, %v; want what is asked by now", row.Facts(), err)
+	}
+}

@@ -106,3 +106,9 @@ func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedN
 const WaitsAtMost = waitsAtMost
 
 var _ retention.Source = (*source)(nil)
+
+// Busy has the decoder look at an object until the func it gives is called.
+func (d Decoder) Busy() (end func()) {
+	d.one.Lock()
+	return d.one.Unlock
+}

@@ -105,29 +105,27 @@ func (m *memory) names() []types.NamespacedName {
 	return names
 }
 
-// askedAtOnce bounds for how long others wait to tell the sink.
+// askedAtOnce is after how many of all objects those that have changed come first.
 const askedAtOnce = 100
 
-// askAgain asks about objects that are known, with what refers to them now.
+// askAgain asks about objects that are known, with what refers to them now. Others wait to tell the sink for one of them.
 func (m *memory) askAgain(names []types.NamespacedName) {
-	for some := range slices.Chunk(names, askedAtOnce) {
-		m.askSome(some)
+	for _, name := range names {
+		m.askOne(name)
 	}
 }
 
-func (m *memory) askSome(names []types.NamespacedName) {
+func (m *memory) askOne(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, name := range names {
-		known := m.objects[name]
-		if known.asks == nil || m.sink == nil {
-			continue
-		}
-		if row, _, err := m.ask(&known); err != nil {
-			m.sink.Lost(unreadable(err))
-		} else {
-			m.sink.Apply(row)
-		}
+	known := m.objects[name]
+	if known.asks == nil || m.sink == nil {
+		return
+	}
+	if row, _, err := m.ask(&known); err != nil {
+		m.sink.Lost(unreadable(err))
+	} else {
+		m.sink.Apply(row)
 	}
 }
 

@@ -1,6 +1,9 @@
 package policies
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Skew says that two clocks may differ by more than allowed.
 func Skew(date, sent, received time.Time) error { return bearable(skew(date, sent, received)) }
@@ -13,3 +16,15 @@ var FollowQuotas = (*Loop).followQuotas
 
 // Respecified lets updates of a policy through.
 var Respecified = respecified
+
+// Compiled waits until every policy that was edited is compiled.
+func Compiled(ctx context.Context, l *Loop) error {
+	return l.awaitCompiled(ctx, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.compiling.running[true] || l.compiling.running[false] {
+			return errCompiling
+		}
+		return nil
+	})
+}

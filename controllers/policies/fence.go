@@ -51,7 +51,15 @@ func (l *Loop) Check(ctx context.Context, namespace string) error {
 	if err := l.Leadership.Check(); err != nil {
 		return err
 	}
-	if err := l.checkLive(ctx, namespace); err != nil {
+	err := l.checkLive(ctx, namespace)
+	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
+		wait, cancel := context.WithTimeout(ctx, compileWait)
+		defer cancel()
+		if err = l.awaitCompiled(wait, func() error { return l.compilingFor(namespace) }); err == nil {
+			err = l.checkLive(ctx, namespace)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return l.Leadership.Check() // reading may have taken a while
@@ -71,7 +79,7 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) error {
 	if err := l.live.clocks.trouble(); err != nil {
 		return err
 	}
-	return l.answerFor(namespace)
+	return cmp.Or(l.answerFor(namespace), l.compilingFor(namespace))
 }
 
 // refresh reads all that is not fresh at the same time, and then once more what is not by then. After that nothing is older
@@ -135,10 +143,15 @@ func (l *Loop) confirm(ctx context.Context) error {
 }
 
 // Complete reports whether policies and namespaces have been read, and are in force.
-func (l *Loop) Complete() bool {
+func (l *Loop) Complete() bool { return l.incomplete() == nil }
+
+func (l *Loop) incomplete() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.complete
+	if l.complete {
+		return nil
+	}
+	return errNotRead
 }
 
 // fresh reports whether an answer that came at t still counts.
@@ -221,7 +234,7 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 		}
 		changed = append(changed, object)
 	}
-	l.takeLivePolicies(ctx, on, list, changed)
+	l.takeLivePolicies(on, list, changed)
 	return came, nil
 }
 
@@ -246,14 +259,14 @@ func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
 }
 
 // takeLivePolicies puts in force what a live list shows and we did not know.
-func (l *Loop) takeLivePolicies(ctx context.Context, on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
+func (l *Loop) takeLivePolicies(on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news := false
 	for _, object := range changed {
-		news = l.takePolicy(ctx, on, object) || news
+		l.takePolicy(on, object)
 	}
-	if on.confine(uidsOf(list), list.ResourceVersion) || news {
-		l.publish()
+	l.dirty = on.confine(uidsOf(list), list.ResourceVersion) || l.dirty
+	if !errors.Is(l.compilingIn(""), errCompiling) { // else nothing goes until what was read together is in force together
+		l.settle()
 	}
 }

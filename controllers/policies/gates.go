@@ -206,8 +206,10 @@ func (l *Loop) OwnRules() []*policy.Rule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var rules []*policy.Rule
-	for _, s := range l.namespaced.all {
-		rules = append(rules, s.value.policy.Rules...)
+	for _, e := range l.entries() {
+		if e.policy.Namespace != "" {
+			rules = append(rules, e.policy.Rules...)
+		}
 	}
 	return rules
 }

@@ -50,11 +50,16 @@ type Edition struct {
 	Misread         []references.Misread
 }
 
+// Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
+type Compiler interface {
+	Load(*policy.Policy) map[string]*engine.Rule
+}
+
 // Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
 type Loop struct {
 	Cache      client.Reader // of policies and namespaces
 	Live       rest.Interface
-	Compiler   *engine.Compiler
+	Compiler   Compiler
 	Protection policy.Protection
 	DryRun     bool // every policy is one
 	Clock      clock.Clock
@@ -70,7 +75,10 @@ type Loop struct {
 
 	failed     chan error // what only a new process can mend
 	mu         sync.Mutex
-	complete   bool          // the caches have been read once
+	cachesRead bool // the caches have been read once
+	complete   bool // and all that they had is in force
+	dirty      bool // something has changed since the book was published
+	compiling  compiling
 	cluster    known[*entry] // the ClusterRetentionPolicies
 	namespaced known[*entry] // the RetentionPolicies
 	namespaces known[policy.Namespace]
@@ -86,18 +94,26 @@ type Loop struct {
 	live freshness
 }
 
-// entry is one policy as compiled.
+// entry is one policy: as compiled, or as written while it is not.
 type entry struct {
 	generation int64
 	approved   string // the hash that is approved
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
 	previews   previews
+
+	written *unstructured.Unstructured // nil once compiled
+	shelf   shelf                      // where one that is written stands
+	before  *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
 }
 
 // says reports whether the entry is of what an object says, or of what it said later.
 func (e *entry) says(object metav1.Object) bool {
-	return e.generation >= object.GetGeneration() && e.approved == object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object)
+}
+
+func approvedIn(object metav1.Object) string {
+	return object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
 // Setup registers the loop with a manager.
@@ -139,8 +155,8 @@ func (l *Loop) fail(err error) {
 	}
 }
 
-// Reconcile reads everything there is, compiles what has changed and publishes. What has been seen live and is newer
-// than the cache stays.
+// Reconcile reads everything there is and publishes; what has changed is compiled soon, and the first time before it
+// returns. What has been seen live and is newer than the cache stays.
 func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var policies [][]unstructured.Unstructured
 	for _, shelf := range l.shelves() {
@@ -156,7 +172,11 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	if err := l.Cache.List(ctx, namespaces, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list namespaces: %w", err)
 	}
-	if l.take(ctx, policies, namespaces.Items) {
+	all := l.take(policies, namespaces.Items)
+	if err := l.awaitEdits(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if all {
 		return reconcile.Result{}, nil
 	}
 	// The cache lacks what was seen live: it is behind, or ahead of a deletion that was never seen.
@@ -166,46 +186,51 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	return reconcile.Result{RequeueAfter: confirmEvery}, nil
 }
 
-// take merges the caches, of each shelf and of namespaces, into what is known and publishes if anything has changed. It
-// reports whether the caches have everything that is known.
-func (l *Loop) take(ctx context.Context, policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
+// awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.
+func (l *Loop) awaitEdits(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, compileWait)
+	defer cancel()
+	_ = l.awaitCompiled(soon, l.busy)
+	l.mu.Lock()
+	l.settle()
+	l.mu.Unlock()
+	return l.awaitCompiled(ctx, l.incomplete)
+}
+
+// take merges the caches, of each shelf and of namespaces, into what is known, and notes if anything has changed. It reports
+// whether the caches have everything that is known.
+func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	changed, all := !l.complete, true
+	all := true
 	for i, shelf := range l.shelves() {
 		seen := shelf.begin()
 		for k := range policies[i] {
-			changed = !shelf.gone(&policies[i][k]) && l.takePolicy(ctx, shelf, &policies[i][k]) || changed
+			if !shelf.gone(&policies[i][k]) {
+				l.takePolicy(shelf, &policies[i][k])
+			}
 			seen.cached(&policies[i][k])
 		}
-		changed = seen.end() || changed
+		l.dirty = seen.end() || l.dirty
 		all = all && shelf.allCached()
 	}
 	names := l.namespaces.begin()
 	for i := range namespaces {
-		changed = !l.namespaces.gone(&namespaces[i]) && l.takeNamespace(&namespaces[i]) || changed
+		l.dirty = !l.namespaces.gone(&namespaces[i]) && l.takeNamespace(&namespaces[i]) || l.dirty
 		names.cached(&namespaces[i])
 	}
-	changed = names.end() || changed
-	l.complete = true
-	if changed {
-		l.publish()
-	}
+	l.dirty = names.end() || l.dirty
+	l.cachesRead = true
 	return all && l.namespaces.allCached()
 }
 
-// takePolicy puts a policy in force if it says something new.
-func (l *Loop) takePolicy(ctx context.Context, on shelf, object *unstructured.Unstructured) bool {
+// takePolicy takes in a policy if it says something new.
+func (l *Loop) takePolicy(on shelf, object *unstructured.Unstructured) {
 	on.saw(object.GetResourceVersion())
 	known, ok := on.get(object)
-	if ok && known.says(object) || !on.accept(object) {
-		return false
+	if (!ok || !known.says(object)) && on.accept(object) {
+		l.edit(on, object)
 	}
-	e := l.compile(ctx, object)
-	e.previews = previewsOf(object, e.policy, known)
-	l.noteMarks(e, known, statusOf(object))
-	on.put(object, e)
-	return true
 }
 
 func (l *Loop) takeNamespace(object metav1.Object) bool {
@@ -221,7 +246,7 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 
 // compile reads one policy as it is written.
 func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
-	e := &entry{generation: object.GetGeneration(), approved: object.GetAnnotations()[v1alpha1.ApprovedAnnotation]}
+	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object)}
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {
@@ -244,6 +269,7 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 
 // publish makes a new edition of what is known.
 func (l *Loop) publish() {
+	l.dirty = false
 	namespaces := make(map[string]policy.Namespace, len(l.namespaces.all))
 	for name, n := range l.namespaces.all {
 		namespace := n.value

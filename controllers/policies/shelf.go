@@ -22,12 +22,14 @@ func (l *Loop) shelves() []shelf {
 	}
 }
 
-// entries are all policies.
+// entries are all policies, as last compiled.
 func (l *Loop) entries() []*entry {
 	var all []*entry
 	for _, shelf := range l.shelves() {
 		for _, s := range shelf.all {
-			all = append(all, s.value)
+			if e := s.value.compiled(); e != nil {
+				all = append(all, e)
+			}
 		}
 	}
 	return all

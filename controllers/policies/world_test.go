@@ -93,13 +93,23 @@ func (l *loop) reconcile() reconcile.Result {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	l.compiled()
 	return result
+}
+
+// compiled waits until every policy that was edited is in force.
+func (l *loop) compiled() {
+	l.t.Helper()
+	if err := policies.Compiled(l.t.Context(), l.Loop); err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
 func (l *loop) check(namespace string) ([]string, error) {
 	l.t.Helper()
 	err := l.Check(l.t.Context(), namespace)
+	l.compiled()
 	return l.rules(namespace), err
 }
 

@@ -1,0 +1,228 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+const (
+	compileWait = 250 * time.Millisecond // for how long a check waits for a policy that has just been edited
+	restFactor  = 10                     // how much longer than it took to compile its policy a namespace waits for its next
+	longestRest = 2 * time.Second
+)
+
+var errCompiling = errors.New("a policy that was edited is being compiled")
+
+// compiling is how edited policies are compiled: under no lock, those of one namespace at a time, and those of the cluster
+// beside them. Until a policy is compiled its previous form stays in the book, so that no veto is lost, and the fence stops
+// what the new form may concern: the namespace of a RetentionPolicy, or everything for a ClusterRetentionPolicy. Loop.mu
+// guards the fields.
+type compiling struct {
+	running map[bool]bool        // for the cluster, and for namespaces
+	rests   map[string]time.Time // by namespace: when its next policy may be compiled
+	next    chan struct{}        // closed when something was edited or compiled
+}
+
+// changed wakes everybody who waits for an edit, or for what becomes of one.
+func (c *compiling) changed() {
+	if c.next != nil {
+		close(c.next)
+	}
+	c.next = make(chan struct{})
+}
+
+// compiled is the entry in its last form that was compiled; nil for none.
+func (e *entry) compiled() *entry {
+	if e == nil || e.written == nil {
+		return e
+	}
+	return e.before
+}
+
+// edit notes a policy that says something new, which is compiled soon.
+func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
+	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object), written: object, shelf: on}
+	if known := on.all[keyOf(object)]; known != nil {
+		e.before = known.value.compiled()
+	}
+	on.put(object, e)
+	l.compiling.changed()
+	if l.compiling.running == nil {
+		l.compiling.running = map[bool]bool{}
+	}
+	if ofCluster := object.GetNamespace() == ""; !l.compiling.running[ofCluster] {
+		l.compiling.running[ofCluster] = true
+		go l.compileAll(ofCluster)
+	}
+}
+
+// compileAll compiles what was edited, of the cluster or of namespaces, until there is no more.
+func (l *Loop) compileAll(ofCluster bool) {
+	for {
+		l.mu.Lock()
+		edits, rest, next := l.nextEdits(ofCluster)
+		if len(edits) == 0 {
+			l.compiling.running[ofCluster] = false
+			l.compiling.changed()
+		}
+		l.mu.Unlock()
+		switch {
+		case len(edits) == 0:
+			return
+		case rest > 0:
+			select {
+			case <-next:
+			case <-l.Clock.After(rest):
+			}
+		default:
+			l.compileEdits(edits)
+		}
+	}
+}
+
+// nextEdits are what to compile next, and how long before: all ClusterRetentionPolicies, or all RetentionPolicies of the
+// namespace whose rest ends first. What waits for the rest looks again when next is closed.
+func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
+	now := l.Clock.Now()
+	for namespace, until := range l.compiling.rests {
+		if !now.Before(until) {
+			delete(l.compiling.rests, namespace)
+		}
+	}
+	byNamespace := map[string][]*entry{}
+	for _, e := range l.uncompiled() {
+		if (e.written.GetNamespace() == "") != ofCluster {
+			continue
+		}
+		byNamespace[e.written.GetNamespace()] = append(byNamespace[e.written.GetNamespace()], e)
+	}
+	var soonest time.Time
+	for namespace, all := range byNamespace {
+		from := l.compiling.rests[namespace]
+		if edits == nil || from.Before(soonest) {
+			edits, soonest = all, from
+		}
+	}
+	return edits, soonest.Sub(now), l.compiling.next
+}
+
+// compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at once, but for those that have
+// been edited again or are gone.
+func (l *Loop) compileEdits(edits []*entry) {
+	began := l.Clock.Now()
+	done := make([]*entry, len(edits))
+	for i, e := range edits {
+		done[i] = l.compile(context.Background(), e.written)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest(edits[0].written.GetNamespace(), began)
+	for i, e := range edits {
+		if known, _ := e.shelf.get(e.written); known == e {
+			e.become(l, done[i])
+		}
+	}
+	l.settle()
+	l.compiling.changed()
+}
+
+// rest has a namespace wait for its next edits, by how long its last took.
+func (l *Loop) rest(namespace string, began time.Time) {
+	took := l.Clock.Since(began)
+	if namespace == "" || took <= 0 || !l.complete {
+		return
+	}
+	if l.compiling.rests == nil {
+		l.compiling.rests = map[string]time.Time{}
+	}
+	l.compiling.rests[namespace] = l.Clock.Now().Add(min(restFactor*took, longestRest))
+}
+
+// become puts what was compiled in the place of what was written.
+func (e *entry) become(l *Loop, done *entry) {
+	before := e.before
+	if before != nil && before.policy.UID != e.written.GetUID() {
+		before = nil
+	}
+	done.previews = previewsOf(e.written, done.policy, before)
+	l.noteMarks(done, before, statusOf(e.written))
+	e.shelf.all[keyOf(e.written)].value = done
+	l.dirty = true
+}
+
+// settle publishes what has changed, once everything has been read and compiled.
+func (l *Loop) settle() {
+	if !l.complete && l.cachesRead && len(l.uncompiled()) == 0 {
+		l.complete, l.dirty = true, true
+	}
+	if l.complete && l.dirty {
+		l.publish()
+	}
+}
+
+// uncompiled are the policies that wait to be compiled.
+func (l *Loop) uncompiled() []*entry {
+	var all []*entry
+	for _, shelf := range l.shelves() {
+		for _, s := range shelf.all {
+			if s.value.written != nil {
+				all = append(all, s.value)
+			}
+		}
+	}
+	return all
+}
+
+// compilingFor is why nothing may go in a namespace while a policy that may concern it is compiled.
+func (l *Loop) compilingFor(namespace string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.compilingIn(namespace)
+}
+
+func (l *Loop) compilingIn(namespace string) error {
+	var found error
+	for _, e := range l.uncompiled() {
+		switch e.written.GetNamespace() {
+		case "":
+			return fmt.Errorf("%w: %s", errCompiling, e.written.GetName())
+		case namespace:
+			found = fmt.Errorf("%w: %w: %s", retention.ErrNamespace, errCompiling, keyOf(e.written))
+		}
+	}
+	return found
+}
+
+// busy is why not all of what was read is in force.
+func (l *Loop) busy() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.uncompiled()) > 0 {
+		return errCompiling
+	}
+	return nil
+}
+
+// awaitCompiled waits until busy gives nil, or ctx ends.
+func (l *Loop) awaitCompiled(ctx context.Context, busy func() error) error {
+	for {
+		l.mu.Lock()
+		next := l.compiling.next
+		l.mu.Unlock()
+		err := busy()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

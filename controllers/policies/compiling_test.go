@@ -1,0 +1,146 @@
+package policies_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// slowCompiler takes its time over policies of some names.
+type slowCompiler struct {
+	policies.Compiler
+	mu       sync.Mutex
+	takes    map[string]time.Duration
+	compiled []string
+}
+
+func (c *slowCompiler) take(takes map[string]time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takes = takes
+}
+
+func (c *slowCompiler) Load(p *policy.Policy) map[string]*engine.Rule {
+	c.mu.Lock()
+	takes := c.takes[p.Name]
+	c.compiled = append(c.compiled, p.Name)
+	c.mu.Unlock()
+	time.Sleep(takes)
+	return c.Compiler.Load(p)
+}
+
+// compilingSlowly runs a test in a bubble, where some policies take long to compile.
+func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *loop, *slowCompiler)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := oneEnforced(t)
+		l.Clock, l.dates = clock.RealClock{}, time.Now
+		c := &slowCompiler{Compiler: l.Compiler, takes: takes}
+		l.Compiler = c
+		test(t, l, c)
+		l.compiled()
+	})
+}
+
+// TestNobodyWaitsForWhatATenantHasCompiled holds the compiler for an hour.
+func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+		l.policy("team-b/own", ownRules("Enforce", "1m"))
+		began := time.Now()
+		check := func(namespace string) error { return l.Check(t.Context(), namespace) }
+		if err := check("team-a"); err != nil {
+			t.Errorf("check of another namespace: %v", err)
+		}
+		l.hold("team-a", "true")
+		time.Sleep(maxAge + 1)
+		if err := check("team-a"); err != nil || !l.book().Page(jobs, "team-a").Held {
+			t.Errorf("a hold elsewhere is not in force: %v", err)
+		}
+		l.policy("p", spec("Suspended", "1h"))
+		time.Sleep(maxAge + 1)
+		if err := check("team-a"); err != nil {
+			t.Errorf("check after an edit of the cluster's: %v", err)
+		}
+		expect(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
+		if took := time.Since(began) - 2*maxAge; took > 10 {
+			t.Errorf("others waited for %s", took)
+		}
+		if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
+		}
+		time.Sleep(time.Hour)
+		l.compiled()
+		expect(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+	})
+}
+
+// TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile since nobody knows what it will be about.
+func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, _ *slowCompiler) {
+		l.policy("p", spec("Enforce", "2h"))
+		if err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
+			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
+		}
+		expect(t, "rules meanwhile", enforced, l.rules("team-a"))
+		l.compiled()
+		expect(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
+	})
+}
+
+// TestTheNewestFormOfAPolicyCounts however long an earlier one took, and a policy that goes meanwhile is gone.
+func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, c *slowCompiler) {
+		l.policy("p", spec("Enforce", "2h"))
+		_ = l.Check(t.Context(), "team-a")
+		c.take(nil) // the first form is still being compiled
+		l.policy("p", spec("Enforce", "3h"))
+		time.Sleep(maxAge + 1)
+		_ = l.Check(t.Context(), "team-a")
+		l.compiled()
+		expect(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
+
+		c.take(map[string]time.Duration{"p": time.Minute})
+		l.policy("p", spec("Enforce", "4h"))
+		time.Sleep(maxAge + 1)
+		_ = l.Check(t.Context(), "team-a")
+		l.removePolicy("p")
+		time.Sleep(maxAge + 1)
+		expect(t, "rules once it is gone", []string{}, l.allowed("team-a"))
+		time.Sleep(time.Hour)
+		expect(t, "rules an hour later", []string{}, l.rules("team-a"))
+	})
+}
+
+// TestANamespaceRestsFromCompiling: others come first, and what has been edited many times is compiled once.
+func TestANamespaceRestsFromCompiling(t *testing.T) {
+	takes := map[string]time.Duration{"team-a/own": 150 * time.Millisecond, "team-b/own": time.Millisecond}
+	compilingSlowly(t, takes, func(t *testing.T, l *loop, c *slowCompiler) {
+		edit := func(name, ttl string) {
+			l.policy(name, ownRules("Enforce", ttl))
+			time.Sleep(maxAge + 1)
+			_ = l.Check(t.Context(), "team-c")
+		}
+		edit("team-a/own", "1m")
+		for _, ttl := range []string{"2m", "3m", "4m"} {
+			l.policy("team-a/own", ownRules("Enforce", ttl))
+			l.sync()
+			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		edit("team-b/own", "1m")
+		l.compiled()
+		expect(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
+		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
+	})
+}

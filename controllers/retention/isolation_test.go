@@ -179,6 +179,7 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
 		w.set(func() { w.outcome = func(policy.Warrant) retention.Outcome { return bad() } })
+		w.use(rule("a"))
 		w.use(rule("a"), rule("p", about(pods)))
 		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
 		w.after(time.Minute + time.Millisecond)

@@ -172,6 +172,11 @@ func (b *Book) settle(rp rulePolicy, namespace string) *Rule {
 	if r.Namespace == "" {
 		r = r.under(b.overrides[namespace])
 	}
+	if since, ok := r.MarksSinceIn[namespace]; ok {
+		own := *r
+		own.MarksSince = since
+		r = &own
+	}
 	switch {
 	case !rp.policy.Gate.Covers(namespace, r.ID.Rule):
 	case r == rp.rule:

@@ -112,6 +112,9 @@ type Facts struct {
 
 	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
 	Estimated bool
+	// Outdated: the object carries a mark that does not count: it was in use since, or may have been. Who has not seen that
+	// must not believe the mark.
+	Outdated bool
 }
 
 // QuietPeriod is for how long what refers to a subject must have been known completely, and nothing that did may have gone

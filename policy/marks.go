@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -101,10 +103,14 @@ func (r *Ruling) isEligible() bool { return r.Facts.Selected && r.Facts.Eligible
 // isSure reports whether what the rule says of the subject is known: no mark comes or goes before.
 func (r *Ruling) isSure() bool { return r.Known && !r.Facts.InDoubt() }
 
+// writesMarks reports whether the rule may write on objects.
+func (r *Rule) writesMarks() bool {
+	return r.Mode == v1alpha1.Enforce && !r.suspended() && !r.Unapproved && !r.Unpermitted
+}
+
 // isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
 func (r *Ruling) isMismarked() bool {
-	waits := r.Rule.suspended() || r.Rule.Unapproved || r.Rule.Unpermitted
-	if !r.marks() || !r.isSure() || waits || r.Rule.Mode != v1alpha1.Enforce {
+	if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {
 		return false
 	}
 	if r.isEligible() {
@@ -117,6 +123,54 @@ func (r *Ruling) isMismarked() bool {
 func (r *Ruling) isUnmarked() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
+}
+
+// Distrusted are the namespaces in which the next leader must not believe the marks of a rule. The zero value is none.
+type Distrusted struct {
+	Outdated sets.Set[string] // an object there carries a mark that does not count
+	Exposed  sets.Set[string] // an object there carries a mark that could not be removed now, should it come to be used
+}
+
+// note takes what the rule says of a subject that is there.
+func (d *Distrusted) note(s Subject, r *Ruling) {
+	into := &d.Exposed
+	switch {
+	case !r.marks() || s.Flags.Has(IsTerminating) || !r.carriesMark():
+		return
+	case r.outdated():
+		into = &d.Outdated
+	case r.Rule.writesMarks():
+		return
+	}
+	if *into == nil {
+		*into = sets.New[string]()
+	}
+	if len(*into) <= v1alpha1.MaxDistrusted {
+		into.Insert(s.Namespace)
+	}
+}
+
+// Namespaces are those of d, sorted; v1alpha1.AllNamespaces alone where they are too many, or the objects are in none.
+func (d Distrusted) Namespaces() []string {
+	all := d.Outdated.Union(d.Exposed)
+	if len(all) > v1alpha1.MaxDistrusted || all.HasAny("", v1alpha1.AllNamespaces) {
+		return []string{v1alpha1.AllNamespaces}
+	}
+	return sets.List(all)
+}
+
+// carriesMark reports whether the object itself has a mark of the rule.
+func (r *Ruling) carriesMark() bool {
+	if r.Facts.Estimated {
+		return r.Facts.Outdated
+	}
+	return !r.Facts.Start.IsZero()
+}
+
+// outdated reports whether the mark that the object carries does not count.
+func (r *Ruling) outdated() bool {
+	since := r.Rule.MarksSince
+	return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
 }
 
 // roundUp gives the next whole second, so that what is written is never earlier than what it stands for.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -94,8 +95,9 @@ type Rule struct {
 	ServiceAccount string
 
 	// MarksSince is since when marks have been kept without a gap: an earlier one does not count. Zero when they have
-	// been as long as anybody knows.
-	MarksSince time.Time
+	// been as long as anybody knows. In the namespaces of MarksSinceIn the time there counts instead.
+	MarksSince   time.Time
+	MarksSinceIn map[string]time.Time
 
 	// Unpermitted: ServiceAccount lacks rights, or nobody knows yet. The rule then keeps everything of its kind.
 	Unpermitted bool
@@ -165,6 +167,6 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
 		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
-		r.MarksSince.Equal(o.MarksSince) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
+		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
 		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)
 }

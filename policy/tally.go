@@ -42,8 +42,9 @@ type Pending struct {
 // RuleTally is what one rule sees.
 type RuleTally struct {
 	Count
-	Soonest []v1alpha1.DueSample   // at most five, the soonest first
-	Failing []v1alpha1.ErrorSample // at most three
+	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
+	Failing    []v1alpha1.ErrorSample // at most three
+	Distrusted Distrusted
 }
 
 // Count counts subjects.
@@ -94,6 +95,11 @@ func (t *Tallies) Add(s Subject, rulings []Ruling) {
 	}
 	for policy := range byPolicy(rulings) {
 		t.addPolicy(s, rulings, policy, base)
+	}
+	for i := range rulings { // also of what a rule does not select any more
+		if r := &rulings[i]; r.Rule.Mark != "" {
+			t.policy(r.Rule.ID.Policy).rule(r.Rule.ID.Rule).Distrusted.note(s, r)
+		}
 	}
 }
 

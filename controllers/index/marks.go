@@ -25,7 +25,7 @@ func (r *Row) succeed(old *Row, gap bool, now time.Time) {
 		case f.eligible:
 			f.since(before, gap, now)
 		case f.isDoubtful():
-			f.note.lapsed = gap || before != nil && (!before.isDoubtful() || before.note.lapsed)
+			f.note.outdated = gap || before != nil && (!before.isDoubtful() || before.note.outdated)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (f *fact) isDoubtful() bool {
 func (f *fact) voids(next *fact) bool {
 	switch {
 	case f.isDoubtful():
-		return f.note.lapsed
+		return f.note.outdated
 	case !f.eligible:
 		return true
 	}
@@ -81,6 +81,12 @@ func (f *fact) since(old *fact, gap bool, now time.Time) {
 	}
 	if first.IsZero() {
 		first = now
+	}
+	if f.hasStart() {
+		if f.note == nil {
+			f.note = &note{}
+		}
+		f.note.outdated = true
 	}
 	f.start, f.startNanos = pack(first)
 	f.estimated = true

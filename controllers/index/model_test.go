@@ -48,10 +48,13 @@ func (m *model) take(d draft, old *known, gap bool, now time.Time) {
 	for i, key := range d.Layout.Columns {
 		f := d.Facts[i]
 		if f.Marked && f.Eligible {
+			carries := !f.Start.IsZero()
 			f.Start, f.Estimated = sinceWhen(f, old, key, gap, now)
+			f.Outdated = f.Estimated && carries
 		}
 		if f.InDoubt() {
 			row.lapsed[key] = old.wasKnown(key) || old != nil && gap
+			f.Outdated = f.Marked && row.lapsed[key]
 		}
 		row.facts[key] = f
 	}

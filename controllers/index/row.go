@@ -52,17 +52,18 @@ type note struct {
 	notBefore      seconds
 	notBeforeNanos int32
 	unpullable     bool
-	lapsed         bool // in doubt, and it was not when it was seen before
+	outdated       bool // the mark on the object does not count; of one in doubt, since it was known what refers to it
 }
 
 // noteOf is nil for the most. The rest of the facts is not to be kept.
 func noteOf(f *policy.Facts) *note {
 	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
-		f.NotBefore.IsZero() {
+		f.NotBefore.IsZero() && !f.Outdated {
 		return nil
 	}
 	n := &note{
 		err: f.Err, group: f.Group, also: f.Also, outcome: f.Outcome, owner: f.Owner, firstSeen: f.FirstSeen, unpullable: f.Unpullable,
+		outdated: f.Outdated,
 	}
 	n.notBefore, n.notBeforeNanos = pack(f.NotBefore)
 	return n
@@ -137,6 +138,7 @@ func (f *fact) unpack() policy.Facts {
 		facts.Err, facts.Group, facts.Outcome, facts.Owner = n.err, n.group, n.outcome, n.owner
 		facts.Also, facts.FirstSeen, facts.Unpullable = n.also, n.firstSeen, n.unpullable
 		facts.NotBefore = unpack(n.notBefore, n.notBeforeNanos)
+		facts.Outdated = n.outdated
 	}
 	return facts
 }

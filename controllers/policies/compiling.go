@@ -151,7 +151,7 @@ func (e *entry) become(l *Loop, done *entry) {
 		before = nil
 	}
 	done.previews = previewsOf(e.written, done.policy, before)
-	l.noteMarks(done, before, statusOf(e.written))
+	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	e.shelf.all[keyOf(e.written)].value = done
 	l.dirty = true
 }
@@ -159,7 +159,7 @@ func (e *entry) become(l *Loop, done *entry) {
 // settle publishes what has changed, once everything has been read and compiled.
 func (l *Loop) settle() {
 	if !l.complete && l.cachesRead && len(l.uncompiled()) == 0 {
-		l.complete, l.dirty = true, true
+		l.complete, l.dirty, l.statuses = true, true, nil
 	}
 	if l.complete && l.dirty {
 		l.publish()

@@ -1,9 +1,6 @@
 package policies
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -164,40 +161,6 @@ func (l *Loop) Republish() {
 	defer l.mu.Unlock()
 	if l.complete {
 		l.publish()
-	}
-}
-
-// noteMarks settles since when the marks of a policy's rules count: those of rules in force when everything was read
-// first, all of them; of others those since then, as before nobody saw to them. Rules that its status as read calls a dry
-// run were not in force before: of a leader with --dry-run, whatever the policy says.
-func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
-	if l.marking == nil {
-		l.marking = map[string]time.Time{}
-	}
-	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
-	fresh := l.complete || enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
-	kept := map[string]bool{}
-	for _, r := range e.policy.Rules {
-		if r.Mark == "" {
-			continue
-		}
-		kept[r.Mark] = true
-		since, known := l.marking[r.Mark]
-		if !known && r.Mode == v1alpha1.Enforce {
-			if fresh {
-				since = l.Clock.Now()
-			}
-			l.marking[r.Mark] = since
-		}
-		r.MarksSince = since
-	}
-	if before == nil {
-		return
-	}
-	for _, r := range before.policy.Rules {
-		if !kept[r.Mark] {
-			delete(l.marking, r.Mark)
-		}
 	}
 }
 

@@ -83,9 +83,10 @@ type Loop struct {
 	namespaced known[*entry] // the RetentionPolicies
 	namespaces known[policy.Namespace]
 	quotas     quotas
-	book       *policy.Book                 // as last published
-	scoped     map[types.UID]*policy.Policy // of that book
-	marking    map[string]time.Time         // by policy.Rule.Mark: since when marks count; zero for always
+	book       *policy.Book                                 // as last published
+	scoped     map[types.UID]*policy.Policy                 // of that book
+	marking    map[string]trust                             // by policy.Rule.Mark
+	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
 
 	references      []references.Declared // by policies as last published
 	referencesSince time.Time
@@ -171,6 +172,11 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	namespaces.SetGroupVersionKind(namespaceKind)
 	if err := l.Cache.List(ctx, namespaces, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list namespaces: %w", err)
+	}
+	if !l.Complete() {
+		if err := l.readStatuses(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	all := l.take(policies, namespaces.Items)
 	if err := l.awaitEdits(ctx); err != nil {

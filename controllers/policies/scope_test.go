@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
@@ -81,7 +82,7 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 		"another expression":                {marking("Enforce", one), []string{marking("Enforce", other)}, true},
 		"another expression, and back":      {marking("Enforce", one), []string{marking("Enforce", other), marking("Enforce", one)}, true},
 		"a dry run at first":                {marking("DryRun", one), []string{marking("Enforce", one)}, true},
-		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, true},
+		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, false},
 		"a startTime for a while":           {marking("Enforce", one), []string{spec("Enforce", "1h"), marking("Enforce", one)}, true},
 		"in force, and edited in a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
 	}
@@ -144,4 +145,59 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	l.rights.err = errors.New("missing right")
 	l.Republish()
 	expect(t, "unpermitted when it has lost them", true, unpermitted())
+}
+
+// TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.
+func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
+	distrusts := func(namespaces ...string) v1alpha1.RetentionPolicyStatus {
+		return v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1, Rules: []v1alpha1.RuleStatus{{Name: "jobs", DistrustedMarks: namespaces}}}
+	}
+	unobserved := distrusts()
+	unobserved.ObservedGeneration = 7
+	tests := map[string]struct {
+		mode                       string
+		status                     v1alpha1.RetentionPolicyStatus
+		freshInTeamA, freshInTeamB bool
+	}{
+		"none":                   {"Enforce", distrusts(), false, false},
+		"of one namespace":       {"Enforce", distrusts("team-a"), true, false},
+		"of one, suspended":      {"Suspended", distrusts("team-a"), true, false},
+		"all":                    {"Enforce", distrusts(v1alpha1.AllNamespaces), true, true},
+		"the policy has changed": {"Enforce", unobserved, true, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", marking(test.mode, "finished(object)"))
+			s.sync()
+			s.report("p", test.status) // the cache does not have it
+			l := newUnreadLoop(t, s)
+			l.reconcile()
+			l.namespace("team-a", nil)
+			l.namespace("team-b", nil)
+			for namespace, fresh := range map[string]bool{"team-a": test.freshInTeamA, "team-b": test.freshInTeamB} {
+				want := time.Time{}
+				if fresh {
+					want = s.clock.Now()
+				}
+				if got := l.book().Page(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
+					t.Errorf("in %s marks count since %s, want %s", namespace, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingIsInForceBeforeTheStatusesAreRead: they say which marks count.
+func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
+	s := newServer()
+	s.policy("p", marking("Enforce", "finished(object)"))
+	s.sync()
+	l := newUnreadLoop(t, s)
+	s.fail = func(string) error { return statusError(500) }
+	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+		t.Error("no error")
+	}
+	expect(t, "editions", 0, len(l.editions))
+	expect(t, "complete", false, l.Complete())
 }

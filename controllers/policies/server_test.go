@@ -328,7 +328,7 @@ func (s state) metadata(kind string) []any {
 	items := []any{}
 	for _, p := range s.policies {
 		if p.GetKind() == kind {
-			items = append(items, map[string]any{"metadata": p.Object["metadata"]})
+			items = append(items, p.Object) // also where metadata was asked for
 		}
 	}
 	return items

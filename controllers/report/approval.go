@@ -156,3 +156,6 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	}
 	return rules, true
 }
+
+// waitsForCount reports whether a policy is behind a gate, and not only single rules of it.
+func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }

@@ -46,11 +46,12 @@ type Reporter struct {
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
 	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
-	Rights  func(*policy.Rule) (err error, known bool)
-	Gates   Gates
-	Ledgers Ledgers
-	Nodes   Nodes // nil: no agent reports
-	Board   Board // nil: as if all was well
+	Rights     func(*policy.Rule) (err error, known bool)
+	Gates      Gates
+	Ledgers    Ledgers
+	Nodes      Nodes                      // nil: no agent reports
+	Board      Board                      // nil: as if all was well
+	Leadership interface{ Check() error } // whether this process leads; nil: it does
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers
@@ -127,8 +128,6 @@ func (r *Reporter) Use(e policies.Edition) {
 func hasGates(e policies.Edition) bool {
 	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), waitsForCount)
 }
-
-func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
 
 // Changed makes the next tick count, though no subject has changed.
 func (r *Reporter) Changed() {
@@ -265,6 +264,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	view := newView(edition, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
+	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
 	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
 	view.nodes, view.referrers = r.nodesNow(ctx, edition.Book), r.referrersNow()
 	view.counted(r.count(edition.Book, kinds, view))

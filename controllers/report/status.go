@@ -38,6 +38,8 @@ type view struct {
 	referrers []referrers.State
 	doubt     error
 	now       time.Time
+	last      bool // nothing happens any more
+	deposed   bool // another controller may lead by now
 }
 
 // newView makes a view of what is counted next.
@@ -94,8 +96,10 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 		if v.forbidden(r) != nil {
 			own = nil // numbers and names would tell what the ServiceAccount may not read
 		}
-		s.Rules = append(s.Rules, v.rule(r, own, deleted.rules[r.ID.Rule]))
-		s.Rules[len(s.Rules)-1].Outcomes = deleted.outcomes[r.ID.Rule]
+		rule := v.rule(r, own, deleted.rules[r.ID.Rule])
+		rule.Outcomes = deleted.outcomes[r.ID.Rule]
+		rule.DistrustedMarks = v.distrusted(r, own, before)
+		s.Rules = append(s.Rules, rule)
 	}
 	s.Deleted = deleted.total
 	v.conditions(p, &s)

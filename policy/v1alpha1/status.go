@@ -193,6 +193,13 @@ func (d DueCounts) Plus(o DueCounts) DueCounts {
 	return DueCounts{Now: d.Now + o.Now, Hour: d.Hour + o.Hour, Day: d.Day + o.Day, Week: d.Week + o.Week}
 }
 
+const (
+	// AllNamespaces stands for all namespaces in RuleStatus.DistrustedMarks.
+	AllNamespaces = "*"
+	// MaxDistrusted is how many namespaces RuleStatus.DistrustedMarks has at most; more are AllNamespaces.
+	MaxDistrusted = 100
+)
+
 // RuleStatus is what one rule sees and has done.
 type RuleStatus struct {
 	// name of the rule.
@@ -227,6 +234,12 @@ type RuleStatus struct {
 	// since when they are: enforced, their time to live starts anew.
 	// +optional
 	Estimated int64 `json:"estimated,omitempty"`
+	// distrustedMarks are the namespaces where an object may carry a mark of this rule that does not count: it was in use, and the
+	// mark could not be removed yet. A controller that starts believes no mark there: the time to live of every eligible object
+	// starts again. "*" means all namespaces, and objects that are in none.
+	// +optional
+	// +listType=atomic
+	DistrustedMarks []string `json:"distrustedMarks,omitempty"`
 	// excess is how many eligible objects there are beyond the rule's capacity.
 	// +optional
 	Excess int64 `json:"excess,omitempty"`

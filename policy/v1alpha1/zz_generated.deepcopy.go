@@ -1230,6 +1230,11 @@ func (in *RuleStatus) DeepCopyInto(out *RuleStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.DistrustedMarks != nil {
+		in, out := &in.DistrustedMarks, &out.DistrustedMarks
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Outcomes != nil {
 		in, out := &in.Outcomes, &out.Outcomes
 		*out = make([]LedgerOutcome, len(*in))

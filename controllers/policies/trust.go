@@ -1,0 +1,110 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// trust says which marks of a rule count: those from since on, and in the namespaces of in those from the time there on. The zero
+// value trusts all.
+type trust struct {
+	since time.Time
+	in    map[string]time.Time
+}
+
+// noteMarks settles which marks of the rules of a policy count. It is settled once for each rule that is in force or suspended, and
+// stays for as long as the rule and this process do: what happens meanwhile the index sees.
+func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
+	if l.marking == nil {
+		l.marking = map[string]trust{}
+	}
+	kept := map[string]bool{}
+	for _, r := range e.policy.Rules {
+		if r.Mark == "" {
+			continue
+		}
+		kept[r.Mark] = true
+		known, ok := l.marking[r.Mark]
+		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspended) {
+			known = trust{since: l.Clock.Now()} // the rule comes into force: nobody has maintained its marks before
+			if !l.complete {
+				known = trustOf(r, e.generation, status, l.Clock.Now())
+			}
+			l.marking[r.Mark] = known
+		}
+		r.MarksSince, r.MarksSinceIn = known.since, known.in
+	}
+	if before == nil {
+		return
+	}
+	for _, r := range before.policy.Rules {
+		if !kept[r.Mark] {
+			delete(l.marking, r.Mark)
+		}
+	}
+}
+
+// trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has left: none where the
+// status distrusts them, none of what was a dry run (with --dry-run, whatever the policy says), and none if the policy has changed
+// since: that may have been the rule.
+func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicyStatus, now time.Time) (t trust) {
+	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
+	dryRun := enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
+	var distrusted []string
+	for i := range status.Rules {
+		if status.Rules[i].Name == r.ID.Rule {
+			distrusted = status.Rules[i].DistrustedMarks
+		}
+	}
+	changed := status.ObservedGeneration != 0 && status.ObservedGeneration != generation
+	if dryRun || changed || slices.Contains(distrusted, v1alpha1.AllNamespaces) {
+		return trust{since: now}
+	}
+	for _, namespace := range distrusted {
+		if t.in == nil {
+			t.in = map[string]time.Time{}
+		}
+		t.in[namespace] = now
+	}
+	return t
+}
+
+// statusesTimeout bounds the reading of all policies with their statuses.
+const statusesTimeout = 30 * time.Second
+
+// readStatuses reads the statuses of all policies live: the cache of a process that starts may be of a time when the leader before
+// had not yet written what it has seen last.
+func (l *Loop) readStatuses(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
+	defer cancel()
+	statuses := map[types.UID]v1alpha1.RetentionPolicyStatus{}
+	for _, shelf := range l.shelves() {
+		list := &unstructured.UnstructuredList{}
+		if err := l.read(ctx, shelf.list(), asJSON, &list.Object); err != nil {
+			return fmt.Errorf("read the status of all %s: %w", shelf.plural, err)
+		}
+		items, ok := list.Object["items"].([]any)
+		if !ok || list.GetContinue() != "" || list.GetResourceVersion() == "" {
+			return fmt.Errorf("read the status of all %s: %w", shelf.plural, errPartial)
+		}
+		for _, item := range items {
+			if object, ok := item.(map[string]any); ok {
+				u := &unstructured.Unstructured{Object: object}
+				statuses[u.GetUID()] = statusOf(u)
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.statuses = statuses
+	return nil
+}

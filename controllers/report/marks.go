@@ -1,0 +1,45 @@
+package report
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// distrusted are the namespaces where a leader that takes over must not believe the marks of a rule. A leader that stops names those
+// where a mark does not count. Before, it also names those where it could not remove one: it may be killed after it has seen an
+// object in use, and before it could say so.
+func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alpha1.RetentionPolicyStatus) []string {
+	all := []string{v1alpha1.AllNamespaces}
+	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
+	switch {
+	case r.Mark == "":
+		return nil
+	case v.forbidden(r) != nil:
+		return []string{r.Namespace} // whether there is a mark would tell what there is
+	case kind.Unmarkable != nil && !clean:
+		return all
+	}
+	d := policy.Distrusted{}
+	if tally != nil {
+		d = tally.Distrusted
+	}
+	if clean {
+		d.Exposed = nil
+	}
+	if v.listed[r.ID] && !v.deposed {
+		return d.Namespaces()
+	}
+	// Not everything is known here: what was said before stays.
+	if !r.MarksSince.IsZero() {
+		return all
+	}
+	d.Outdated = d.Outdated.Union(sets.KeySet(r.MarksSinceIn))
+	for i := range before.Rules {
+		if before.Rules[i].Name == r.ID.Rule {
+			d.Outdated.Insert(before.Rules[i].DistrustedMarks...)
+		}
+	}
+	return d.Namespaces()
+}

@@ -14,6 +14,9 @@ const ManyNamespaces = manyNamespaces
 // FollowQuotas reads ResourceQuotas until its context ends.
 var FollowQuotas = (*Loop).followQuotas
 
+// FollowClock compares the clocks until its context ends.
+var FollowClock = (*Loop).followClock
+
 // Respecified lets updates of a policy through.
 var Respecified = respecified
 

@@ -92,7 +92,8 @@ type Loop struct {
 	referencesSince time.Time
 	misreferences   []references.Misread
 
-	live freshness
+	live   freshness
+	skewed error // what comparing the clocks has found last
 }
 
 // entry is one policy: as compiled, or as written while it is not.
@@ -121,7 +122,7 @@ func approvedIn(object metav1.Object) string {
 func (l *Loop) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
 	l.quotas.wake = make(chan struct{}, 1)
-	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas} {
+	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock} {
 		if err := mgr.Add(run); err != nil {
 			return err
 		}

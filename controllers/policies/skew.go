@@ -1,11 +1,15 @@
 package policies
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 )
@@ -86,4 +90,45 @@ func bearable(worst time.Duration) error {
 		return fmt.Errorf("clock skew: the API server's clock may differ from ours by more than %s", maxSkew)
 	}
 	return nil
+}
+
+// clockEvery is how often a leader compares the clocks, whether or not anything is due.
+const clockEvery = 3 * time.Second
+
+// followClock compares the clocks while this process leads. To a clock that is behind nothing seems to be due, so that no fence
+// would ever ask.
+func (l *Loop) followClock(ctx context.Context) error {
+	for {
+		l.compareClocks(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.Clock.After(clockEvery):
+		}
+	}
+}
+
+// compareClocks looks at the Date of one answer. What the answer says beside does not matter, and where there is none the last one
+// counts.
+func (l *Loop) compareClocks(ctx context.Context) {
+	l.live.clocks.begin(l.fresh)
+	var answer map[string]any
+	err := l.readSoon(ctx, "/version", asJSON, &answer)
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		return
+	}
+	trouble := l.live.clocks.trouble()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if (trouble == nil) != (l.skewed == nil) {
+		log.FromContext(ctx).Info("clocks compared", "deletionsWait", trouble != nil, "trouble", trouble)
+	}
+	l.skewed = trouble
+}
+
+// ClockTrouble is why nothing can be deleted by our clock; nil for no reason.
+func (l *Loop) ClockTrouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.skewed
 }

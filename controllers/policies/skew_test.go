@@ -1,7 +1,10 @@
 package policies_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
@@ -33,5 +36,44 @@ func TestSkew(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestClocksAreComparedThoughNothingIsDue: a clock that is behind lets nothing seem due, so that nothing else would ask.
+func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
+	synctest.Test(t, comparesClocks)
+}
+
+func comparesClocks(t *testing.T) {
+	s := newServer()
+	l := newLoop(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- policies.FollowClock(l.Loop, ctx) }()
+	turn := func(what string, troubled bool) {
+		t.Helper()
+		synctest.Wait()
+		if got := l.ClockTrouble() != nil; got != troubled {
+			t.Errorf("%s: in trouble: %t, want %t", what, got, troubled)
+		}
+	}
+	set := func(change func()) {
+		s.mu.Lock()
+		change()
+		s.mu.Unlock()
+		l.later(3 * time.Second)
+	}
+	turn("the clocks agree", false)
+	set(func() { s.skewed = time.Hour })
+	turn("ours is behind", true)
+	set(func() { s.fail = func(string) error { return errors.New("no answer") } })
+	turn("no answer since", true)
+	set(func() { s.fail, s.skewed = nil, -time.Hour })
+	turn("ours is ahead", true)
+	set(func() { s.skewed, s.fail = 0, func(string) error { return statusError(403) } })
+	turn("they agree again, though nothing else is answered", false)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -188,3 +188,13 @@ func some(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// doubt is why deletions wait: the clocks, or what the fence has found.
+func (r *Reporter) doubt() error {
+	if r.ClockTrouble != nil {
+		if err := r.ClockTrouble(); err != nil {
+			return err
+		}
+	}
+	return r.State.Doubt()
+}

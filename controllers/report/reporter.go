@@ -46,12 +46,13 @@ type Reporter struct {
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
 	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
-	Rights     func(*policy.Rule) (err error, known bool)
-	Gates      Gates
-	Ledgers    Ledgers
-	Nodes      Nodes                      // nil: no agent reports
-	Board      Board                      // nil: as if all was well
-	Leadership interface{ Check() error } // whether this process leads; nil: it does
+	Rights       func(*policy.Rule) (err error, known bool)
+	Gates        Gates
+	Ledgers      Ledgers
+	Nodes        Nodes                      // nil: no agent reports
+	Board        Board                      // nil: as if all was well
+	Leadership   interface{ Check() error } // whether this process leads; nil: it does
+	ClockTrouble func() error               // why nothing can be deleted by our clock; nil: it is right
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers
@@ -219,7 +220,7 @@ func (r *Reporter) stale(now time.Time) bool {
 	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
 		return true
 	}
-	return r.seen != r.fingerprint(r.State.Kinds(), r.State.Doubt())
+	return r.seen != r.fingerprint(r.State.Kinds(), r.doubt())
 }
 
 // inUse is the latest edition.
@@ -258,8 +259,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	if edition.Book == nil {
 		return
 	}
-	kinds := r.State.Kinds()
-	doubt := r.State.Doubt()
+	kinds, doubt := r.State.Kinds(), r.doubt()
 	r.seen = r.fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
 	view := newView(edition, kinds, r.counted)

@@ -250,3 +250,23 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 		expect(t, "leader only", true, w.NeedLeaderElection())
 	})
 }
+
+// TestAClockThatIsWrongIsTold within a second, whatever the fence has found.
+func TestAClockThatIsWrongIsTold(t *testing.T) {
+	var trouble error
+	inBubble(t, func(w *world) {
+		w.ClockTrouble = func() error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return trouble
+		}
+	}, func(t *testing.T, w *world) {
+		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		w.after(10 * time.Second)
+		expect(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		w.set(func() { trouble = errors.New("clock skew") })
+		w.after(2 * time.Second)
+		expect(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
+	})
+}

@@ -24,16 +24,16 @@ func (x *Index) Consistent() error {
 	}
 	rows := map[*space]int{}
 	for uid, row := range x.rows {
-		if rows[row.space]++; x.spaces[row.space.place] != row.space {
+		if rows[row.space]++; x.space(row.space.place) != row.space {
 			return fmt.Errorf("%s is in a place that is not known", uid)
 		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
 			return fmt.Errorf("%s thinks it is scheduled", uid)
 		}
 	}
-	for at, s := range x.spaces {
+	for s := range x.eachSpace {
 		if s.rows != rows[s] {
-			return fmt.Errorf("%s has %d rows and thinks it has %d", at.namespace, rows[s], s.rows)
+			return fmt.Errorf("%s has %d rows and thinks it has %d", s.namespace, rows[s], s.rows)
 		}
 	}
 	return x.rankedConsistently()
@@ -64,7 +64,11 @@ const TakeAtMost = takeAtMost
 func (x *Index) Spaces() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.spaces)
+	n := 0
+	for range x.eachSpace {
+		n++
+	}
+	return n
 }
 
 // RowSize is how many bytes a Row has without its text and facts.

@@ -25,7 +25,7 @@ type Index struct {
 	synced   bool
 	rows     map[types.UID]*Row
 	schedule schedule
-	spaces   map[place]*space // those that have rows
+	spaces   map[string][]*space // those that have rows, by namespace
 	ranks    map[policy.RuleID]*ranks
 	rulings  []policy.Ruling // scratch
 	version  uint64
@@ -66,7 +66,7 @@ func New(kind schema.GroupKind, wake func()) *Index {
 		wake:   wake,
 		book:   &policy.Book{},
 		rows:   map[types.UID]*Row{},
-		spaces: map[place]*space{},
+		spaces: map[string][]*space{},
 		ranks:  map[policy.RuleID]*ranks{},
 	}
 }
@@ -88,7 +88,7 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	x.book = book
 	x.version++
 	changed := map[*space][]*ranks{} // with the rankings that its rows were in
-	for _, s := range x.spaces {
+	for s := range x.eachSpace {
 		next := x.page(s.place)
 		if !next.same(&s.page) {
 			changed[s] = s.page.ranks
@@ -151,12 +151,30 @@ func (x *Index) Len() (subjects int, synced bool) {
 	return len(x.rows), x.synced
 }
 
-// Has reports whether the rows carry facts about a rule of the book, read at the version that its rules want, and are
-// judged by that book.
+// Has reports whether every row that a rule of the book is about carries facts about the rule, read at the version that its
+// rules want, and is judged by that book. Every row carries the facts that the listing has everywhere.
 func (x *Index) Has(book *policy.Book, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0
+	return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
+		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return x.column(s.layout, r.Key) < 0 })
+}
+
+// Lacking gives the namespaces for which the listing of that ID does not have the wanted layout, or that have a row without
+// some of its columns: a listing that began before the rules changed brings such rows, whenever it ends.
+func (x *Index) Lacking(from uint64, wanted map[string]*Layout) (namespaces []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing.ID != from {
+		return nil
+	}
+	for namespace, want := range wanted {
+		lacks := func(s *space) bool { return !s.layout.covers(want) }
+		if !x.listing.layoutIn(namespace).covers(want) || slices.ContainsFunc(x.spaces[namespace], lacks) {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return namespaces
 }
 
 // column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version

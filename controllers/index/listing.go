@@ -38,7 +38,7 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 	known, gap := x.rows, !x.synced
 	x.listing, x.version = from, x.version+1
 	x.rows = make(map[types.UID]*Row, len(rows))
-	x.spaces = map[place]*space{}
+	x.spaces = map[string][]*space{}
 	for _, row := range rows {
 		if twin := x.rows[row.uid()]; twin != nil {
 			x.drop(twin) // listed twice: pages of a list may overlap
@@ -158,22 +158,50 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 
 // join counts a row in its space, which it shares with others from now on.
 func (x *Index) join(row *Row) {
-	shared := x.spaces[row.space.place]
+	at := row.space.place
+	shared := x.space(at)
 	if shared == nil {
-		shared = &space{place: row.space.place, page: x.page(row.space.place)}
+		shared = &space{place: at, page: x.page(at)}
 		x.linkRanks(shared)
-		x.spaces[shared.place] = shared
+		x.spaces[at.namespace] = append(x.spaces[at.namespace], shared)
 	}
 	shared.rows++
 	row.space = shared
+}
+
+// space is that of a place; nil for one without rows.
+func (x *Index) space(at place) *space {
+	for _, s := range x.spaces[at.namespace] {
+		if s.layout == at.layout {
+			return s
+		}
+	}
+	return nil
+}
+
+// eachSpace visits the spaces that have rows.
+func (x *Index) eachSpace(visit func(*space) bool) {
+	for _, here := range x.spaces {
+		for _, s := range here {
+			if !visit(s) {
+				return
+			}
+		}
+	}
 }
 
 // drop removes a row, and what is known of its space with the last one.
 func (x *Index) drop(row *Row) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
-	if row.space.rows--; row.space.rows == 0 {
-		delete(x.spaces, row.space.place)
+	if row.space.rows--; row.space.rows > 0 {
+		return
+	}
+	here := x.spaces[row.space.namespace]
+	if here = slices.DeleteFunc(here, func(s *space) bool { return s == row.space }); len(here) == 0 {
+		delete(x.spaces, row.space.namespace)
+	} else {
+		x.spaces[row.space.namespace] = here
 	}
 }
 

@@ -624,6 +624,9 @@ func (p *player) compare(t *testing.T) {
 	}
 	for _, r := range p.model.book.Rules(jobs.GroupKind()) {
 		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
+		for uid, row := range p.model.rows {
+			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
+		}
 		if p.world.Has(p.model.book, r) != has {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}

@@ -46,7 +46,7 @@ func (x *Index) followRankings() (changed []types.UID) {
 			delete(x.ranks, id)
 		}
 	}
-	for _, s := range x.spaces {
+	for s := range x.eachSpace {
 		x.linkRanks(s)
 	}
 	return changed

@@ -80,6 +80,11 @@ func (l *Layout) column(key string) int { return slices.Index(l.Columns, key) }
 // longestName is far more than the 253 characters that the API server allows.
 const longestName = math.MaxUint16
 
+// covers reports whether rows of the layout have all columns of another.
+func (l *Layout) covers(o *Layout) bool {
+	return l == o || !slices.ContainsFunc(o.Columns, func(key string) bool { return l.column(key) < 0 })
+}
+
 // NewRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
 // nothing is called so, and nothing is deleted by such a name.
 func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {

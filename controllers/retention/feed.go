@@ -22,7 +22,7 @@ type feed struct {
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
-	stale       map[string]time.Time // namespaces to be listed anew, and since when
+	stale       map[string]time.Time // namespaces that lack facts, and since when
 	listed      map[string]time.Time // when namespaces were, of late
 	lost        *Trouble
 	undeletable *Trouble
@@ -81,11 +81,6 @@ func (f *feed) ask(q Questions) bool {
 	for _, namespace := range namespaces {
 		delete(f.listing.Layouts, namespace)
 	}
-	for _, namespace := range namespaces {
-		if _, known := f.stale[namespace]; !known {
-			f.stale[namespace] = f.owner.Clock.Now()
-		}
-	}
 	f.nudge()
 	return true
 }
@@ -124,7 +119,21 @@ func (f *feed) relist(ctx context.Context) {
 	}
 }
 
-// nextStale gives a namespace that may be listed now, or how long to wait for one.
+// findStale asks the index, whose rows alone tell: any listing, and any change that was read before a change of rules, may
+// bring rows without facts.
+func (f *feed) findStale(now time.Time) {
+	lacking := map[string]time.Time{}
+	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.asks)) {
+		lacking[namespace] = now
+		if since, known := f.stale[namespace]; known {
+			lacking[namespace] = since
+		}
+	}
+	f.stale = lacking
+}
+
+// nextStale gives a namespace that may be listed now, or how long to wait for one. What was just listed is looked at again
+// soon: a change of rules may still have been on its way.
 func (f *feed) nextStale() (namespace string, wait time.Duration) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
@@ -133,6 +142,10 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 		return "", wait
 	}
 	now := f.owner.Clock.Now()
+	f.findStale(now)
+	if len(f.listed) > 0 {
+		wait = relistAgain
+	}
 	maps.DeleteFunc(f.listed, func(_ string, at time.Time) bool { return now.Sub(at) >= relistAgain })
 	for name, since := range f.stale {
 		if at, listed := f.listed[name]; listed {
@@ -161,7 +174,6 @@ func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) b
 	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
 		return false
 	}
-	delete(f.stale, namespace)
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = asked
 	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())
@@ -179,13 +191,13 @@ func (f *feed) Replace(rows []*index.Row) {
 	if f.kind.pending == f {
 		f.kind.current.stop()
 		f.kind.current, f.kind.pending = f, nil
-		f.nudge()
 	}
 	if f.kind.current != f {
 		return
 	}
 	f.lost = nil
 	f.kind.index.Replace(f.listing, rows, f.owner.Clock.Now())
+	f.nudge()
 }
 
 // Apply implements Sink.

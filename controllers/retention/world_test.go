@@ -95,6 +95,7 @@ type source struct {
 	refuses bool                                     // to ask anything else
 	listing func(namespace string) ([]*draft, error) // of one namespace
 	listed  []string                                 // namespaces in order
+	slow    time.Duration                            // how long it takes to list a namespace
 
 	confirm   func(policy.Subject)
 	behind    error    // given by Confirm
@@ -150,15 +151,21 @@ func (s *source) Ask(q retention.Questions) bool {
 func (s *source) List(_ context.Context, namespace string, take func([]*index.Row) bool) error {
 	s.mu.Lock()
 	s.listed = append(s.listed, namespace)
-	listing := s.listing
+	listing, slow, asks := s.listing, s.slow, s.asks
 	s.mu.Unlock()
+	time.Sleep(slow / 2)
 	if listing == nil {
 		take(nil)
 		return nil
 	}
 	drafts, err := listing(namespace)
+	time.Sleep(slow / 2)
 	if err == nil {
-		take(s.answers(drafts))
+		rows := make([]*index.Row, len(drafts))
+		for i, r := range drafts {
+			rows[i] = answering(asks, r) // as it was asked when the list began
+		}
+		take(rows)
 	}
 	return err
 }
@@ -171,8 +178,10 @@ func (s *source) asked() retention.Questions {
 }
 
 // answered is a row that answers what is asked now.
-func (s *source) answered(r *draft) *index.Row {
-	about := s.asked().About(r.Namespace)
+func (s *source) answered(r *draft) *index.Row { return answering(s.asked(), r) }
+
+func answering(asks retention.Questions, r *draft) *index.Row {
+	about := asks.About(r.Namespace)
 	return index.NewRow(r.Subject, about.Layout, slices.Repeat([]policy.Facts{r.Facts}, len(about.Rules))...)
 }
 

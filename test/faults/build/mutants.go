@@ -54,6 +54,16 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\t}\n\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
 		New:  "\t}\n\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
 	}},
+	// Namespaces that are slow or fail have the same workers as all others, which wait for each answer.
+	"no-throttling": {{
+		File: "controllers/retention/throttle.go",
+		Old:  "\tl.good, l.until = 0, now.Add(throttledFor)\n\treturn news\n",
+		New:  "\tl.throttled, l.until = false, now.Add(throttledFor)\n\treturn news\n",
+	}, {
+		File: "controllers/retention/place.go",
+		Old:  "\tmay := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)\n",
+		New:  "\tmay := p.owner.given.Add(1) < 0\n",
+	}},
 	// A mark stays when the object is not eligible any more, and counts when it is again.
 	"marks-stay": {
 		{

@@ -1,0 +1,196 @@
+package faults_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The admission webhook of one namespace takes ten seconds and fails, for each of 500 objects that are due there. Objects of other
+// namespaces go as fast as without it, and what falls due meanwhile goes at once. When the webhook is removed the 500 go.
+func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	const stuck, others, scheduled = 500, 2000, 25
+	punctual := s.More("punctual")
+	manyMaps(s, s.Namespace, "stuck", stuck)
+	manyMaps(s, s.More("alone"), "alone", others)
+	manyMaps(s, s.More("beside"), "beside", others)
+	hook := slowly(s, 10*time.Second)
+
+	r := s.Sunset(scene.Start{})
+	s.Policy("punctual", labelled("punctual", v1alpha1.Enforce, "2s"))
+	rounds := map[string]func() (perSecond float64, late time.Duration){}
+	for _, name := range []string{"alone", "beside"} {
+		rounds[name] = func() (float64, time.Duration) {
+			p := s.Policy(name, labelled(name, v1alpha1.DryRun, "0s")+manyAtOnce)
+			counted(s, p, others)
+			falls := make(chan map[string]time.Time, 1)
+			go func() { falls <- fallDue(s, punctual, name, scheduled) }()
+			s.Edit(p, enforces)
+			perSecond := drained(s, r, s.Namespace+"-"+name, others)
+			return perSecond, lateness(s, r, punctual, <-falls)
+		}
+	}
+	without, usually := rounds["alone"]()
+	s.Policy("stuck", labelled("stuck", v1alpha1.Enforce, "0s")+manyAtOnce)
+	s.Eventually(func() error {
+		if hook.asked.Load() == 0 {
+			return errors.New("the webhook was not asked")
+		}
+		return nil
+	})
+	with, late := rounds["beside"]()
+	t.Logf("%.0f a second without the webhook, %.0f with it: %.2f; at most %s and %s late; the webhook was asked %d times, %d at a time at most",
+		without, with, with/without, usually.Round(time.Millisecond), late.Round(time.Millisecond), hook.asked.Load(), hook.most.Load())
+	if with < without/2 { // the simulation in controllers/retention is exact; this machine has others to serve
+		t.Errorf("%.0f a second with the webhook, and %.0f without", with, without)
+	}
+	if late > 2*time.Second {
+		t.Errorf("what fell due was %s late", late)
+	}
+	if s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "stuck"}) != stuck {
+		t.Error("the webhook failed, and objects went")
+	}
+	hook.lift()
+	atMost(s, map[string]string{"env": "stuck"}, 0)
+	s.Calm()
+}
+
+// manyAtOnce lets a policy delete a backlog without approval.
+const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
+
+// fallDue creates ConfigMaps one after the other, and gives when each is due.
+func fallDue(s *scene.Scene, namespace, name string, n int) map[string]time.Time {
+	due := map[string]time.Time{}
+	for i := range n {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: map[string]string{"env": "punctual"}}}
+		if err := s.Create(s.Context(), cm); err != nil {
+			s.Error(err)
+			break
+		}
+		due[cm.Name] = cm.CreationTimestamp.Add(2 * time.Second)
+		time.Sleep(400 * time.Millisecond)
+	}
+	return due
+}
+
+// manyMaps creates ConfigMaps labelled by what they are named after.
+func manyMaps(s *scene.Scene, namespace, name string, n int) {
+	s.Helper()
+	all := &errgroup.Group{}
+	all.SetLimit(8)
+	for i := range n {
+		all.Go(func() error {
+			return s.Create(s.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: map[string]string{"env": name},
+			}})
+		})
+	}
+	if err := all.Wait(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// drained waits until a replica has deleted so many objects of a namespace, and gives how many went in a second.
+func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSecond float64) {
+	s.Helper()
+	var sent []gate.Entry
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		sent = deletesIn(r, namespace)
+		if len(sent) >= n {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%d of %d DELETEs in %s within two minutes", len(sent), n, namespace)
+		}
+	}
+	return float64(n) / sent[len(sent)-1].Done.Sub(sent[0].At).Seconds()
+}
+
+func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {
+	for _, e := range r.Deletes() {
+		if e.Namespace == namespace {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// lateness is how late those that fell due went at most, once all have.
+func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) (late time.Duration) {
+	s.Helper()
+	s.Eventually(func() error {
+		gone := 0
+		for _, e := range deletesIn(r, namespace) {
+			if at, ours := due[e.Name]; ours && !e.Done.IsZero() {
+				gone++
+				late = max(late, e.Done.Sub(at))
+			}
+		}
+		if gone < len(due) {
+			return fmt.Errorf("%d of %d that fell due have gone", gone, len(due))
+		}
+		return nil
+	})
+	return late
+}
+
+// webhook is one that takes its time and fails.
+type webhook struct {
+	asked, underWay, most atomic.Int64
+	mended                atomic.Bool
+	lift                  func() // the API server asks it no more
+}
+
+// slowly has the API server ask a webhook about DELETEs of ConfigMaps in the scene's namespace.
+func slowly(s *scene.Scene, takes time.Duration) *webhook {
+	s.Helper()
+	h := &webhook{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.asked.Add(1)
+		h.most.Store(max(h.most.Load(), h.underWay.Add(1)))
+		defer h.underWay.Add(-1)
+		for began := time.Now(); time.Since(began) < takes && !h.mended.Load(); time.Sleep(50 * time.Millisecond) {
+		}
+		http.Error(w, "no", http.StatusInternalServerError)
+	}))
+	s.Cleanup(server.Close)
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	hook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "slow.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](30),
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: ptr.To(server.URL + "/"), CABundle: pemOf(server.Certificate())},
+			NamespaceSelector: inNamespace(s), Rules: []admissionv1.RuleWithOperations{deletions},
+		}},
+	}
+	s.MustCreate(hook)
+	h.lift = func() {
+		h.mended.Store(true)
+		_ = s.Delete(context.Background(), hook)
+	}
+	s.Cleanup(h.lift)
+	return h
+}
+
+func pemOf(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}

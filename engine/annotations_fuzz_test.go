@@ -91,7 +91,11 @@ func naiveVerdict(annotations map[string]string, mark string, created, now time.
 	if !start.IsZero() && start.Before(created) {
 		start = created
 	}
-	switch due := start.Add(ttl); {
+	due := start.Add(ttl)
+	if last := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC); due.After(last) {
+		due = last // the last that can be written
+	}
+	switch {
 	case has(annotations, v1alpha1.HoldAnnotation) && annotations[v1alpha1.HoldAnnotation] != "false":
 		return policy.Verdict{Reason: policy.Held}
 	case start.IsZero():

@@ -131,11 +131,11 @@ type Distrusted struct {
 	Exposed  sets.Set[string] // an object there carries a mark that could not be removed now, should it come to be used
 }
 
-// note takes what the rule says of a subject that is there.
+// note takes what a rule says of a subject that carries its mark.
 func (d *Distrusted) note(s Subject, r *Ruling) {
 	into := &d.Exposed
 	switch {
-	case !r.marks() || s.Flags.Has(IsTerminating) || !r.carriesMark():
+	case s.Flags.Has(IsTerminating):
 		return
 	case r.outdated():
 		into = &d.Outdated
@@ -161,10 +161,12 @@ func (d Distrusted) Namespaces() []string {
 
 // carriesMark reports whether the object itself has a mark of the rule.
 func (r *Ruling) carriesMark() bool {
-	if r.Facts.Estimated {
+	switch {
+	case r.Facts.Estimated: // Start is not that of the mark
 		return r.Facts.Outdated
+	default:
+		return !r.Facts.Start.IsZero()
 	}
-	return !r.Facts.Start.IsZero()
 }
 
 // outdated reports whether the mark that the object carries does not count.

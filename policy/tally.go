@@ -97,7 +97,7 @@ func (t *Tallies) Add(s Subject, rulings []Ruling) {
 		t.addPolicy(s, rulings, policy, base)
 	}
 	for i := range rulings { // also of what a rule does not select any more
-		if r := &rulings[i]; r.Rule.Mark != "" {
+		if r := &rulings[i]; r.marks() && r.carriesMark() {
 			t.policy(r.Rule.ID.Policy).rule(r.Rule.ID.Rule).Distrusted.note(s, r)
 		}
 	}

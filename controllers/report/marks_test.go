@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		unlisted       bool
 		before         []string
 		deposed        bool
+		forbidden      bool
 		unmarkable     bool
 		running, ended []string
 	}{
@@ -47,6 +49,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		"not listed, and marks count since": {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
 		"not listed, and they do there":     {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
 		"another may lead":                  {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
+		"a permission is missing":           {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.Row{unmarked}, forbidden: true, running: in, ended: in},
 		"the kind cannot be marked":         {rows: []*index.Row{marked}, unmarkable: true, running: all},
 	}
 	for name, test := range tests {
@@ -56,6 +59,9 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 			inBubble(t, func(w *world) {
 				if test.deposed {
 					w.Leadership = lost{}
+				}
+				if test.forbidden {
+					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
 			}, func(t *testing.T, w *world) {
 				var e policies.Edition

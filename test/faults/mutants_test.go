@@ -25,6 +25,7 @@ var mutants = map[string]struct {
 	"limits-in-memory":    {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits hold`, scene.Long},
 	"no-retry":            {"^TestF14DeletesAreToldToComeBackLater$", `is still there`, scene.Long},
 	"no-throttling":       {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|a second with the webhook`, scene.Long},
+	"believes-marks":      {"^TestF45AMarkThatCouldNotBeRemoved$", `before its time`, scene.Long},
 	"marks-stay":          {"^TestATimeStartsAnew$", `broken: nothing goes before its time`, scene.Short},
 }
 

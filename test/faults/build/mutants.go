@@ -64,6 +64,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tmay := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)\n",
 		New:  "\tmay := p.owner.given.Add(1) < 0\n",
 	}},
+	// A leader that starts believes every mark, whatever the leader before has said.
+	"believes-marks": {{
+		File: "controllers/policies/trust.go",
+		Old:  "range distrusted {",
+		New:  "range distrusted[:0] {",
+	}},
 	// A mark stays when the object is not eligible any more, and counts when it is again.
 	"marks-stay": {
 		{

@@ -1,0 +1,76 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// retired deletes what has been marked as retired for a while, and lets namespaces suspend that.
+const retired = `
+mode: Enforce
+rules:
+- name: retired
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: object.metadata.labels.retired == 'yes'
+  ttl: %s
+  override: {suspend: true}
+`
+
+// A leader sees an object in use and cannot remove its mark, because the namespace suspends the rule or every PATCH fails. It is
+// killed once the object is not in use any more. The next leader can write, and gives the object its whole time again.
+func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
+	const ttl = 20 * time.Second
+	ways := map[string]func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) (mend func()){
+		"suspended": func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, _ *scene.Replica) func() {
+			pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+			return func() { s.Remove(pause) }
+		},
+		"PATCHes fail": func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) func() {
+			fails := leads.Gate.Arm(gate.Fault{Match: gate.Requests("patch", "configmaps"), Answer: &gate.Answer{Code: http.StatusInternalServerError}})
+			s.Expect(fails)
+			return func() {}
+		},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			s := scene.New(t, scene.Options{})
+			p := s.Policy("retired", fmt.Sprintf(retired, ttl))
+			leads, waits := pair(s, scene.Start{Failover: true})
+			used := s.ConfigMap("used", map[string]string{"env": "preview", "retired": "yes"})
+			s.Eventually(func() error { return hasMark(s, used) })
+			marked := time.Now()
+			mend := way(s, p, leads)
+			time.Sleep(time.Second)
+			s.Change(used, func() { used.Labels["retired"] = "no" })
+			s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+				if len(status.Rules) == 0 || !slices.Contains(status.Rules[0].DistrustedMarks, s.Namespace) {
+					return errors.New("the status does not say that a mark does not count")
+				}
+				return nil
+			})
+			again := time.Now()
+			s.Change(used, func() { used.Labels["retired"] = "yes" })
+			time.Sleep(time.Second)
+			leads.Kill()
+			if s.Leader() != waits {
+				t.Error("the other replica does not lead")
+			}
+			mend()
+			s.Gone(used)
+			t.Logf("it went %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
+			if early := ttl - time.Since(again); early > 0 {
+				t.Errorf("it went %s before its time", early)
+			}
+			s.Calm()
+		})
+	}
+}

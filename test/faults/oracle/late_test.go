@@ -120,6 +120,8 @@ func TestCapacityOfQuotasAndShares(t *testing.T) {
 	tell(t, map[string]story{
 		"beyond half of the quota":               {tell: quota("count/configmaps: 6", 1)},
 		"within half of the quota":               {tell: quota("count/configmaps: 6", 2), want: early},
+		"beyond half of an odd quota":            {tell: quota("count/configmaps: 5", 1)},
+		"within half of an odd quota":            {tell: quota("count/configmaps: 5", 2), want: early},
 		"beyond half, by the plain name":         {tell: quota("configmaps: 6", 1)},
 		"a quota of something else":              {tell: quota("count/secrets: 0", 0), want: early},
 		"the lesser of two":                      {tell: quota("count/configmaps: 100", 1, "{hard: {configmaps: 6}}")},

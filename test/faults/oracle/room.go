@@ -71,7 +71,7 @@ func (j *judge) quotaOf(s *history.State, revision, percent int64) (most int, bo
 			}
 		}
 	}
-	part := least * float64(percent) / 100
+	part := math.Ceil(least * float64(percent) / 100)
 	if part >= math.MaxInt32 { // more than any history has
 		return 0, false
 	}

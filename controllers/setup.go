@@ -212,7 +212,10 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	})
 	office.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
-		Check: func(ctx context.Context) error { return loop.Check(ctx, "") },
+		Check: func(ctx context.Context) error {
+			_, err := loop.Check(ctx, "")
+			return err
+		},
 	}
 	reporter.State, reporter.Ledgers = reconciler, office
 	watchRights := &rights.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}

@@ -36,7 +36,7 @@ var _ images.Cluster = (*cluster)(nil)
 
 // podsAge is how old what is known of the Pods may be: while images are removed the API server is asked so often, of which
 // there may be thousands of nodes.
-const podsAge = 2 * time.Second
+const podsAge = time.Second
 
 // podsTimeout bounds one listing of the Pods of a node.
 const podsTimeout = 10 * time.Second

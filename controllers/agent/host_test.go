@@ -179,7 +179,7 @@ func (h *host) read() {
 	h.rules.mu.Lock()
 	h.rules.asked = time.Time{}
 	h.rules.mu.Unlock()
-	if err := h.rules.Check(h.Context(), ""); err != nil {
+	if _, err := h.rules.Check(h.Context(), ""); err != nil {
 		h.Fatal(err)
 	}
 }

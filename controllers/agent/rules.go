@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/node"
@@ -50,32 +51,29 @@ type rules struct {
 }
 
 const (
-	// rulesAge is how old what a removal rests on may be.
-	rulesAge = 10 * time.Second
 	// doubtAge is how soon what is in doubt is asked about again: there may be thousands of nodes.
 	doubtAge = 5 * time.Second
 	// settleAge is how soon where nothing waits for it.
 	settleAge = time.Minute
-	// rulesTimeout bounds a read.
-	rulesTimeout = 10 * time.Second
+	// rulesTimeout bounds a read: what it answers may have been so for as long.
+	rulesTimeout = 3 * time.Second
 )
 
 var errNoRules = errors.New("rules have not been read yet")
 
 // Check implements retention.Fence. It reads the rules, and whether they are those of the policies by now, if that was last
-// done more than ten seconds ago. What was in doubt is asked about again sooner.
-func (r *rules) Check(ctx context.Context, _ string) error {
+// done more than a second ago. What was in doubt is asked about again later than that.
+func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age, most := r.clock.Now().Sub(r.asked), rulesAge
-	if r.doubt != nil {
-		most = doubtAge
-	}
-	if r.asked.IsZero() || age < 0 || age >= most {
+	now := r.clock.Now()
+	age := now.Sub(r.asked)
+	doubted := r.doubt != nil && !r.asked.IsZero() && age >= 0 && age < doubtAge
+	if !doubted && !retention.Fresh(now, r.asked) {
 		r.doubt = r.confirm(ctx)
 		r.asked = r.clock.Now()
 	}
-	return r.doubt
+	return r.asked, r.doubt
 }
 
 // Settle asks again, where nothing is due that would, once what was told has been in doubt for a while, or not read yet.
@@ -85,15 +83,17 @@ func (r *rules) Settle(ctx context.Context) {
 	wait := r.asked.IsZero() && !r.read || r.doubt != nil && (age < 0 || age >= settleAge)
 	r.mu.Unlock()
 	if wait {
-		_ = r.Check(ctx, "") // told by Doubt
+		_, _ = r.Check(ctx, "") // told by Doubt
 	}
 }
 
 // Permit implements retention.Fence. Rules about images act with the rights of the agent.
-func (r *rules) Permit(context.Context, *policy.Rule) error { return nil }
+func (r *rules) Permit(context.Context, *policy.Rule) (time.Time, error) { return r.clock.Now(), nil }
 
 // PermitOwner implements retention.Fence. Images have no owners.
-func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) error { return nil }
+func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
+	return r.clock.Now(), nil
+}
 
 // confirm reads the rules and compares them with the policies. The caller holds mu.
 func (r *rules) confirm(ctx context.Context) error {

@@ -73,7 +73,6 @@ type Node struct {
 	away     time.Time               // since when the runtime has been out of reach; zero when it is not
 	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
 	rules    map[string]*engine.Rule // in force
-	edition  int64                   // counts the rules that were
 	told     map[types.UID]string    // what the rules were last told of, with versions
 	sent     map[string]time.Time    // when the removal of an image was sent, by ID, for a while
 
@@ -111,14 +110,6 @@ func (n *Node) Use(programs map[string]*engine.Rule) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = programs
-	n.edition++
-}
-
-// rulesInForce changes with every change of what is in force: rules, their settings, and which of them count on the node.
-func (n *Node) rulesInForce() int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.edition
 }
 
 // wasTold takes what the rules have been told of. The map is not changed any more.

@@ -19,7 +19,7 @@ var (
 	errNoWarrant = errors.New("no warrant, or one for another image")
 	errMoved     = errors.New("the image is not as it was judged")
 	errNode      = errors.New("the node is not as it was when the image was judged")
-	errRules     = errors.New("it was decided a while ago, or other rules are in force by now")
+	errLate      = errors.New("the answers that it rests on were outdated before it could be sent")
 	errRanks     = errors.New("somebody else removed images, which changes the order of the others")
 	errMark      = errors.New("images cannot be marked")
 )
@@ -29,63 +29,93 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Remove implements retention.Remover. Where an earlier attempt was not answered this one answers for both, if it sends
-// anything.
-func (n *Node) Remove(ctx context.Context, w policy.Warrant, t policy.Target, _ func() bool) retention.Outcome {
-	earlier, doubtful := n.unsure.take(t.Name)
-	outcome := n.attempt(ctx, w, t)
+// Prepare implements retention.Remover. It waits for a place in a round, which it holds until it is released, then looks at the
+// node again, and leaves an image that is not exactly as it was judged: used by now, with another tag, or observed in another way.
+func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
+	}
+	told := n.toldOf()
+	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
+	if err != nil {
+		return retention.Prepared{}, &retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
+	}
+	l, blocked := n.examine(ctx, round, t)
+	if blocked != nil {
+		round.leave()
+		return retention.Prepared{}, blocked
+	}
+	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(told, l)}
+	return retention.Prepared{Since: n.Clock.Now(), Release: round.leave, Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+		return n.send(ctx, w, t, found, since)
+	}}, nil
+}
+
+// mayRemove says why a warrant does not let a target go.
+func mayRemove(w policy.Warrant, t policy.Target) error {
+	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
+		return errNoWarrant
+	}
+	return nil
+}
+
+// examine looks at a target in a round.
+func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, *retention.Outcome) {
+	l, err := n.lookIn(ctx, in, t.Name)
+	if err != nil {
+		return nil, &retention.Outcome{Err: err, Unsent: true}
+	}
+	i := l.byID[t.Name]
 	switch {
-	case doubtful && outcome.Unsent:
-		n.unsure.put(earlier)
-	case outcome.Unsure && outcome.Result != retention.Refused: // a refusal is an answer
+	case i == nil:
+		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("somebody else removed it"), Unsent: true}
+	case i.InUse:
+		return nil, &retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
+	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
+		return nil, &retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
+	}
+	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
+		return nil, &retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
+	}
+	return l, nil
+}
+
+// prepared is what a look in a round has found of an image that is to go.
+type prepared struct {
+	round *round
+	image *image
+	lost  bool // others are gone that the rules were told of, and not by us
+}
+
+// send removes an image that was prepared. Where an earlier attempt was not answered this one answers for both, if it sends
+// anything.
+func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p prepared, since time.Time) retention.Outcome {
+	if err := n.stands(ctx, w, t, p); err != nil {
+		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
+	}
+	if !retention.Fresh(n.Clock.Now(), since) {
+		return retention.Outcome{Err: errLate, Unsent: true}
+	}
+	n.unsure.take(t.Name)
+	outcome := n.remove(ctx, p.round, p.image)
+	if outcome.Unsure && outcome.Result != retention.Refused { // a refusal is an answer
 		n.unsure.put(n.sentFor(w))
 	}
 	return outcome
 }
 
-// attempt looks at the node again first, and leaves an image that is not exactly as it was judged: used by now, with another
-// tag, or observed in another way.
-func (n *Node) attempt(ctx context.Context, w policy.Warrant, t policy.Target) retention.Outcome {
-	subject := w.Subject()
-	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, subject)) || t.Name != subject.Name || !cri.IsFullID(t.Name) {
-		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant, Unsent: true}
+// stands asks once more what depends on the node as it is now, and on the images that are left. It reads nothing that takes a while.
+func (n *Node) stands(ctx context.Context, w policy.Warrant, t policy.Target, p prepared) error {
+	if err := mayRemove(w, t); err != nil {
+		return err
 	}
-	began, edition, told := n.Clock.Now(), n.rulesInForce(), n.toldOf()
-	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
-	if err != nil {
-		return retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
-	}
-	defer round.leave()
-	l, err := n.lookIn(ctx, round, t.Name)
-	if err != nil {
-		return retention.Outcome{Err: err, Unsent: true}
-	}
-	i := l.byID[t.Name]
-	switch {
-	case i == nil:
-		return retention.Outcome{Result: retention.Gone, Err: errors.New("somebody else removed it"), Unsent: true}
-	case i.InUse:
-		return retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
-	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
-		return retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
-	}
-	if w.Compares() && n.hasLost(told, l) { // another may be among those that stay by now
-		return retention.Outcome{Result: retention.Changed, Err: errRanks, Unsent: true}
+	if w.Compares() && (p.lost || !p.round.ranks) { // another may be among those that stay by now
+		return errRanks
 	}
 	if err := n.stillTooFull(w); err != nil {
-		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
+		return err
 	}
-	if err := n.upheld(ctx, w, i); err != nil {
-		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
-	}
-	now := n.Clock.Now()
-	if took := now.Sub(l.began); took < 0 || took > lookAge {
-		return retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
-	}
-	if took := now.Sub(began); took < 0 || took > attemptAge || edition != n.rulesInForce() {
-		return retention.Outcome{Result: retention.Changed, Err: errRules, Unsent: true}
-	}
-	return n.remove(ctx, round, i)
+	return n.upheld(ctx, w, p.image)
 }
 
 // lookIn gives what a round has found of an image: a glance at those that are to go, and only where it does not tell, or where
@@ -103,12 +133,8 @@ func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) 
 	return n.looks.fresh(ctx)
 }
 
-// lookAge is how old what a removal rests on may be: a look that takes longer is as old as its first answer.
+// lookAge is how long a look may take that a removal rests on: it is as old as its first answer.
 const lookAge = 5 * time.Second
-
-// attemptAge is how long ago a removal may have been decided, by rules that nobody has changed since: it may have waited for
-// others.
-const attemptAge = 7 * time.Second
 
 // upheld asks the rules that read the node once more: it may have changed, and the image not.
 func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
@@ -169,6 +195,6 @@ func resultOf(err error) retention.Result {
 }
 
 // Mark implements retention.Remover. Rules about images mark nothing: the history knows since when an image is unused.
-func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.Marking) retention.Outcome {
+func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.Marking, time.Time) retention.Outcome {
 	return retention.Outcome{Result: retention.Refused, Err: errMark, Unsent: true}
 }

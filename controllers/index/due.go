@@ -140,27 +140,6 @@ func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
 	return j, true
 }
 
-// Upheld reports whether a warrant holds by what is known by now of the version that it is for. Where its subject stood
-// among others counts as it did.
-func (x *Index) Upheld(w policy.Warrant, now time.Time) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s := w.Subject()
-	row := x.rows[s.UID]
-	if row == nil || row.gone || row.version() != s.ResourceVersion || !x.synced {
-		return false
-	}
-	rulings := x.rule(row)
-	return w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
-		for i := range rulings {
-			if rulings[i].Rule.ID == r.ID {
-				return rulings[i].Facts, true
-			}
-		}
-		return policy.Facts{}, true // it has no say any more
-	}, now)
-}
-
 // Return gives a subject its place back that was to be deleted, and was not.
 func (x *Index) Return(uid types.UID, now time.Time) {
 	x.mu.Lock()

@@ -205,30 +205,6 @@ func TestDeletingEndsAtTheCapacity(t *testing.T) {
 	expect(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
 }
 
-// TestAWarrantHolds while nothing else is known of its version: that it takes no place itself any more is its own doing.
-func TestAWarrantHolds(t *testing.T) {
-	tests := map[string]struct {
-		change func(w *world)
-		want   bool
-	}{
-		"nothing changes":        {func(*world) {}, true},
-		"the same is said":       {func(w *world) { w.Apply(1, aged("2", 2), now) }, true},
-		"it is eligible no more": {func(w *world) { w.Apply(1, aged("2", 2, notEligible), now) }, false},
-		"it is another version":  {func(w *world) { w.Apply(1, aged("2", 2, at("2")), now) }, false},
-		"it is gone":             {func(w *world) { w.Forget(1, "2", now) }, false},
-		"its rule is gone":       {func(w *world) { w.SetBook(book(), now) }, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(room(1)), aged("1", 1), aged("2", 2))
-			j, _ := w.Judge("2", now)
-			test.change(w)
-			expect(t, "holds", test.want, w.Upheld(j.Warrant, now))
-		})
-	}
-	expect(t, "one that permits nothing", false, newWorld(t, oneRule()).Upheld(policy.Warrant{}, now))
-}
-
 // herd is a group of subjects on some other side, with an index of them and deletions under way.
 type herd struct {
 	*rand.Rand

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,15 +18,20 @@ var errNoMarking = errors.New("nothing is written without a marking")
 
 // Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
 // the version the marking names.
-func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) retention.Outcome {
+func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) retention.Outcome {
 	if !m.Valid() {
-		return retention.Outcome{Result: retention.Refused, Err: errNoMarking}
+		return retention.Outcome{Result: retention.Refused, Err: errNoMarking, Unsent: true}
 	}
 	body, err := json.Marshal(patchOf(m))
 	if err != nil {
-		return retention.Outcome{Err: err}
+		return retention.Outcome{Err: err, Unsent: true}
 	}
-	o := c.send(ctx, http.MethodPatch, policy.TargetOf(kind, m.Subject()), "application/merge-patch+json", body)
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return retention.Outcome{Err: err, Unsent: true}
+	}
+	o := c.send(ctx, mapping, policy.TargetOf(kind, m.Subject()),
+		request{method: http.MethodPatch, contentType: "application/merge-patch+json", body: body, since: since})
 	if o.Result == retention.Removed {
 		o.Result = retention.Marked
 	}

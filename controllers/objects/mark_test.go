@@ -52,7 +52,7 @@ func TestMark(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
-			o := c.Mark(t.Context(), test.kind, marking(t, test.subject, test.eligible))
+			o := c.Mark(t.Context(), test.kind, marking(t, test.subject, test.eligible), time.Now())
 			expect(t, "result", retention.Marked, o.Result)
 			expect(t, "error", nil, o.Err)
 			expect(t, "requests", []asked{{
@@ -68,7 +68,7 @@ func TestMark(t *testing.T) {
 
 func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := c.Mark(t.Context(), jobs, policy.Marking{})
+	o := c.Mark(t.Context(), jobs, policy.Marking{}, time.Now())
 	expect(t, "result", retention.Refused, o.Result)
 	expect(t, "an error", true, o.Err != nil)
 	expect(t, "requests", nil, *requests)
@@ -95,7 +95,7 @@ func TestHowMarkingGoes(t *testing.T) {
 				w.WriteHeader(test.code)
 				_, _ = w.Write([]byte(test.body))
 			})
-			o := c.Mark(t.Context(), jobs, marking(t, nightly, true))
+			o := c.Mark(t.Context(), jobs, marking(t, nightly, true), time.Now())
 			expect(t, "result", test.want, o.Result)
 			expect(t, "an error", true, o.Err != nil)
 			expect(t, "requests", 1, len(*requests))

@@ -175,9 +175,14 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	return nil
 }
 
+// subjectTimeout bounds the read of a subject whose owner goes: what it answers may have been so for as long.
+const subjectTimeout = 3 * time.Second
+
 // unchanged makes sure that the subject is still the version that was judged. The Outcome says that it is not, or that
 // nobody knows.
 func (c *Cluster) unchanged(ctx context.Context, w policy.Warrant) *retention.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
+	defer cancel()
 	t := policy.TargetOf(w.Rule().Kind, w.Subject())
 	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
 	if err != nil {

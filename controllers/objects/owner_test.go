@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -103,16 +104,6 @@ func order(requests *[]asked) []string {
 	return all
 }
 
-func TestAnOwnerStaysWhereTheRulesSaySomethingElseByNow(t *testing.T) {
-	c, requests := on(t, fine(nil))
-	w := ownerWarrant(t, owned, owner)
-	target, _ := c.Aim(t.Context(), w.Intent())
-	o := c.Remove(t.Context(), w, target, func() bool { return false })
-	expect(t, "result", retention.Changed, o.Result)
-	expect(t, "unsent", true, o.Unsent)
-	expect(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
-}
-
 func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	c, requests := on(t, fine(nil))
 	w := ownerWarrant(t, owned, owner)
@@ -121,11 +112,12 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 		t.Fatal(blocked.Err)
 	}
 	expect(t, "target", policy.Target{Kind: jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}, target)
-	asked := func() bool {
-		expect(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
-		return true
+	prepared, blocked := c.Prepare(t.Context(), w, target)
+	if blocked != nil {
+		t.Fatal(blocked.Err)
 	}
-	expect(t, "result", retention.Removed, c.Remove(t.Context(), w, target, asked).Result)
+	expect(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
+	expect(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
 	expect(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
 	expect(t, "DELETE", map[string]any{
 		"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground",
@@ -250,12 +242,12 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	unread := target
 	unread.ResourceVersion = ""
 	for name, o := range map[string]retention.Outcome{
-		"another owner":               c.Remove(t.Context(), ofOwner, other, unasked),
-		"an owner nobody has read":    c.Remove(t.Context(), ofOwner, unread, unasked),
-		"the subject for the owner":   c.Remove(t.Context(), ofOwner, policy.TargetOf(pods, owned), unasked),
-		"the owner for the subject":   c.Remove(t.Context(), ofSubject, target, unasked),
-		"nothing at all":              c.Remove(t.Context(), ofSubject, policy.Target{}, unasked),
-		"without a warrant, an owner": c.Remove(t.Context(), policy.Warrant{}, target, unasked),
+		"another owner":               removeTarget(t.Context(), c, ofOwner, other),
+		"an owner nobody has read":    removeTarget(t.Context(), c, ofOwner, unread),
+		"the subject for the owner":   removeTarget(t.Context(), c, ofOwner, policy.TargetOf(pods, owned)),
+		"the owner for the subject":   removeTarget(t.Context(), c, ofSubject, target),
+		"nothing at all":              removeTarget(t.Context(), c, ofSubject, policy.Target{}),
+		"without a warrant, an owner": removeTarget(t.Context(), c, policy.Warrant{}, target),
 	} {
 		if o.Result != retention.Refused || o.Err == nil {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -31,10 +32,7 @@ func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *ret
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var (
-	errNotAimed = errors.New("not what the warrant lets go")
-	errElse     = errors.New("the rules say something else by now")
-)
+var errNotAimed = errors.New("not what the warrant lets go")
 
 // isAimed reports whether a target is what a warrant lets go.
 func isAimed(w policy.Warrant, t policy.Target) bool {
@@ -44,24 +42,42 @@ func isAimed(w policy.Warrant, t policy.Target) bool {
 	return t.Is(policy.TargetOf(w.Rule().Kind, w.Subject()))
 }
 
-// Remove implements retention.Remover: one DELETE that the API server refuses unless the object is exactly the version
-// of the target. Before an owner goes the subject is read once more, as no condition on a DELETE is about another object, and
-// then the rules are asked again, as something may have come to refer to either.
-// It goes past client-go's REST client, which retries by itself and does not tell Retry-After.
-func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target, stands func() bool) retention.Outcome {
+// Prepare implements retention.Remover. Before an owner goes the subject is read once more, as no condition on a DELETE is about
+// another object.
+func (c *Cluster) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Prepared{}, refused("%w", err)
+	}
+	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
+	if err != nil {
+		return retention.Prepared{}, &retention.Outcome{Err: err}
+	}
+	if w.Rule().Owner {
+		if blocked := c.unchanged(ctx, w); blocked != nil {
+			return retention.Prepared{}, blocked
+		}
+	}
+	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+		return c.remove(ctx, mapping, w, t, since)
+	}}, nil
+}
+
+// mayRemove says why a warrant does not let a target go.
+func mayRemove(w policy.Warrant, t policy.Target) error {
 	switch {
 	case !w.Valid():
-		return retention.Outcome{Result: retention.Refused, Err: errNoWarrant}
+		return errNoWarrant
 	case !isAimed(w, t):
-		return retention.Outcome{Result: retention.Refused, Err: errNotAimed}
-	case w.Rule().Owner:
-		if blocked := c.unchanged(ctx, w); blocked != nil {
-			blocked.Unsent = true
-			return *blocked
-		}
-		if !stands() {
-			return retention.Outcome{Result: retention.Changed, Err: errElse, Unsent: true}
-		}
+		return errNotAimed
+	}
+	return nil
+}
+
+// remove sends one DELETE that the API server refuses unless the object is exactly the version of the target. It goes past
+// client-go's REST client, which retries by itself and does not tell Retry-After.
+func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.Warrant, t policy.Target, since time.Time) retention.Outcome {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
 	}
 	propagation := w.Rule().Propagation
 	body, err := json.Marshal(&metav1.DeleteOptions{
@@ -70,9 +86,9 @@ func (c *Cluster) Remove(ctx context.Context, w policy.Warrant, t policy.Target,
 		PropagationPolicy: &propagation,
 	})
 	if err != nil {
-		return retention.Outcome{Err: err}
+		return retention.Outcome{Err: err, Unsent: true}
 	}
-	o := c.send(ctx, http.MethodDelete, t, stream.AcceptJSON, body)
+	o := c.send(ctx, mapping, t, request{method: http.MethodDelete, contentType: stream.AcceptJSON, body: body, since: since})
 	if w.Rule().Owner && o.Result == retention.Denied {
 		o.Result = retention.Refused // other subjects of the namespace have other owners, or none
 	}

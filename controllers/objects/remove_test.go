@@ -63,19 +63,25 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *refe
 	return c
 }
 
-// unasked is whether a verdict stands that nothing rests on.
-func unasked() bool { panic("asked whether the verdict stands") }
-
 // remove aims and removes.
 func remove(ctx context.Context, c *objects.Cluster, w policy.Warrant) retention.Outcome {
 	if !w.Valid() {
-		return c.Remove(ctx, w, policy.Target{}, unasked)
+		return removeTarget(ctx, c, w, policy.Target{})
 	}
 	target, blocked := c.Aim(ctx, w.Intent())
 	if blocked != nil {
 		return *blocked
 	}
-	return c.Remove(ctx, w, target, func() bool { return true })
+	return removeTarget(ctx, c, w, target)
+}
+
+// removeTarget prepares a removal and sends it.
+func removeTarget(ctx context.Context, c *objects.Cluster, w policy.Warrant, target policy.Target) retention.Outcome {
+	prepared, blocked := c.Prepare(ctx, w, target)
+	if blocked != nil {
+		return *blocked
+	}
+	return prepared.Send(ctx, w, time.Now())
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) {

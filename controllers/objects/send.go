@@ -3,10 +3,13 @@ package objects
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/stream"
@@ -19,6 +22,33 @@ type request struct {
 	accept      string
 	contentType string // of the body; empty without one
 	body        []byte
+	since       time.Time // of the oldest answer that the request rests on; zero for one that only reads
+}
+
+var errLate = errors.New("the answers that it rests on were outdated before it could be sent")
+
+// timely is the body of a request that rests on answers. It ends the request when they are outdated by the time that the body is
+// sent, however long it took to get a connection: the API server carries nothing out before it has the whole body.
+type timely struct {
+	io.Reader
+	clock clock.PassiveClock
+	since time.Time
+}
+
+// Read implements io.Reader.
+func (b timely) Read(p []byte) (int, error) {
+	if !retention.Fresh(b.clock.Now(), b.since) {
+		return 0, errLate
+	}
+	return b.Reader.Read(p)
+}
+
+// bodyOf is the body of a request, as often as a connection ends before it was sent.
+func (c *Cluster) bodyOf(r request) io.ReadCloser {
+	if r.since.IsZero() {
+		return io.NopCloser(bytes.NewReader(r.body))
+	}
+	return io.NopCloser(timely{bytes.NewReader(r.body), c.clock, r.since})
 }
 
 // answer is what came back.
@@ -32,16 +62,15 @@ type answer struct {
 func (a *answer) outcome() retention.Outcome { return outcomeOf(a.code, a.header, a.body) }
 
 // send sends one request that changes an object and reads what the answer means.
-func (c *Cluster) send(ctx context.Context, method string, t policy.Target, contentType string, body []byte) retention.Outcome {
-	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
-	if err != nil {
-		return retention.Outcome{Err: err}
+func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, r request) retention.Outcome {
+	if !retention.Fresh(c.clock.Now(), r.since) {
+		return retention.Outcome{Err: errLate, Unsent: true}
 	}
-	// The answer may be the whole object; we need none of it.
-	r := request{method: method, accept: stream.AcceptMetadata + "," + stream.AcceptJSON, contentType: contentType, body: body}
+	r.accept = stream.AcceptMetadata + "," + stream.AcceptJSON // the answer may be the whole object; we need none of it
 	a, err := c.ask(ctx, mapping, t, r)
 	if err != nil {
-		return retention.Outcome{Err: err, Unsure: true}
+		late := errors.Is(err, errLate)
+		return retention.Outcome{Err: err, Unsure: !late, Unsent: late}
 	}
 	return a.outcome()
 }
@@ -51,9 +80,13 @@ func (c *Cluster) ask(ctx context.Context, mapping *meta.RESTMapping, t policy.T
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	url := c.base.JoinPath(path(mapping, t.Namespace, t.Name)...)
-	asked, err := http.NewRequestWithContext(ctx, r.method, url.String(), bytes.NewReader(r.body))
+	asked, err := http.NewRequestWithContext(ctx, r.method, url.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.body) > 0 {
+		asked.ContentLength, asked.Body = int64(len(r.body)), c.bodyOf(r)
+		asked.GetBody = func() (io.ReadCloser, error) { return c.bodyOf(r), nil }
 	}
 	if r.contentType != "" {
 		asked.Header.Set("Content-Type", r.contentType)

@@ -57,7 +57,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		began := time.Now()
-		check := func(namespace string) error { return l.Check(t.Context(), namespace) }
+		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
 		if err := check("team-a"); err != nil {
 			t.Errorf("check of another namespace: %v", err)
 		}
@@ -88,7 +88,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
-		if err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
+		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
 		}
 		expect(t, "rules meanwhile", enforced, l.rules("team-a"))
@@ -101,18 +101,18 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, c *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
-		_ = l.Check(t.Context(), "team-a")
+		_, _ = l.Check(t.Context(), "team-a")
 		c.take(nil) // the first form is still being compiled
 		l.policy("p", spec("Enforce", "3h"))
 		time.Sleep(maxAge + 1)
-		_ = l.Check(t.Context(), "team-a")
+		_, _ = l.Check(t.Context(), "team-a")
 		l.compiled()
 		expect(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
 
 		c.take(map[string]time.Duration{"p": time.Minute})
 		l.policy("p", spec("Enforce", "4h"))
 		time.Sleep(maxAge + 1)
-		_ = l.Check(t.Context(), "team-a")
+		_, _ = l.Check(t.Context(), "team-a")
 		l.removePolicy("p")
 		time.Sleep(maxAge + 1)
 		expect(t, "rules once it is gone", []string{}, l.allowed("team-a"))
@@ -128,7 +128,7 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 		edit := func(name, ttl string) {
 			l.policy(name, ownRules("Enforce", ttl))
 			time.Sleep(maxAge + 1)
-			_ = l.Check(t.Context(), "team-c")
+			_, _ = l.Check(t.Context(), "team-c")
 		}
 		edit("team-a/own", "1m")
 		for _, ttl := range []string{"2m", "3m", "4m"} {

@@ -47,39 +47,51 @@ type freshness struct {
 
 // Check implements retention.Fence. It reads policies and the namespace live if they were last read more than a second
 // ago, and puts what has changed in force before it answers.
-func (l *Loop) Check(ctx context.Context, namespace string) error {
+func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, err error) {
 	if err := l.Leadership.Check(); err != nil {
-		return err
+		return since, err
 	}
-	err := l.checkLive(ctx, namespace)
+	since, err = l.checkLive(ctx, namespace)
 	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
 		wait, cancel := context.WithTimeout(ctx, compileWait)
 		defer cancel()
 		if err = l.awaitCompiled(wait, func() error { return l.compilingFor(namespace) }); err == nil {
-			err = l.checkLive(ctx, namespace)
+			since, err = l.checkLive(ctx, namespace)
 		}
 	}
 	if err != nil {
-		return err
+		return since, err
 	}
-	return l.Leadership.Check() // reading may have taken a while
+	return since, l.Leadership.Check() // reading may have taken a while
 }
 
-func (l *Loop) checkLive(ctx context.Context, namespace string) error {
+func (l *Loop) checkLive(ctx context.Context, namespace string) (since time.Time, err error) {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	if !l.Complete() {
-		return errNotRead
+		return since, errNotRead
 	}
 	if err := l.refresh(ctx, namespace); err != nil {
-		return err
+		return since, err
 	}
 	if err := l.live.clocks.trouble(); err != nil {
-		return err
+		return since, err
 	}
-	return cmp.Or(l.answerFor(namespace), l.compilingFor(namespace))
+	return l.since(namespace), cmp.Or(l.answerFor(namespace), l.compilingFor(namespace))
+}
+
+// since is when the oldest answer came that a deletion in the namespace rests on.
+func (l *Loop) since(namespace string) time.Time {
+	answers := slices.Clone(l.live.policies)
+	if namespace != "" {
+		answers = append(answers, slices.MaxFunc([]time.Time{l.live.namespaces[namespace].at, l.live.everything}, time.Time.Compare))
+	}
+	if l.boundByQuotas(namespace) {
+		answers = append(answers, l.live.quotas[namespace])
+	}
+	return slices.MinFunc(answers, time.Time.Compare)
 }
 
 // refresh reads all that is not fresh at the same time, and then once more what is not by then. After that nothing is older
@@ -160,17 +172,17 @@ func (l *Loop) fresh(t time.Time) bool {
 }
 
 // Permit implements retention.Fence.
-func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) error {
+func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
 	if rule.Namespace == "" {
-		return nil
+		return l.Clock.Now(), nil
 	}
 	return l.Rights.Check(ctx, rule)
 }
 
 // PermitOwner implements retention.Fence.
-func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) error {
+func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error) {
 	if rule.Namespace == "" {
-		return nil
+		return l.Clock.Now(), nil
 	}
 	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
 }

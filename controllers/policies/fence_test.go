@@ -310,7 +310,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	l := oneEnforced(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := l.Check(ctx, "team-a"); err == nil {
+	if _, err := l.Check(ctx, "team-a"); err == nil {
 		t.Error("allowed")
 	}
 }

@@ -66,8 +66,8 @@ type Loop struct {
 	Leadership interface{ Check() error }
 	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, or when somebody asked last.
 	Rights interface {
-		Check(ctx context.Context, rule *policy.Rule) error
-		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) error
+		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
+		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
 	}
 	// Publish is called with every new edition, one call at a time.

@@ -86,7 +86,12 @@ func (l *Loop) needsQuotas() bool {
 
 // lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh.
 func (l *Loop) lacksQuotas(namespace string) bool {
-	return namespace != "" && l.needsQuotas() && !l.fresh(l.live.quotas[namespace]) && l.current().BoundByQuota(namespace)
+	return !l.fresh(l.live.quotas[namespace]) && l.boundByQuotas(namespace)
+}
+
+// boundByQuotas reports whether a rule asks for the quotas of a namespace.
+func (l *Loop) boundByQuotas(namespace string) bool {
+	return namespace != "" && l.needsQuotas() && l.current().BoundByQuota(namespace)
 }
 
 // readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is

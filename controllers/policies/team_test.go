@@ -156,7 +156,7 @@ func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
 func TestPermit(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
 	l.rights.err = errors.New("missing right")
-	permit := func(name string) error { return l.Permit(t.Context(), l.named(name).Rules[0]) }
+	permit := func(name string) error { _, err := l.Permit(t.Context(), l.named(name).Rules[0]); return err }
 	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
 		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
 	}
@@ -174,7 +174,10 @@ func TestPermitOwner(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
 	l.rights.err = errors.New("missing right")
 	owner := &policy.Owner{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Name: "nightly", UID: "u"}
-	permit := func(name string) error { return l.PermitOwner(t.Context(), l.named(name).Rules[0], owner) }
+	permit := func(name string) error {
+		_, err := l.PermitOwner(t.Context(), l.named(name).Rules[0], owner)
+		return err
+	}
 	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
 		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
 	}

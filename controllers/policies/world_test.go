@@ -36,15 +36,15 @@ type rights struct {
 }
 
 // Check implements what Loop.Rights must.
-func (r *rights) Check(_ context.Context, rule *policy.Rule) error {
+func (r *rights) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String())
-	return r.err
+	return time.Time{}, r.err
 }
 
 // CheckOwner implements what Loop.Rights must.
-func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) error {
+func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
-	return r.err
+	return time.Time{}, r.err
 }
 
 // Known implements what Loop.Rights must.
@@ -108,7 +108,7 @@ func (l *loop) compiled() {
 // check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
 func (l *loop) check(namespace string) ([]string, error) {
 	l.t.Helper()
-	err := l.Check(l.t.Context(), namespace)
+	_, err := l.Check(l.t.Context(), namespace)
 	l.compiled()
 	return l.rules(namespace), err
 }

@@ -35,6 +35,9 @@ spec:
     ttlExpression: object.spec.keepFor
 `
 
+// today is the clock of the vault and of the Reconciler.
+var today = clocktesting.NewFakeClock(time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC))
+
 // Another sort of thing with an end: backups in a vault that is no API server. The vault is their Source and Remover;
 // policies, expressions, holds, timing and fairness come with the Reconciler.
 func Example() {
@@ -50,7 +53,7 @@ func Example() {
 	removals := make(witness, 1)
 	r := retention.New(retention.Options{
 		Sources: v, Remover: v, Fence: trusting{}, Witness: removals,
-		Clock: clocktesting.NewFakeClock(time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC)),
+		Clock: today,
 	})
 	r.Use(bookOfBackups(compiler)) // again whenever policies change
 
@@ -253,8 +256,15 @@ func (*vault) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Remove implements retention.Remover: the version is compared and the backup removed in one step.
-func (v *vault) Remove(_ context.Context, w policy.Warrant, t policy.Target, _ func() bool) retention.Outcome {
+// Prepare implements retention.Remover: there is nothing to wait for, and nothing to read that removing does not compare.
+func (v *vault) Prepare(_ context.Context, _ policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, w policy.Warrant, _ time.Time) retention.Outcome {
+		return v.remove(w, t)
+	}}, nil
+}
+
+// remove compares the version and removes the backup in one step.
+func (v *vault) remove(w policy.Warrant, t policy.Target) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
 	}
@@ -274,7 +284,7 @@ func (v *vault) Remove(_ context.Context, w policy.Warrant, t policy.Target, _ f
 }
 
 // Mark implements retention.Remover: a vault has no room for marks, so its rules have to say startTime.
-func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.Marking) retention.Outcome {
+func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.Marking, time.Time) retention.Outcome {
 	return retention.Outcome{Result: retention.Refused, Err: errors.New("a backup cannot be marked")}
 }
 
@@ -282,13 +292,15 @@ func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.Marking) ret
 type trusting struct{}
 
 // Check implements retention.Fence.
-func (trusting) Check(context.Context, string) error { return nil }
+func (trusting) Check(context.Context, string) (time.Time, error) { return today.Now(), nil }
 
 // Permit implements retention.Fence.
-func (trusting) Permit(context.Context, *policy.Rule) error { return nil }
+func (trusting) Permit(context.Context, *policy.Rule) (time.Time, error) { return today.Now(), nil }
 
 // PermitOwner implements retention.Fence.
-func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) error { return nil }
+func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
+	return today.Now(), nil
+}
 
 // witness is a retention.Witness that hands over what was removed.
 type witness chan string

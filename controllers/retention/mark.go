@@ -2,16 +2,20 @@ package retention
 
 import (
 	"context"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// mark writes on a subject since when it has been eligible. What the watch then brings is judged by it.
-func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking) *Outcome {
-	outcome := p.timed(ctx, it, func() Outcome { return p.owner.Remover.Mark(ctx, p.kind.kind(), m) })
-	p.owner.Witness.Attempted(outcome.Result)
+// mark writes on a subject since when it has been eligible, by answers none of which is older than since. What the watch then
+// brings is judged by it.
+func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since time.Time) *Outcome {
+	outcome := p.timed(ctx, it, func() Outcome { return p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
+	if !outcome.Unsent {
+		p.owner.Witness.Attempted(outcome.Result)
+	}
 	switch outcome.Result {
 	case Marked, Gone:
 		p.marks.forget(it)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -22,13 +23,25 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 	if owner == nil {
 		return true
 	}
-	permit, cancel := context.WithTimeout(ctx, permitTimeout)
-	defer cancel()
-	if err := p.owner.Fence.PermitOwner(permit, i.Rule, owner); err != nil {
-		p.spare(ctx, it, i, err)
+	if _, obstacle := p.mayTouchOwner(ctx, it, i); obstacle != nil {
+		obstacle()
 		return false
 	}
 	return p.heed(ctx, it, i, p.owner.likelySaid(owner))
+}
+
+// mayTouchOwner asks whether the rule of an intent may delete the owner that goes. If not, the subject is tried again later.
+func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
+	if i.Owner == nil {
+		return p.owner.Clock.Now(), nil
+	}
+	permit, cancel := context.WithTimeout(ctx, permitTimeout)
+	defer cancel()
+	since, err := p.owner.Fence.PermitOwner(permit, i.Rule, i.Owner)
+	if err != nil {
+		return since, func() { p.spare(ctx, it, i, err) }
+	}
+	return since, nil
 }
 
 // agreed reports whether the rules about an owner's own kind agree that exactly this version of it may go: an object
@@ -50,19 +63,6 @@ func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t polic
 	default:
 		return p.heed(ctx, it, i, v)
 	}
-}
-
-// stands reports whether the rules about a subject, and those about the kind of an owner that goes, still say what a warrant
-// rests on.
-func (p *pipeline) stands(w policy.Warrant, t policy.Target) bool {
-	if p.owner.confirm(p.kind, w.Subject()) != nil || !p.kind.index.Upheld(w, p.owner.Clock.Now()) {
-		return false
-	}
-	if w.Owner() == nil {
-		return true
-	}
-	v, err := p.owner.said(t)
-	return err == nil && lets(v)
 }
 
 // lets reports whether what the rules about an owner's own kind say of it lets it go.

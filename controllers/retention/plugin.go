@@ -69,11 +69,26 @@ type Remover interface {
 	// Aim finds what is to go: the subject, or its owner as it is now, if that may go. The Outcome is nil when it was
 	// found, and otherwise says what stands in the way.
 	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
-	// Remove deletes exactly the version of the target that Aim gave for the warrant, and says how it went. It tries once.
-	// Whoever reads the subject once more asks afterwards whether the verdict stands: it may rest on others too.
-	Remove(ctx context.Context, w policy.Warrant, t policy.Target, stands func() bool) Outcome
-	// Mark writes on exactly the version the marking names, and says how it went. It tries once.
-	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking) Outcome
+	// Prepare does what takes a while before a target can be removed, and reads past every cache what a removal depends on
+	// beside the rules where no condition of the removal itself says so: of an owner that goes the subject, of an image what uses
+	// it. The Outcome says what stands in the way; nil when nothing does. The warrant tells of what is likely: the one to carry
+	// out comes with Send.
+	Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (Prepared, *Outcome)
+	// Mark writes on exactly the version the marking names, and says how it went. It tries once, and not at all when that rests
+	// on answers that are not Fresh.
+	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) Outcome
+}
+
+// Prepared is a removal of which nothing is missing but the request.
+type Prepared struct {
+	// Since is when the answer came to what Prepare has read; when Prepare ended if it need not read anything.
+	Since time.Time
+	// Send removes exactly the version of the target that was prepared, on the word of the warrant, and says how it went. It
+	// sends one request, with nothing before it that takes a while, and none when the oldest answer that it rests on is not
+	// Fresh. It is called once at most.
+	Send func(ctx context.Context, w policy.Warrant, since time.Time) Outcome
+	// Release gives back what Prepare has taken, once nothing is sent any more; nil for nothing.
+	Release func()
 }
 
 // Result is how an attempt to remove a subject went.
@@ -136,13 +151,13 @@ type Candidate interface {
 // Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies
 // and namespaces, clocks.
 type Fence interface {
-	// Check returns nil when subjects of the namespace ("" for none) may be deleted right now. It may first put newer
-	// rules in force. The error says what is in doubt.
-	Check(ctx context.Context, namespace string) error
-	// Permit returns nil when a rule may delete what it is about. A rule of a namespace's own needs the rights of its
-	// ServiceAccount. The error says what is missing.
-	Permit(ctx context.Context, rule *policy.Rule) error
-	// PermitOwner returns nil when a rule may delete the owner of what it is about, as far as its kind tells. It is asked
-	// before anything is read of the owner.
-	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) error
+	// Check returns no error when subjects of the namespace ("" for none) may be deleted right now, and since when all that it
+	// says so by is known. It may first put newer rules in force. The error says what is in doubt.
+	Check(ctx context.Context, namespace string) (since time.Time, err error)
+	// Permit returns no error when a rule may delete what it is about, and since when that is known. A rule of a namespace's own
+	// needs the rights of its ServiceAccount. The error says what is missing.
+	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
+	// PermitOwner returns no error when a rule may delete the owner of what it is about, as far as its kind tells, and since
+	// when that is known. It is asked before anything is read of the owner.
+	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error)
 }

@@ -1,7 +1,9 @@
 package retention_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -193,7 +195,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 				w.use(rule("a", about(configs), owning))
 				s := w.source(0)
-				s.set(func() { s.confirm = theSecondTime(func() { s.apply(row("x", w.began, ofJob, test.change)) }) })
+				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
 				s.list(row("x", w.began, ofJob))
 				w.after(2 * time.Hour)
 				expect(t, "removed", test.want, w.removed())
@@ -208,7 +210,7 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
 		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
 		s := w.sourceOf(configs)
-		s.set(func() { s.confirm = theSecondTime(func() { s.apply(row("config", w.began)) }) })
+		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
 		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
 		w.after(time.Minute)
@@ -219,12 +221,13 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 // owning lets the owners of what a rule is about go.
 func owning(r *policy.Rule) { r.Owner = true }
 
-// theSecondTime is before the request: the first is before the verdict.
-func theSecondTime(change func()) func(policy.Subject) {
-	times := 0
-	return func(policy.Subject) {
-		if times++; times == 2 {
-			change()
+// afterPrepare lets a source find a change the first time that it is asked to confirm something after the last read.
+func (w *world) afterPrepare(s *source, change func()) {
+	var once sync.Once
+	w.set(func() {
+		w.prepare = func(context.Context) *retention.Outcome {
+			s.set(func() { s.confirm = func(policy.Subject) { once.Do(change) } })
+			return nil
 		}
-	}
+	})
 }

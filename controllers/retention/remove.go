@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -17,7 +16,6 @@ var ErrNamespace = errors.New("namespace in doubt")
 
 const (
 	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
-	permitTimeout  = time.Second            // of asking for the rights of a rule
 	readTimeout    = 10 * time.Second       // of a read past the watch
 	behindPause    = 500 * time.Millisecond // before a subject is tried again of which not all may be known at the moment
 	behindPerItem  = time.Millisecond       // added for each subject waiting, so that waiting costs little
@@ -25,8 +23,8 @@ const (
 	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
 )
 
-// reconcile judges one subject and carries the verdict out. What may take a while comes before the fence, and the verdict
-// after it, so that nothing it rests on is older than the fence promises. The Outcome is nil when nothing was attempted.
+// reconcile finds what is likely to be done with one subject, and waits for its turn. Everything is checked and decided after
+// that: see preflight. The Outcome is nil when nothing was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
 		p.tries.forget(it)
@@ -44,12 +42,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	if likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil {
 		return nil
 	}
-	if err := p.owner.Fence.Check(ctx, it.namespace); err != nil {
-		p.holdBack(ctx, it, err)
-		return nil
-	}
-	p.owner.setDoubt(nil)
-	return p.carryOut(ctx, it, likely, target)
+	return (&preflight{pipeline: p, it: it, likely: likely, target: target}).run(ctx)
 }
 
 // aim finds what goes. The Outcome says why nothing does for now, and has been seen to.
@@ -61,75 +54,13 @@ func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Ta
 	return target, blocked
 }
 
-// carryOut does what is to be done with a subject now: what was likely a moment ago, by permitted rules, to the target.
-// The Outcome is nil when nothing was attempted.
-func (p *pipeline) carryOut(ctx context.Context, it item, likely index.Judgement, target policy.Target) *Outcome {
-	if likely.Warrant.Valid() {
-		if err := p.owner.confirm(p.kind, likely.Warrant.Subject()); err != nil {
-			p.putOff(ctx, it, err)
-			return nil
-		}
-	}
-	now := p.owner.Clock.Now()
-	j, known := p.kind.index.Judge(it.uid, now)
-	switch {
-	case !known || len(j.Rules()) == 0: // back to the clock
-		p.kind.index.Reconsider(it.uid, now)
-		p.tries.forget(it)
-		p.marks.forget(it)
-		return nil
-	case !areAmong(j.Rules(), likely.Rules()), j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):
-		p.retry(it, 0) // another rule decides by now, or another version is judged
-		return nil
-	case j.Warrant.Valid():
-		if !p.agreed(ctx, it, j.Warrant.Intent(), target) {
-			return nil
-		}
-		return p.remove(ctx, it, j.Warrant, target)
-	default:
-		return p.mark(ctx, it, j.Marking)
-	}
-}
-
-// remove carries a warrant out.
-func (p *pipeline) remove(ctx context.Context, it item, w policy.Warrant, target policy.Target) *Outcome {
-	counted := w.Rule().Ledger
-	if counted && !p.owner.Ledger.Sending(w.Intent(), target) {
-		p.retry(it, ledgerPause)
-		return nil
-	}
-	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := p.timed(ctx, it, func() Outcome {
-		return p.owner.Remover.Remove(context.WithoutCancel(ctx), w, target, func() bool { return p.stands(w, target) })
-	})
-	if !outcome.Unsent {
-		p.owner.Witness.Attempted(outcome.Result)
-	}
-	if counted {
-		p.owner.Ledger.Ended(w.Intent(), target, outcome)
-	}
-	p.settle(ctx, it, w.Intent(), outcome)
-	if outcome.Result == Removed {
-		p.owner.Witness.Removed(Removal{
-			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
-			Outcome: w.Intent().Outcome, Due: w.Due(), At: p.owner.Clock.Now(),
-		})
-	}
-	return &outcome
-}
-
 // permitted reports whether rules have the rights they need. If not, the subject is tried again later.
 func (p *pipeline) permitted(ctx context.Context, it item, rules []*policy.Rule) bool {
-	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
-	defer cancel()
-	for _, rule := range rules {
-		if err := p.owner.Fence.Permit(ctx, rule); err != nil {
-			log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
-			p.retry(it, namespacePause)
-			return false
-		}
+	_, obstacle := p.mayAct(ctx, it, rules)
+	if obstacle != nil {
+		obstacle()
 	}
-	return true
+	return obstacle == nil
 }
 
 // areAmong reports whether rules are among those permitted, or need no permission.

@@ -2,7 +2,6 @@ package retention_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,6 +220,7 @@ type world struct {
 	permitOwner func(*policy.Rule, *policy.Owner) error
 	aimed       []string // SUBJECT at OWNER in order
 	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
+	prepare     func(context.Context) *retention.Outcome
 
 	marks  []string // NAME@VERSION ANNOTATION in order
 	marked func(policy.Marking) retention.Outcome
@@ -269,44 +269,47 @@ func (w *world) Open(q retention.Questions) retention.Source {
 }
 
 // Check implements retention.Fence.
-func (w *world) Check(_ context.Context, namespace string) error {
+func (w *world) Check(_ context.Context, namespace string) (time.Time, error) {
 	w.mu.Lock()
 	w.checks++
 	check := w.check
 	w.mu.Unlock()
+	since := w.clock.Now()
 	if check == nil {
-		return nil
+		return since, nil
 	}
-	return check(namespace)
+	return since, check(namespace)
 }
 
 // Permit implements retention.Fence.
-func (w *world) Permit(ctx context.Context, r *policy.Rule) error {
+func (w *world) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
 	w.mu.Lock()
 	permit := w.permit
 	w.mu.Unlock()
+	since := w.clock.Now()
 	if permit == nil {
-		return nil
+		return since, nil
 	}
 	answer := make(chan error, 1)
 	go func() { answer <- permit(r) }()
 	select {
 	case err := <-answer:
-		return err
+		return since, err
 	case <-ctx.Done():
-		return ctx.Err()
+		return since, ctx.Err()
 	}
 }
 
 // PermitOwner implements retention.Fence.
-func (w *world) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) error {
+func (w *world) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) (time.Time, error) {
 	w.mu.Lock()
 	permit := w.permitOwner
 	w.mu.Unlock()
+	since := w.clock.Now()
 	if permit == nil {
-		return nil
+		return since, nil
 	}
-	return permit(r, owner)
+	return since, permit(r, owner)
 }
 
 // tooMany ends a test that loops: fake time stands still meanwhile.
@@ -326,8 +329,30 @@ func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retenti
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Remove implements retention.Remover.
-func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target policy.Target, stands func() bool) retention.Outcome {
+// Prepare implements retention.Remover.
+func (w *world) Prepare(ctx context.Context, warrant policy.Warrant, target policy.Target) (retention.Prepared, *retention.Outcome) {
+	w.mu.Lock()
+	prepare := w.prepare
+	w.mu.Unlock()
+	if prepare != nil {
+		if blocked := prepare(ctx); blocked != nil {
+			return retention.Prepared{}, blocked
+		}
+	}
+	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, warrant policy.Warrant, since time.Time) retention.Outcome {
+		w.mustBeFresh(since)
+		return w.remove(ctx, warrant, target)
+	}}, nil
+}
+
+// mustBeFresh is about what is sent now.
+func (w *world) mustBeFresh(since time.Time) {
+	if !retention.Fresh(w.clock.Now(), since) {
+		w.t.Errorf("sent by answers %s old", w.clock.Now().Sub(since))
+	}
+}
+
+func (w *world) remove(ctx context.Context, warrant policy.Warrant, target policy.Target) retention.Outcome {
 	isSubject := target == policy.TargetOf(warrant.Rule().Kind, warrant.Subject())
 	if !warrant.Valid() || ctx.Err() != nil || isSubject == (warrant.Owner() != nil) {
 		w.t.Errorf("remove %v with warrant %v: %v", target, warrant.Valid(), ctx.Err())
@@ -341,11 +366,8 @@ func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target polic
 		w.cancel()
 	}
 	o := retention.Outcome{Result: retention.Removed}
-	switch {
-	case outcome != nil:
+	if outcome != nil {
 		o = outcome(warrant)
-	case warrant.Owner() != nil && !stands():
-		o = retention.Outcome{Result: retention.Changed, Err: errors.New("it stands no more"), Unsent: true}
 	}
 	if ctx.Err() != nil {
 		w.t.Errorf("cut off: %v", ctx.Err())
@@ -357,7 +379,8 @@ func (w *world) Remove(ctx context.Context, warrant policy.Warrant, target polic
 }
 
 // Mark implements retention.Remover.
-func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.Marking) retention.Outcome {
+func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) retention.Outcome {
+	w.mustBeFresh(since)
 	if !m.Valid() || kind != jobs {
 		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
 	}

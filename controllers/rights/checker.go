@@ -71,15 +71,15 @@ func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.R
 	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
-// Check returns nil when the ServiceAccount of a rule may, as of a second ago, list and delete what the rule is about,
-// and patch it where the rule marks. The error wraps ErrMissing when a right is missing.
-func (c *Checker) Check(ctx context.Context, r *policy.Rule) error {
+// Check returns no error when the ServiceAccount of a rule may list and delete what the rule is about, and patch it where the
+// rule marks, as of a time that is at most a second ago. The error wraps ErrMissing when a right is missing.
+func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
 	return c.check(ctx, questionOf(r), freshFor)
 }
 
-// CheckOwner returns nil when the ServiceAccount of a rule may, as of a second ago, get and delete an owner of the kind.
-// The error wraps ErrMissing when a right is missing.
-func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) error {
+// CheckOwner returns no error when the ServiceAccount of a rule may get and delete an owner of the kind, as of a time that is at
+// most a second ago. The error wraps ErrMissing when a right is missing.
+func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error) {
 	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: owning}, freshFor)
 }
 
@@ -95,19 +95,20 @@ func questionOf(r *policy.Rule) question {
 	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(grant.AccountVerbs(r), ",")}
 }
 
-func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) error {
+// check also says when the question was asked.
+func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (since time.Time, err error) {
 	now := c.clock.Now()
 	c.mu.Lock()
 	known, ok := c.answers[q]
 	c.mu.Unlock()
 	if age := now.Sub(known.at); ok && age >= 0 && age <= maxAge {
-		return known.err
+		return known.at, known.err
 	}
-	err := c.ask(ctx, q)
+	err = c.ask(ctx, q)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers[q] = answer{at: now, err: err}
-	return err
+	return now, err
 }
 
 // prune forgets answers nobody has asked for in a long time.

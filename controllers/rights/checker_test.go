@@ -15,7 +15,7 @@ import (
 
 func TestWhatIsAsked(t *testing.T) {
 	s, _, c := asking()
-	if err := c.Check(t.Context(), rule()); err != nil {
+	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(verb string) authorizationv1.SubjectAccessReviewSpec {
@@ -52,7 +52,7 @@ func TestRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _, c := asking()
 			s.deny(test.denied...)
-			err := c.Check(t.Context(), test.rule)
+			_, err := c.Check(t.Context(), test.rule)
 			said := ""
 			if err != nil {
 				said = err.Error()
@@ -88,7 +88,7 @@ func TestRightsToAnOwner(t *testing.T) {
 			s, _, c := asking()
 			s.deny(test.denied...)
 			said := ""
-			if err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
+			if _, err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
 				said = err.Error()
 			}
 			expect(t, "error", test.want, said)
@@ -105,10 +105,10 @@ func TestRightsToAnOwner(t *testing.T) {
 func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 	s, _, c := asking()
 	s.deny("get")
-	if err := c.Check(t.Context(), rule()); err != nil {
+	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Error(err)
 	}
-	if err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, rights.ErrMissing) {
+	if _, err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, rights.ErrMissing) {
 		t.Errorf("may not get: %v", err)
 	}
 	if _, known := c.Known(rule(about(pods))); known {
@@ -119,20 +119,20 @@ func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 	s, clock, c := asking()
 	s.deny("delete")
-	if err := c.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
 		t.Errorf("missing: %v", err)
 	}
 	clock.Step(2 * time.Second)
 	lost := errors.New("connection refused")
 	s.failing(lost)
-	if err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, rights.ErrMissing) {
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, rights.ErrMissing) {
 		t.Errorf("no answer: %v", err)
 	}
 }
 
 func TestAnswersCountForASecond(t *testing.T) {
 	s, clock, c := asking()
-	check := func() bool { return c.Check(t.Context(), rule()) == nil }
+	check := func() bool { _, err := c.Check(t.Context(), rule()); return err == nil }
 	expect(t, "allowed", true, check())
 	s.deny("delete")
 	s.verbs()
@@ -160,7 +160,7 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 		"another namespace": rule(func(r *policy.Rule) { r.Namespace = "team-b" }),
 		"another kind":      rule(about(nodes)),
 	}
-	if err := c.Check(t.Context(), rule()); err != nil {
+	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}
 	for name, r := range rules {
@@ -168,7 +168,7 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 		expect(t, name, name == "the same", known)
 	}
 	s.verbs()
-	_ = c.Check(t.Context(), rules["the same"])
+	_, _ = c.Check(t.Context(), rules["the same"])
 	expect(t, "asked", nil, s.verbs())
 }
 
@@ -182,7 +182,7 @@ func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
 func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 	s, clock, c := asking()
 	s.deny("delete")
-	missing := c.Check(t.Context(), rule())
+	_, missing := c.Check(t.Context(), rule())
 	clock.Step(time.Hour)
 	if err, known := c.Known(rule()); !known || !errors.Is(err, missing) {
 		t.Errorf("known %v, %v", err, known)
@@ -198,7 +198,7 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 	_, _, c := asking()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
+	if _, err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
 		t.Errorf("permitted: %v", err)
 	}
 }

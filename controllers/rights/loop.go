@@ -65,5 +65,6 @@ func (l *Loop) look(ctx context.Context, r *policy.Rule, now told) {
 	if before, known := l.Known(r); known && before == nil {
 		maxAge = allowedEvery
 	}
-	now[questionOf(r)] = fmt.Sprint(l.check(ctx, questionOf(r), maxAge))
+	_, err := l.check(ctx, questionOf(r), maxAge)
+	now[questionOf(r)] = fmt.Sprint(err)
 }

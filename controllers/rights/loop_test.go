@@ -90,7 +90,7 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(5 * time.Second)
 		l.deny("delete")
-		if err := l.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
+		if _, err := l.Check(t.Context(), rule()); !errors.Is(err, rights.ErrMissing) {
 			t.Errorf("permitted: %v", err)
 		}
 		expect(t, "changes", 1, l.told(10*time.Second))

@@ -176,13 +176,15 @@ func (p *process) doubt() error {
 }
 
 // Check implements retention.Fence.
-func (f fence) Check(context.Context, string) error { return f.doubt() }
+func (f fence) Check(context.Context, string) (time.Time, error) { return f.clock.Now(), f.doubt() }
 
 // Permit implements retention.Fence.
-func (fence) Permit(context.Context, *policy.Rule) error { return nil }
+func (f fence) Permit(context.Context, *policy.Rule) (time.Time, error) { return f.clock.Now(), nil }
 
 // PermitOwner implements retention.Fence.
-func (fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) error { return nil }
+func (f fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
+	return f.clock.Now(), nil
+}
 
 // storage is where ledgers are, as one process reaches it.
 type storage struct {

@@ -1,0 +1,291 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ofTeamA makes a rule one of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
+func ofTeamA(r *policy.Rule) { r.Namespace, r.ServiceAccount = "team-a", "cleaner" }
+
+// cluster is what a world asks: everything may change, and is seen by whoever asks after that.
+type cluster struct {
+	*world
+	rule *policy.Rule
+
+	mu      sync.Mutex
+	leads   error  // why this is not the leader
+	permits error  // why the rule may not act
+	unread  func() // a change of policies or namespaces that only a live read shows
+}
+
+func (c *cluster) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// check is a live read, which puts in force what it finds.
+func (c *cluster) check(string) error {
+	c.mu.Lock()
+	change, err := c.unread, c.leads
+	c.unread = nil
+	c.mu.Unlock()
+	if change != nil {
+		change()
+	}
+	return err
+}
+
+func (c *cluster) permit(*policy.Rule) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.permits
+}
+
+// use puts other rules in force: at once, or by the next live read.
+func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
+	book, programs := bookOf(rules...)
+	if held {
+		book = policy.NewBook(book.Policies(), map[string]policy.Namespace{"team-a": {Held: true}}, policy.DefaultProtection())
+	}
+	put := func() { c.Use(book, programs) }
+	if live {
+		c.set(func() { c.unread = put })
+		return
+	}
+	put()
+}
+
+// other is the rule with a change.
+func (c *cluster) other(change func(*policy.Rule)) *policy.Rule {
+	r := *c.rule
+	change(&r)
+	return &r
+}
+
+// happenings are what keeps a subject, told by a watch or shown by a live read alone.
+var happenings = map[string]func(c *cluster, live bool){
+	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(mode(v1alpha1.Suspended))) },
+	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(mode(v1alpha1.DryRun))) },
+	"the time to live is longer": func(c *cluster, live bool) { c.use(live, false, c.other(ttl(1000*time.Hour))) },
+	"another policy keeps it": func(c *cluster, live bool) {
+		c.use(live, false, c.rule, rule("veto", about(c.rule.Kind), mode(v1alpha1.Suspended)))
+	},
+	"the namespace is held":   func(c *cluster, live bool) { c.use(live, true, c.rule) },
+	"another leads":           func(c *cluster, _ bool) { c.set(func() { c.leads = errors.New("not the leader") }) },
+	"a permission is revoked": func(c *cluster, _ bool) { c.set(func() { c.permits = errors.New("forbidden") }) },
+	"the object is held": func(c *cluster, _ bool) {
+		held := row("x", c.began, version(2), ownedBy("job"))
+		held.Flags |= policy.IsHeld
+		c.source(0).apply(held)
+	},
+}
+
+// stopsMarks are those of them that keep a rule from marking too: what is held, or kept by another rule, is marked.
+var stopsMarks = map[string]bool{
+	"the policy is suspended": true, "the policy is a dry run": true, "another leads": true, "a permission is revoked": true,
+}
+
+// requests are what may be sent, each with a slow step before it in which something happens.
+var requests = map[string]struct {
+	options []func(*policy.Rule)
+	row     func(*draft)
+	slow    func(c *cluster, happens func())
+}{
+	"the DELETE of an owner":  {[]func(*policy.Rule){owners, ofTeamA}, ownedBy("job"), slowPrepare},
+	"the removal of an image": {[]func(*policy.Rule){ttl(0), ofTeamA}, func(*draft) {}, slowPrepare},
+	"a DELETE behind a rate limit": {[]func(*policy.Rule){ttl(0), ofTeamA}, func(*draft) {}, func(c *cluster, happens func()) {
+		c.source(0).apply(row("first", c.began))
+		c.after(0)
+		time.AfterFunc(5*time.Second, happens)
+	}},
+	"a mark": {[]func(*policy.Rule){ttl(0), ofTeamA, marking}, unmarked, func(c *cluster, happens func()) {
+		first := true
+		c.world.set(func() {
+			c.world.check = func(namespace string) error {
+				if first {
+					first = false
+					return slowly(happens)
+				}
+				return c.check(namespace)
+			}
+		})
+	}},
+}
+
+// slowPrepare is the read of a subject whose owner goes, or a wait for a turn among images.
+func slowPrepare(c *cluster, happens func()) {
+	var once sync.Once
+	c.world.set(func() {
+		c.prepare = func(context.Context) *retention.Outcome {
+			once.Do(func() { _ = slowly(happens) })
+			return nil
+		}
+	})
+}
+
+func slowly(happens func()) error {
+	time.Sleep(3 * time.Second)
+	happens()
+	time.Sleep(3 * time.Second)
+	return nil
+}
+
+// TestWhatHappensDuringASlowStepCounts: whatever is to be sent, and whichever step before it takes long, it is not sent once
+// anything that it depends on says no.
+func TestWhatHappensDuringASlowStepCounts(t *testing.T) {
+	for request, sends := range requests {
+		for what, happens := range happenings {
+			for _, live := range []bool{false, true} {
+				if request == "a mark" && !stopsMarks[what] {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, %s, live: %v", request, what, live), func(t *testing.T) {
+					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
+						c := &cluster{world: w, rule: rule("r", sends.options...)}
+						w.set(func() { w.check, w.permit = c.check, c.permit })
+						w.use(c.rule)
+						w.source(0).list()
+						happened := false
+						sends.slow(c, func() { happened = true; happens(c, live) })
+						w.source(0).apply(row("x", w.began, sends.row))
+						w.after(time.Minute)
+						if !happened {
+							t.Error("nothing happened")
+						}
+						expect(t, "attempts", 0, count(w.attempted(), "x@"))
+						expect(t, "marks", nil, w.marks)
+					})
+				})
+			}
+		}
+	}
+}
+
+// answers notes when each precondition was last answered, and how.
+type answers struct {
+	*rand.Rand
+	mu     sync.Mutex
+	last   map[string]time.Time // when the answer came; zero for no
+	broken map[string]time.Time // until when the answer is no
+	sent   int
+	late   []string
+}
+
+// delay is a step that takes any time, often too long.
+func (a *answers) delay(most time.Duration) {
+	a.mu.Lock()
+	d := time.Duration(a.IntN(int(500 * time.Millisecond)))
+	if a.IntN(4) == 0 {
+		d *= 6
+	}
+	a.mu.Unlock()
+	time.Sleep(min(d, most))
+}
+
+var errBroken = errors.New("not now")
+
+// ask takes its time and gives the answer as it is then.
+func (a *answers) ask(name string, most time.Duration) error {
+	a.delay(most)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if now.Before(a.broken[name]) {
+		a.last[name] = time.Time{}
+		return errBroken
+	}
+	if a.IntN(10) == 0 {
+		a.broken[name] = now.Add(time.Duration(a.IntN(int(10 * time.Second))))
+	}
+	a.last[name] = now
+	return nil
+}
+
+// sending is when a request is sent: every answer must be at most a second old.
+func (a *answers) sending(names ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sent++
+	for _, name := range names {
+		if age := time.Since(a.last[name]); a.last[name].IsZero() || age > time.Second {
+			a.late = append(a.late, fmt.Sprintf("%s is known for %s", name, age))
+		}
+	}
+}
+
+// TestNothingIsSentByAnAnswerOlderThanASecond however long any step takes.
+func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []func(*policy.Rule)
+		row     func(*draft)
+		asks    []string
+	}{
+		"owners": {[]func(*policy.Rule){owners, ofTeamA}, ownedBy("job"), []string{"permission", "owner", "prepare", "fence"}},
+		"marks":  {[]func(*policy.Rule){ttl(0), ofTeamA, marking}, unmarked, []string{"permission", "fence"}},
+	} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *world) {
+					a := &answers{Rand: rand.New(rand.NewPCG(seed, 0)), last: map[string]time.Time{}, broken: map[string]time.Time{}}
+					suspended := false
+					w.set(func() {
+						w.check = func(string) error { return a.ask("fence", time.Minute) }
+						w.permit = func(*policy.Rule) error { return a.ask("permission", 900*time.Millisecond) }
+						w.permitOwner = func(*policy.Rule, *policy.Owner) error { return a.ask("owner", time.Minute) }
+						w.prepare = func(context.Context) *retention.Outcome {
+							if err := a.ask("prepare", time.Minute); err != nil {
+								return &retention.Outcome{Err: err}
+							}
+							return nil
+						}
+						w.outcome = func(policy.Warrant) retention.Outcome {
+							a.sending(test.asks...)
+							if suspended {
+								t.Error("sent while it is suspended")
+							}
+							return retention.Outcome{Result: retention.Removed}
+						}
+						w.marked = func(policy.Marking) retention.Outcome {
+							a.sending(test.asks...)
+							if suspended {
+								t.Error("marked while it is suspended")
+							}
+							return retention.Outcome{Result: retention.Marked}
+						}
+					})
+					r := rule("r", test.options...)
+					w.use(r)
+					w.source(0).list(rows("x", 30, w.began, test.row)...)
+					for range 60 {
+						w.after(time.Duration(a.IntN(int(10 * time.Second))))
+						suspended = !suspended
+						other := *r
+						if suspended {
+							other.Mode = v1alpha1.Suspended
+						}
+						w.use(&other)
+					}
+					w.cancel()
+					<-w.stopped
+					w.after(time.Minute) // of questions whose answers nobody waits for
+					a.mu.Lock()
+					defer a.mu.Unlock()
+					if a.sent == 0 || len(a.late) > 0 {
+						t.Errorf("%d requests, and %v", a.sent, a.late)
+					}
+				})
+			})
+		}
+	}
+}

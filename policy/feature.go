@@ -50,8 +50,26 @@ func (p *Policy) Rehearse() {
 	if p.Mode != v1alpha1.Enforce {
 		return
 	}
-	p.Mode, p.Rehearsed = v1alpha1.DryRun, true
+	p.Rehearsed = true
+	p.setMode(v1alpha1.DryRun)
+}
+
+// Terminate makes a policy that is enforced a suspended one, because it is being deleted: until it is gone it deletes nothing,
+// and keeps from others what its rules find eligible. Its overrides count only where they keep longer.
+func (p *Policy) Terminate() {
+	if p.Mode != v1alpha1.Enforce {
+		return
+	}
+	p.Terminating = true
+	p.setMode(v1alpha1.Suspended)
+	for _, o := range p.Overrides {
+		o.InForce, o.Rests = false, true
+	}
+}
+
+func (p *Policy) setMode(m v1alpha1.Mode) {
+	p.Mode = m
 	for _, r := range p.Rules {
-		r.Mode = p.Mode
+		r.Mode = m
 	}
 }

@@ -36,6 +36,8 @@ type Policy struct {
 
 	// Rehearsed: it is a dry run only because the operator wants all policies to be.
 	Rehearsed bool
+	// Terminating: it is suspended only because it is being deleted.
+	Terminating bool
 
 	off        []Feature
 	unread     *Problem // for which nothing is known of its references; nil for none

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
@@ -54,14 +56,16 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 		change func(s *server)
 		want   []string
 	}{
-		"nothing":        {func(*server) {}, enforced},
-		"suspended":      {func(s *server) { s.policy("p", spec("Suspended", "1h")) }, []string{"p/jobs Suspended 1h"}},
-		"a dry run":      {func(s *server) { s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
-		"a longer TTL":   {func(s *server) { s.policy("p", spec("Enforce", "2d")) }, []string{"p/jobs Enforce 2d"}},
-		"made invalid":   {func(s *server) { s.policy("p", spec("Enforce", "soon")) }, []string{"p/jobs Enforce 0s invalid"}},
-		"removed":        {func(s *server) { s.removePolicy("p") }, []string{}},
-		"another policy": {func(s *server) { s.policy("veto", spec("Suspended", "1h")) }, []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}},
-		"a namesake":     {func(s *server) { s.removePolicy("p"); s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
+		"nothing":                         {func(*server) {}, enforced},
+		"suspended":                       {func(s *server) { s.policy("p", spec("Suspended", "1h")) }, []string{"p/jobs Suspended 1h"}},
+		"a dry run":                       {func(s *server) { s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
+		"a longer TTL":                    {func(s *server) { s.policy("p", spec("Enforce", "2d")) }, []string{"p/jobs Enforce 2d"}},
+		"made invalid":                    {func(s *server) { s.policy("p", spec("Enforce", "soon")) }, []string{"p/jobs Enforce 0s invalid"}},
+		"removed":                         {func(s *server) { s.removePolicy("p") }, []string{}},
+		"another policy":                  {func(s *server) { s.policy("veto", spec("Suspended", "1h")) }, []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}},
+		"being deleted":                   {func(s *server) { s.edit("p", deleted) }, []string{"p/jobs Suspended 1h"}},
+		"a dry run that is being deleted": {func(s *server) { s.policy("p", spec("DryRun", "1h")); s.edit("p", deleted) }, []string{"p/jobs DryRun 1h"}},
+		"a namesake":                      {func(s *server) { s.removePolicy("p"); s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
 		"the namespace leaves": {func(s *server) {
 			s.policy("p", "{mode: Enforce, namespaceSelector: {matchLabels: {tier: ci}}"+spec("", "1h")[len("{mode: "):])
 		}, []string{}},
@@ -79,6 +83,23 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
 			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
+	}
+}
+
+// deleted is a DELETE of an object that a finalizer keeps.
+func deleted(p *unstructured.Unstructured) { p.SetDeletionTimestamp(&metav1.Time{Time: now}) }
+
+// TestOverridesOfAPolicyThatIsBeingDeleted count where they keep longer, and no more where they let something go sooner.
+func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
+	for ttl, want := range map[string][2]string{"2h": {"p/jobs Enforce 2h", "p/jobs Enforce 2h"}, "30m": {"p/jobs Enforce 30m", "p/jobs Enforce 1h"}} {
+		s := newServer()
+		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
+		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
+		l := newLoop(t, s)
+		expect(t, "rules", []string{want[0]}, l.allowed("team-a"))
+		l.later(2 * time.Second)
+		l.edit("team-a/own", deleted)
+		expect(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
 	}
 }
 

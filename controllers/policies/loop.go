@@ -100,6 +100,7 @@ type Loop struct {
 type entry struct {
 	generation int64
 	approved   string // the hash that is approved
+	leaves     bool   // it is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
 	previews   previews
@@ -111,7 +112,7 @@ type entry struct {
 
 // says reports whether the entry is of what an object says, or of what it said later.
 func (e *entry) says(object metav1.Object) bool {
-	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object)
+	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.leaves || object.GetDeletionTimestamp() == nil)
 }
 
 func approvedIn(object metav1.Object) string {
@@ -253,7 +254,7 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 
 // compile reads one policy as it is written.
 func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
-	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object)}
+	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {
@@ -265,6 +266,9 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 		document.Kind = object.GetKind()
 	}
 	e.policy = document.Load(l.Protection)
+	if e.leaves {
+		e.policy.Terminate()
+	}
 	if l.DryRun {
 		e.policy.Rehearse()
 	}
@@ -312,10 +316,11 @@ func (l *Loop) bind(namespaces map[string]policy.Namespace) *policy.Book {
 	return policy.NewBook(policies, namespaces, l.Protection)
 }
 
-// respecified lets an update pass when the spec has changed, an approval came, or the object is another one of the same
-// name.
+// respecified lets an update pass when the spec has changed, an approval came, the object is being deleted, or it is another one
+// of the same name.
 var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
 		e.ObjectOld.GetAnnotations()[v1alpha1.ApprovedAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }}
 

@@ -118,6 +118,9 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, this policy would delete %d now and %d within 24h; it keeps nothing from other policies",
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:
+		if p.Terminating {
+			return standing{false, "Terminating", "being deleted, which a finalizer prevents: nothing is deleted, and what the rules find eligible is kept from other policies until the policy is gone"}
+		}
 		return standing{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
 	}
 	for _, r := range p.Rules {

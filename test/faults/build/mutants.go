@@ -35,6 +35,10 @@ var mutants = map[string][]overlay.Patch{
 		File: "controllers/policies/fence.go",
 		Old:  "return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
 		New:  "return true || !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
+	}, {
+		File: "controllers/policies/fence.go",
+		Old:  "return l.since(namespace), l.answerFor(namespace)",
+		New:  "return l.Clock.Now(), l.answerFor(namespace)",
 	}},
 	// An expression that fails is taken for a yes.
 	"error-is-a-match": {{

@@ -237,6 +237,32 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
+// TestNoImageIsRemovedByOutdatedAnswers: those of the look, or of whoever was asked since.
+func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		sent bool
+	}{"in time": {time.Second, true}, "too late": {time.Second + 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			target, _ := m.Aim(t.Context(), w.Intent())
+			prepared, blocked := m.Prepare(t.Context(), w, target)
+			if blocked != nil {
+				t.Fatal(blocked.Err)
+			}
+			defer prepared.Release()
+			m.clock.Step(test.age)
+			o := prepared.Send(t.Context(), w, prepared.Since)
+			if o.Unsent == test.sent || (len(m.removed) == 1) != test.sent {
+				t.Errorf("%s, unsent %v (%v) after %d removals", o.Result, o.Unsent, o.Err, len(m.removed))
+			}
+		})
+	}
+}
+
 // TestOnlyWhatGoesIsLookedAt: while nothing has changed no image is listed, unless others matter.
 func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 	for name, test := range map[string]struct {

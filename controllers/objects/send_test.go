@@ -1,0 +1,87 @@
+package objects_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/objects"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestNothingIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
+// getting a connection takes so long.
+func TestNothingIsSentLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		age, dial time.Duration
+		sent      bool
+	}{
+		"in time":                   {time.Second, 0, true},
+		"too late":                  {time.Second + 1, 0, false},
+		"a slow connection":         {0, 2 * time.Second, false},
+		"a connection just in time": {0, time.Second, true},
+	} {
+		for _, http2 := range []bool{false, true} {
+			for _, request := range []string{"DELETE", "PATCH"} {
+				t.Run(name+" "+request, func(t *testing.T) {
+					c, clock, whole := behindASlowConnection(t, http2, test.dial)
+					since := clock.Now().Add(-test.age)
+					var o retention.Outcome
+					if request == "PATCH" {
+						o = c.Mark(t.Context(), jobs, marking(t, nightly, true), since)
+					} else {
+						w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
+						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+						if blocked != nil {
+							t.Fatal(blocked.Err)
+						}
+						o = prepared.Send(t.Context(), w, since)
+					}
+					expect(t, "unsent", !test.sent, o.Unsent)
+					expect(t, "unsure", false, o.Unsure)
+					expect(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
+					expect(t, "whole requests", test.sent, whole.Load() == 1)
+				})
+			}
+		}
+	}
+}
+
+// behindASlowConnection is a Cluster that takes a while to get a connection, by its own clock, and how many requests of it the API
+// server has got whole.
+func behindASlowConnection(t *testing.T, http2 bool, dial time.Duration) (*objects.Cluster, *clocktesting.FakeClock, *atomic.Int32) {
+	t.Helper()
+	var whole atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+		ok(w, r)
+	}))
+	server.EnableHTTP2 = http2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	clock := clocktesting.NewFakeClock(now)
+	client := server.Client()
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		clock.Step(dial)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	c, err := objects.New(objects.Options{
+		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, clock, &whole
+}

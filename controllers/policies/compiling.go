@@ -47,7 +47,8 @@ func (e *entry) compiled() *entry {
 
 // edit notes a policy that says something new, which is compiled soon.
 func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
-	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object), written: object, shelf: on}
+	e := entryOf(object)
+	e.written, e.shelf = object, on
 	if known := on.all[keyOf(object)]; known != nil {
 		e.before = known.value.compiled()
 	}

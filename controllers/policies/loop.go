@@ -115,6 +115,11 @@ func (e *entry) says(object metav1.Object) bool {
 	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.leaves || object.GetDeletionTimestamp() == nil)
 }
 
+// entryOf is an entry that says what an object says, and has not been compiled.
+func entryOf(object metav1.Object) *entry {
+	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
+}
+
 func approvedIn(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
@@ -254,7 +259,7 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 
 // compile reads one policy as it is written.
 func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
-	e := &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
+	e := entryOf(object)
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
 	if err == nil {

@@ -37,8 +37,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "return true || !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
 	}, {
 		File: "controllers/policies/fence.go",
-		Old:  "return l.since(namespace), l.answerFor(namespace)",
-		New:  "return l.Clock.Now(), l.answerFor(namespace)",
+		Old:  "return l.since(namespace), cmp.Or(",
+		New:  "return l.Clock.Now(), cmp.Or(",
 	}},
 	// An expression that fails is taken for a yes.
 	"error-is-a-match": {{

@@ -367,9 +367,11 @@ func (leads) Check() error { return nil }
 
 type mayAll struct{}
 
-func (mayAll) Check(context.Context, *policy.Rule) error                               { return nil }
-func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind) error { return nil }
-func (mayAll) Known(*policy.Rule) (error, bool)                                        { return nil, true }
+func (mayAll) Check(context.Context, *policy.Rule) (time.Time, error) { return time.Now(), nil }
+func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind) (time.Time, error) {
+	return time.Now(), nil
+}
+func (mayAll) Known(*policy.Rule) (error, bool) { return nil, true }
 
 // policies are all of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {

@@ -56,6 +56,25 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 	})
 }
 
+// TestAnErrorBesideGoodAnswersShrinksNothing: it is about what was asked, not the server. One that comes alone shrinks.
+func TestAnErrorBesideGoodAnswersShrinksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := retention.NewLimiter(clock.RealClock{}, 16)
+		failed := &retention.Outcome{Result: retention.Busy, Unsure: true}
+		attempt(t, l, result(retention.Removed))
+		attempt(t, l, failed)
+		attempt(t, l, result(retention.Failed))
+		expect(t, "limit beside good answers", 16.0, l.Limit())
+		attempt(t, l, result(retention.Unadmitted))
+		expect(t, "limit when admission fails", 16.0, l.Limit())
+		attempt(t, l, result(retention.Busy))
+		expect(t, "limit when less is asked for", 8.0, l.Limit())
+		time.Sleep(100 * time.Millisecond)
+		attempt(t, l, failed)
+		expect(t, "limit without good answers", 4.0, l.Limit())
+	})
+}
+
 func TestTheLimitNeverFallsBelowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := retention.NewLimiter(clock.RealClock{}, 16)

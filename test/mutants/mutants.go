@@ -25,6 +25,7 @@ func (m Mutant) patch() overlay.Patch { return overlay.Patch{File: m.File, Old: 
 // all has every mutant, by what it does.
 var all = merged(
 	policyMutants,
+	throttleMutants,
 )
 
 // merged puts tables together. A name that stands in two tables is a mistake of whoever wrote them.

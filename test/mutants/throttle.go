@@ -1,0 +1,63 @@
+package mutants
+
+// throttleMutants change how namespaces that are slow or fail are kept from delaying others.
+var throttleMutants = map[string]Mutant{
+	"throttle: a slow request keeps its place": {
+		File: "controllers/retention/throttle.go", Old: "if pl.given = give; give {", New: "if pl.given = give && it.uid == \"\"; pl.given {",
+		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+	},
+	"throttle: a slow namespace is not throttled": {
+		File: "controllers/retention/throttle.go", Old: "l.slow > t.max/4 || t.clock.Now().Sub(l.goodAt) > slowAfter", New: "l.slow > t.max",
+		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+	},
+	"throttle: a failure leaves the window": {
+		File: "controllers/retention/throttle.go", Old: "l.failures, l.window = l.failures+1, 1", New: "l.failures, l.window = l.failures+1, t.max",
+		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+	},
+	"throttle: failing namespaces have no share": {
+		File: "controllers/retention/throttle.go", Old: "underWay >= max(1, t.max/4)", New: "underWay >= t.max",
+		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+	},
+	"throttle: it never ends": {
+		File: "controllers/retention/throttle.go", Old: "if l.throttled && l.good >= t.max {", New: "if l.throttled && l.good > 100*t.max {",
+		Test: "./controllers/retention TestARecoveredNamespaceIsThrottledNoMore",
+	},
+	"throttle: a denial in 5 s is one in no time": {
+		File: "controllers/retention/throttle.go", Old: "\t\t\trest = deniedRetry\n", New: "\t\t\trest = 0\n",
+		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
+	},
+	"throttle: what nothing was attempted of is a failure": {
+		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent || attempt.asksForLess():\n",
+		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent || attempt.asksForLess():\n",
+		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
+	},
+	"throttle: what was put off stands in the ledger": {
+		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.stays(it)\n\t}\n", New: "\t_ = kept\n",
+		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
+	},
+	"throttle: all of a namespace is written down": {
+		File: "controllers/retention/throttle.go", Old: "l.writtenFor = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor = t.clock.Now()",
+		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
+	},
+	"throttle: failing namespaces have the whole pace": {
+		File: "controllers/retention/reconciler.go", Old: "rate.Limit(o.MaxPerSecond/10)", New: "rate.Limit(o.MaxPerSecond*10)",
+		Test: "./controllers/retention TestAFailingNamespaceTakesATenthOfThePace",
+	},
+	"limiter: what admission fails is a busy server": {
+		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Result == Unadmitted:\n",
+		New:  "case attempt == nil:\n\tcase attempt.Result == Unadmitted:\n\t\tl.shrink(time.Minute)\n",
+		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+	},
+	"limiter: a 5xx beside good answers is a busy server": {
+		File: "controllers/retention/limiter.go", Old: "l.clock.Since(l.goodAt) < shrinkEvery", New: "l.clock.Since(l.goodAt) < 0",
+		Test: "./controllers/retention TestAnErrorBesideGoodAnswersShrinksNothing",
+	},
+	"remover: what a webhook denies is what its code says": {
+		File: "controllers/objects/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",
+		Test: "./controllers/objects TestOutcomeOf",
+	},
+	"remover: a webhook that fails is a busy server": {
+		File: "controllers/objects/remove.go", Old: "\tcase failed:\n", New: "\tcase failed && code == http.StatusTeapot:\n",
+		Test: "./controllers/objects TestOutcomeOf",
+	},
+}

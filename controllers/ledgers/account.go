@@ -27,6 +27,9 @@ const (
 	// slowAfter is how long after it was written down something that was not sent makes room for others. It is longer than
 	// a worker may have to wait for its turn.
 	slowAfter = 30 * time.Second
+	// Between two entries about an object of which the first ended for its age: the second may end so as well.
+	stuckFirst = 15 * time.Minute
+	stuckMost  = 24 * time.Hour
 )
 
 // account is the ledger of one policy with what waits to be written into it. One goroutine writes it.
@@ -48,6 +51,8 @@ type account struct {
 	retryAt  time.Time      // when to try again, after trouble
 
 	line      line
+	parked    []*request             // in line again once a minute: their objects are stuck, or an entry about them rests
+	stuck     map[types.UID]stuck    // by the object that was to go
 	requests  map[types.UID]*request // by subject
 	standing  int                    // how many stand and are not sent
 	slow      int                    // how many of them are slow
@@ -60,16 +65,23 @@ type account struct {
 	readAt    time.Time
 	swept     time.Time
 	forgot    time.Time
+	unread    error     // why the objects of doubtful entries cannot be read; nil when they can
 	looked    time.Time // when doubtful entries were looked at
 	lookAgain time.Duration
 	lookFrom  int
 	prune     int
 }
 
+// stuck is an object whose entry ended for its age: DELETEs of it had no certain answer, and it is there as it was.
+type stuck struct {
+	until time.Time // before when no other entry about it is written
+	pause time.Duration
+}
+
 func newAccount(o *Office, uid types.UID) *account {
 	return &account{
 		office: o, uid: uid, keeper: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
-		requests: map[types.UID]*request{}, lookAgain: lookFirst,
+		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, lookAgain: lookFirst,
 	}
 }
 
@@ -82,6 +94,7 @@ func (a *account) use(p *policy.Policy, orphaned bool) {
 	var left []*request
 	if p == nil { // they are judged anew, without a ledger
 		a.checked, a.recorded = false, false // should it keep one again, it has to catch up first
+		a.unpark()
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
 		a.aheadFrom, a.urgent = time.Time{}, false
 	}
@@ -139,6 +152,7 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 		a.requests[i.Subject.UID] = r
 		if !inherited {
 			a.line.push(r)
+			a.blocked = a.unblocked()
 		}
 	}
 	r.candidate, r.subject, r.owner = c, subjectOf(i), nil
@@ -160,6 +174,23 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 	if a.line.len >= a.prune {
 		a.pruneLine()
 	}
+}
+
+// unpark puts those back into the line who were parked.
+func (a *account) unpark() {
+	for _, r := range a.parked {
+		a.line.push(r)
+	}
+	a.urgent = a.urgent || len(a.parked) > 0
+	a.parked = nil
+}
+
+// unblocked is until when limits block: who has come anew need not wait for those that were not admitted.
+func (a *account) unblocked() time.Time {
+	if a.short {
+		return a.blocked
+	}
+	return time.Time{}
 }
 
 // pruneLine drops those who wait for nothing any more: their subjects are gone, or kept.
@@ -215,7 +246,8 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 		a.withdraw(r)
 		return false
 	}
-	if !a.keeper.Sending(t) {
+	// Who was stopped between the fence and here may not lead any more.
+	if a.office.Leadership.Check() != nil || !a.keeper.Sending(t) {
 		return false
 	}
 	a.leave(r)

@@ -1,5 +1,7 @@
 package ledgers
 
+import "slices"
+
 // line is who waits to be written down: the namespaces take turns, so that none waits for the backlog of another.
 type line struct {
 	waiting map[string][]*request // by namespace
@@ -19,13 +21,18 @@ func (l *line) push(r *request) {
 	l.len++
 }
 
-// pop gives the next; nil when nobody waits.
-func (l *line) pop() *request {
-	if len(l.turns) == 0 {
+// pop gives the next of a namespace that is admitted; nil when nobody waits in one. The others keep their turns.
+func (l *line) pop(admits func(namespace string) bool) *request {
+	turn := slices.IndexFunc(l.turns, admits)
+	if turn < 0 {
 		return nil
 	}
-	namespace := l.turns[0]
-	l.turns = l.turns[1:]
+	namespace := l.turns[turn]
+	if turn == 0 {
+		l.turns = l.turns[1:] // costs nothing
+	} else {
+		l.turns = slices.Delete(l.turns, turn, turn+1)
+	}
 	all := l.waiting[namespace]
 	first, rest := all[0], all[1:]
 	if len(rest) == 0 {
@@ -41,7 +48,8 @@ func (l *line) pop() *request {
 // retain drops all that keep does not want.
 func (l *line) retain(keep func(*request) bool) {
 	var all []*request
-	for r := l.pop(); r != nil; r = l.pop() {
+	everyone := func(string) bool { return true }
+	for r := l.pop(everyone); r != nil; r = l.pop(everyone) {
 		all = append(all, r)
 	}
 	for _, r := range all {

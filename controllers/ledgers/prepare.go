@@ -1,9 +1,11 @@
 package ledgers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +40,10 @@ func (a *account) prepare(ctx context.Context) error {
 	mustRead := !a.read && !a.none || a.keeper.Loose() && now.Sub(a.readAt) >= retryEvery
 	if now.Sub(a.forgot) >= forgetEvery {
 		a.forgot = now
-		a.keeper.Forget(a.mayReturn())
+		mayReturn := a.mayReturn()
+		a.keeper.Forget(mayReturn)
+		maps.DeleteFunc(a.stuck, func(uid types.UID, _ stuck) bool { return !mayReturn(uid) })
+		a.unpark()
 		a.pruneLine()
 	}
 	a.mu.Unlock()
@@ -284,8 +289,13 @@ func (a *account) bury(ctx context.Context) error {
 func (a *account) look(ctx context.Context) {
 	a.mu.Lock()
 	now := a.office.Clock.Now()
-	doubtful := a.keeper.Doubtful()
-	if len(doubtful) == 0 || now.Sub(a.looked) < a.lookAgain {
+	if now.Sub(a.looked) < a.lookAgain {
+		a.mu.Unlock()
+		return
+	}
+	doubtful := a.keeper.Look(now)
+	if len(doubtful) == 0 {
+		a.unread = nil
 		a.mu.Unlock()
 		return
 	}
@@ -294,6 +304,7 @@ func (a *account) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	looks, resolved := min(len(doubtful), looksAtATime), 0
+	var unread error
 	for i := range looks {
 		if ctx.Err() != nil {
 			looks = i
@@ -303,14 +314,19 @@ func (a *account) look(ctx context.Context) {
 		sight, err := a.office.Objects.Sight(ctx, e.Target)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("could not be read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
+			unread = cmp.Or(unread, fmt.Errorf("%s %q of namespace %q cannot be read: %w", e.Kind.Kind, e.Name, e.Namespace, err))
 			continue
 		}
-		if a.saw(e, sight) {
+		if a.saw(e, sight, now) {
 			resolved++
 		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if looks > 0 && (unread == nil) != (a.unread == nil) {
+		defer a.office.Changed()
+	}
+	a.unread = unread
 	a.lookFrom += looks - resolved
 	if resolved > 0 {
 		a.lookAgain = 0
@@ -320,9 +336,14 @@ func (a *account) look(ctx context.Context) {
 	a.lookAgain = min(max(lookFirst, 2*a.lookAgain), lookMost)
 }
 
-func (a *account) saw(e ledger.Entry, sight ledger.Sight) (ended bool) {
+// saw takes what a read showed that began at a time. An object that is there as it was is stuck if that ends its entry.
+func (a *account) saw(e ledger.Entry, sight ledger.Sight, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keeper.Saw(e, sight)
-	return !a.keeper.Stands(e.Target)
+	ended = a.keeper.Saw(e, sight, began)
+	if ended && sight.Shows(e.Target) {
+		pause := min(max(stuckFirst, 2*a.stuck[e.UID].pause), stuckMost)
+		a.stuck[e.UID] = stuck{until: began.Add(pause), pause: pause}
+	}
+	return ended
 }

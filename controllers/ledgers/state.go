@@ -24,6 +24,7 @@ type State struct {
 	FreeAt   time.Time // when limits let something go again; zero if they do
 	EasesAt  time.Time // when Charged falls by itself; zero if it does not
 	Waiting  int       // how many subjects wait to be written down
+	Unread   error     // why the objects of those in doubt cannot be read; nil when they can
 	Trouble  error     // why nothing can be written down; nil when it can
 }
 
@@ -33,6 +34,6 @@ func (a *account) state(now time.Time) State {
 	budget := a.budget()
 	return State{
 		Ledger: a.keeper.Stored(), Open: a.keeper.Charged(now, nil), Doubtful: len(a.keeper.Doubtful()), Charged: a.keeper.Charged(now, budget),
-		FreeAt: a.keeper.FreeAt(now, budget), EasesAt: a.keeper.EasesAt(now, budget), Waiting: a.line.len, Trouble: a.trouble,
+		FreeAt: a.keeper.FreeAt(now, budget), EasesAt: a.keeper.EasesAt(now, budget), Waiting: a.line.len + len(a.parked), Unread: a.unread, Trouble: a.trouble,
 	}
 }

@@ -184,7 +184,7 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 	}
 	var again, anew []*request
 	for room > 0 {
-		r := a.line.pop()
+		r := a.line.pop(draft.Admits)
 		if r == nil {
 			break
 		}
@@ -193,6 +193,8 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 		case !ok:
 			delete(a.requests, r.subject.UID)
 			anew = append(anew, r)
+		case now.Before(a.stuck[entry.UID].until), a.keeper.Rests(entry.Target):
+			a.parked = append(a.parked, r)
 		case draft.Open(entry):
 			r.entry, r.subject, r.writing = entry, subject, true
 			opened = append(opened, r)
@@ -213,6 +215,9 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 		if len(again) > 0 {
 			a.aheadFrom = now
 		}
+	}
+	if len(opened) == 0 && a.line.len > len(again) { // of namespaces that were not admitted
+		a.blocked = now.Add(limitPause)
 	}
 	ready(anew)
 	return opened

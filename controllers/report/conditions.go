@@ -145,7 +145,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if v.doubt != nil {
 		return standing{false, string(policy.Stale), grant.Line("deletions wait: " + v.doubt.Error())}
 	}
-	if counting := v.counting(p); !counting.ok {
+	if counting := v.counting(p); !counting.ok || counting.reason != "" {
 		return counting
 	}
 	if names := v.throttled(p); len(names) > 0 {

@@ -20,7 +20,7 @@ func TestWhatIsCounted(t *testing.T) {
 	s.send(k, a, ledger.Deleted)
 	s.send(k, b, ledger.Deleted)
 	s.send(k, c, ledger.Unknown)
-	k.Saw(c, absent)
+	k.Saw(c, absent, start)
 	s.write(k)
 
 	s.is(2, 1)

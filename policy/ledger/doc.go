@@ -23,7 +23,7 @@
 // the list began, and had gone by then. What the new leader knows to exist was not counted.
 //
 // Why nothing is missed: no DELETE is sent before its entry is confirmed open, and an entry ends without being counted only
-// when no DELETE of its version has done or can still do anything. A crash leaves it open, for the next leader to look at.
+// when no DELETE of its version has done or can still do anything, by the RequestLife at the latest. A crash leaves it open, for the next leader to look at.
 //
 // # What it refuses
 //

@@ -26,12 +26,15 @@ type Draft struct {
 	closed int
 	owned  int // certain ones among left
 	room   int
+
+	doubtful map[string]int // among left, by namespace
+	spare    int64          // how many more may be open, be they in doubt
 }
 
 // Draft is what to write next: the ledger as last read, with all ends applied at the time now and our holder. It is empty, and
 // never Changed, when the keeper is deposed or must Read first.
 func (k *Keeper) Draft(now time.Time) *Draft {
-	d := &Draft{keeper: k, uids: map[types.UID]struct{}{}}
+	d := &Draft{keeper: k, uids: map[types.UID]struct{}{}, doubtful: map[string]int{}}
 	k.draft = d
 	if k.lost || k.deposed {
 		return d
@@ -51,7 +54,9 @@ func (d *Draft) settle(s *state) int64 {
 	if s.end == none {
 		d.left = append(d.left, s.Entry)
 		d.uids[s.UID] = struct{}{}
-		if !s.doubtful {
+		if s.doubtful {
+			d.doubtful[s.Namespace]++
+		} else {
 			d.owned++
 		}
 		return 0
@@ -73,13 +78,18 @@ func (d *Draft) Room(now time.Time, budget *Budget) int {
 	}
 	d.object.Spent = budget.prune(d.object.Spent, now)
 	open := len(d.left) + len(d.opened)
-	d.room = min(MaxOpen-d.owned-len(d.opened), MaxOpen+MaxDoubtful-open)
+	d.spare = int64(MaxOpen + MaxDoubtful - open)
 	if budget != nil {
-		d.room = int(min(int64(d.room), budget.Max-int64(open)-budget.spent(d.object.Spent, now)))
+		d.spare = min(d.spare, budget.Max-int64(open)-budget.spent(d.object.Spent, now))
 	}
-	d.room = max(d.room, 0)
+	d.room = int(max(0, min(int64(MaxOpen-d.owned-len(d.opened)), d.spare)))
 	return d.room
 }
+
+// Admits reports whether entries about a namespace may be opened: it must not have more of them in doubt than may be opened
+// beside. So a namespace whose objects refuse to go leaves half of the room to the others, two of them a quarter, and one with
+// nothing in doubt gets the last place.
+func (d *Draft) Admits(namespace string) bool { return int64(d.doubtful[namespace]) < d.spare }
 
 // Open adds an entry. It is false, and nothing is added, when there is no room, when another entry about this object is open,
 // when this very version is open in the ledger as last read even if it has ended since, when its object has been counted, or
@@ -89,6 +99,7 @@ func (d *Draft) Open(e Entry) bool {
 		return false
 	}
 	d.room--
+	d.spare--
 	d.opened = append(d.opened, e)
 	d.uids[e.UID] = struct{}{}
 	d.keeper.tried[versionOf(e.Target)] = false

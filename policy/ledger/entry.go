@@ -51,6 +51,11 @@ func SightOf(o metav1.Object) Sight {
 	return Sight{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Terminating: o.GetDeletionTimestamp() != nil}
 }
 
+// Shows reports whether it shows a target as it is: alive, and of that version.
+func (s Sight) Shows(t policy.Target) bool {
+	return s == Sight{UID: t.UID, ResourceVersion: t.ResourceVersion}
+}
+
 // end says how the object of an entry showing s ends that entry, whose DELETE nobody saw the answer to.
 func (s Sight) end(t policy.Target) end {
 	switch {
@@ -85,8 +90,41 @@ type state struct {
 	Entry
 	// doubtful: it was inherited, or a DELETE of ours has an answer that nobody saw. It never becomes certain again.
 	doubtful bool
-	underWay bool // a DELETE of ours has been sent and not answered
+	underWay bool      // a DELETE of ours has been sent and not answered
+	doubted  time.Time // of a doubtful one: the first Look at it
+	quiet    time.Time // the first Look since the last DELETE of ours, or since the ledger is ours; zero before
+	rests    bool      // no DELETE is sent any more, so that the doubt can end
 	end      end
+}
+
+const (
+	// RequestLife is longer than any DELETE can take from being sent to being carried out: docs/ledger.md says why.
+	RequestLife = 15 * time.Minute
+	// sendAgainFor is how long DELETEs of a doubtful entry are sent again. Then it rests.
+	sendAgainFor = 5 * time.Minute
+)
+
+// look notes that its object is about to be looked at.
+func (s *state) look(now time.Time) {
+	if s.doubted.IsZero() {
+		s.doubted = now
+	}
+	if s.quiet.IsZero() {
+		s.quiet = now
+	}
+	s.rests = s.rests || elapsed(s.doubted, now) >= sendAgainFor
+}
+
+// outlived reports whether a read that began at a time began after every DELETE of the entry that was ever sent had been
+// carried out or can only be dropped.
+func (s *state) outlived(began time.Time) bool {
+	return !s.quiet.IsZero() && elapsed(s.quiet, began) >= RequestLife
+}
+
+// elapsed is the lesser of what the monotonic clock and the wall clock say: the one stands still while a machine is suspended,
+// the other can be set.
+func elapsed(since, now time.Time) time.Duration {
+	return min(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 // idle reports whether nothing is known to happen to it.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,6 +21,21 @@ func (k *Keeper) Clone() *Keeper {
 	}
 	c.tried, c.counted = maps.Clone(k.tried), maps.Clone(k.counted)
 	return &c
+}
+
+// AppendAges appends how old what is in doubt is, in parts of a time.
+func (k *Keeper) AppendAges(b []byte, start time.Time) []byte {
+	age := func(t time.Time) byte {
+		if t.IsZero() {
+			return 0
+		}
+		return 1 + byte(t.Sub(start)/RequestLife)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(k.open)) {
+		s := k.open[uid]
+		b = append(appendFlags(b, s.rests), age(s.doubted), age(s.quiet))
+	}
+	return b
 }
 
 // AppendKey appends all that the keeper will ever act upon, while the API server has the ledger current. What it knows of
@@ -66,6 +82,18 @@ func (k *Keeper) PretendCertain() {
 	for _, s := range k.open {
 		s.doubtful = false
 	}
+}
+
+// SendingAged has a DELETE be sent, and the age of its entry go on.
+func (k *Keeper) SendingAged(t policy.Target) bool {
+	s := k.find(t)
+	if s == nil {
+		return false
+	}
+	quiet := s.quiet
+	sending := k.Sending(t)
+	s.quiet = quiet
+	return sending
 }
 
 // EndVoid ends an entry as void, whatever is known about it.

@@ -33,6 +33,9 @@ const (
 	opensCounted    flaw = "opens again what it has counted"
 	opensTwice      flaw = "opens another version while one is open"
 	voidsSent       flaw = "withdraws what was sent"
+	endsEarly       flaw = "ends a doubt before its time"
+	endsUnread      flaw = "ends a doubt by a read that began before its time"
+	agesOnRetry     flaw = "counts the time of a doubt from its first DELETE"
 
 	spendsNothing  flaw = "forgets what was spent"
 	chargesOwnOnly flaw = "does not charge what it has inherited"
@@ -87,6 +90,18 @@ func (f flaw) sight(k look) ledger.Sight {
 		return ledger.Sight{UID: k.entry.UID, ResourceVersion: "another"}
 	}
 	return s
+}
+
+// began is when a leader says that a look began which it takes now.
+func (f flaw) began(k look, now time.Time) time.Time {
+	switch f {
+	case endsEarly:
+		return k.began.Add(ledger.RequestLife)
+	case endsUnread:
+		return now
+	default:
+		return k.began
+	}
 }
 
 func (f flaw) answered(l *leader, r request) {

@@ -23,6 +23,8 @@ var explored = map[string]bounds{
 	"one leader, two objects":             {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3},
 	"two leaders, a lost answer":          {things: 1, finalizers: 1, leaders: 2, losses: 1, opens: 2},
 	"two leaders, somebody else deletes":  {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2},
+	"one leader, a doubt that ends":       {things: 1, leaders: 1, losses: 2, opens: 3, lapses: 2},
+	"two leaders, a doubt that ends":      {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
 	"one leader, a budget":                {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
 	"two leaders, a budget, a slow clock": {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
 	"two leaders, a budget, a fast clock": {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},

@@ -54,7 +54,7 @@ func TestHowAnEntryEnds(t *testing.T) {
 				s.send(k, e, a)
 			}
 			for _, look := range c.looks {
-				k.Saw(e, look)
+				k.Saw(e, look, start)
 			}
 			if c.want.open == 1 {
 				if k.Draft(s.now).Changed() {
@@ -77,7 +77,7 @@ func TestAnInheritedEntryIsDoubtful(t *testing.T) {
 	if k.Sending(e.Target) || len(k.Doubtful()) > 0 {
 		t.Error("it was touched before the ledger was taken over")
 	}
-	k.Saw(e, absent)
+	k.Saw(e, absent, start)
 	s.write(k)
 	s.is(0, 0, e)
 	if doubtful := k.Doubtful(); len(doubtful) != 1 || doubtful[0] != e {
@@ -209,7 +209,7 @@ func TestOneDeleteAtATime(t *testing.T) {
 		t.Error("two are under way, or none")
 	}
 	k.Withdrawn(e.Target)
-	k.Saw(e, absent)
+	k.Saw(e, absent, start)
 	if k.Draft(s.now).Changed() {
 		t.Error("it ended while one was under way")
 	}

@@ -131,7 +131,8 @@ func (w *world) ended() error {
 	}
 	l := &w.leaders[len(w.leaders)-1]
 	for i := range w.things[:w.bounds.things] {
-		if l.wants(i) && w.left.opens > 0 && w.budget == nil {
+		waits := w.bounds.lapses > 0 && l.keeper.Rests(l.known[i].entry(i).Target) // for a lapse more
+		if l.wants(i) && !waits && w.left.opens > 0 && w.budget == nil {
 			return fmt.Errorf("object %d stays", i)
 		}
 	}

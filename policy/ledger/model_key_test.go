@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -20,17 +21,23 @@ func (w *world) key() key {
 
 func (w *world) appendKey(b []byte) []byte {
 	n := w.left
-	for _, v := range []int{n.leaders, n.losses, n.refusals, n.edits, n.removals, n.births, n.whims, n.opens, w.clock, w.holders, w.touched} {
+	for _, v := range []int{n.leaders, n.losses, n.refusals, n.edits, n.removals, n.births, n.whims, n.opens, n.lapses, w.clock % lapse, w.holders, w.touched} {
 		b = append(b, byte(v))
 	}
 	b = appendThings(b, w.things)
 	for i := range w.born {
 		f := w.fates[i]
-		b = append(b, flags(f.ours, f.others, f.doubted), byte(f.at))
+		b = append(b, flags(f.ours, f.others, f.doubted), byte(f.at%lapse), byte(f.at/lapse))
 	}
 	b = appendLedger(b, w.ledger)
 	for _, l := range w.leaders {
 		b = l.appendKey(b, w.ledger)
+		if w.bounds.lapses > 0 && l.alive {
+			b = l.keeper.AppendAges(b, start)
+			for _, k := range l.looks {
+				b = append(b, byte(k.began.Sub(start)/ledger.RequestLife))
+			}
+		}
 	}
 	return w.appendRequests(b)
 }
@@ -67,7 +74,7 @@ func appendLedger(b []byte, o *v1alpha1.RetentionLedger) []byte {
 		}
 	}
 	for _, s := range o.Spent {
-		b = append(b, byte(s.Until.Sub(start)/tick)+100, byte(s.Count))
+		b = append(b, byte(s.Until.Sub(start)%ledger.RequestLife/tick)+100, byte(s.Until.Sub(start)/ledger.RequestLife), byte(s.Count))
 	}
 	return append(b, '.')
 }

@@ -56,12 +56,13 @@ func (w *world) act(m move, l *leader) error {
 	case send:
 		return w.send(m, l)
 	case glance:
-		e := l.keeper.Doubtful()[m.about]
-		l.looks = append(l.looks, look{e, w.things[nameOf(e)].sight()})
+		began := w.now(m.leader)
+		e := l.keeper.Look(began)[m.about]
+		l.looks = append(l.looks, look{e, w.things[nameOf(e)].sight(), began})
 	case take:
 		k := l.looks[m.about]
 		l.looks = slices.Delete(l.looks, m.about, m.about+1)
-		w.saw(l, k)
+		l.keeper.Saw(k.entry, w.flaw.sight(k), w.flaw.began(k, w.now(m.leader)))
 	}
 	return nil
 }
@@ -117,16 +118,15 @@ func (w *world) write(m move, l *leader) error {
 
 func (w *world) send(m move, l *leader) error {
 	e := l.known[m.about].entry(m.about)
-	if !l.keeper.Sending(e.Target) && !w.flaw.sends(w, m.leader, e) {
+	sending := l.keeper.Sending
+	if w.flaw == agesOnRetry {
+		sending = l.keeper.SendingAged
+	}
+	if !sending(e.Target) && !w.flaw.sends(w, m.leader, e) {
 		return errNothing
 	}
 	w.requests = append(w.requests, request{from: m.leader, name: m.about, target: e.Target})
 	return nil
-}
-
-// saw gives a keeper what a look showed.
-func (w *world) saw(l *leader, k look) {
-	l.keeper.Saw(k.entry, w.flaw.sight(k))
 }
 
 // like is an object of the version that an entry is about.

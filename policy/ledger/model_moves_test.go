@@ -17,6 +17,7 @@ const (
 	birth                // somebody makes another under its name
 	election             // there is another leader
 	tickTock             // time goes on
+	lapsed               // so much time that what was sent before is carried out no more
 
 	read      // it reads the ledger
 	write     // it writes it, and opens what it wants to delete
@@ -40,7 +41,8 @@ const (
 var steps = map[step]string{
 	edit: "somebody changes object", removal: "somebody else deletes object", finalize: "a finalizer is taken off object",
 	birth: "somebody makes anew object", election: "elected is leader", tickTock: "the clock ticks to",
-	read: "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists",
+	lapsed: "what was sent is carried out no more at",
+	read:   "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists",
 	watch: "hears of object", whim: "wants no more to delete", withdraw: "withdraws", drop: "drops", send: "sends a DELETE of",
 	glance: "looks at", take: "takes what it saw, first of", execute: "carried out is request", vague: "answered with a vague 409 is request",
 	refuse: "refused is request", answer: "answered is request", lose: "lost is the answer to request",
@@ -80,6 +82,7 @@ func (w *world) moves() []move {
 	}
 	add(election, -1, len(w.leaders), w.left.leaders > 0)
 	add(tickTock, -1, w.clock+1, w.left.ticks > 0)
+	add(lapsed, -1, w.clock+lapse, w.left.lapses > 0)
 	for i := range w.leaders {
 		if w.leaders[i].alive {
 			w.movesOf(i, add)
@@ -131,7 +134,7 @@ func (w *world) movesOf(of int, add func(s step, leader, about int, when bool)) 
 	}
 	for i, e := range l.keeper.Doubtful() {
 		looks := slices.ContainsFunc(l.looks, func(k look) bool { return k.entry == e })
-		add(glance, of, i, !looks && (w.hasNews(e) || w.flaw == sameIsVoid))
+		add(glance, of, i, !looks && (w.hasNews(e) || w.flaw == sameIsVoid || w.bounds.lapses > 0))
 		add(drop, of, i, w.flaw == voidsSent)
 	}
 	for i := range l.looks {
@@ -162,6 +165,8 @@ func (w *world) make(m move) (*world, error) {
 	case m.step == tickTock:
 		next.left.ticks--
 		next.clock++
+	case m.step == lapsed:
+		next.lapse()
 	default:
 		next.touched = m.about + 1
 		next.touch(m, &next.things[m.about])
@@ -185,6 +190,22 @@ func (w *world) touch(m move, t *thing) {
 	case birth:
 		w.left.births--
 		w.bear(m.about)
+	}
+}
+
+// lapse lets so much time go by that no DELETE which was sent before is carried out any more: its sender has given up waiting long
+// ago. Who does not lead any more has noticed: its lease has ended by both of its clocks.
+func (w *world) lapse() {
+	w.left.lapses--
+	w.clock += lapse
+	for i := len(w.requests) - 1; i >= 0; i-- {
+		if r := w.requests[i]; !r.isWrite() && !r.orphan {
+			w.lose(i)
+		}
+	}
+	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return !r.isWrite() })
+	for i := range len(w.leaders) - 1 {
+		w.bury(i)
 	}
 }
 

@@ -26,6 +26,7 @@ type bounds struct {
 	whims      int // objects that a leader does not want to delete any more
 	opens      int // entries opened in all
 	ticks      int // of the clock
+	lapses     int // of RequestLife: what was sent before is carried out no more, and former leaders have ended
 	budget     *ledger.Budget
 	skew       time.Duration // by how much the clock of each second leader is behind
 	flaw       flaw
@@ -33,6 +34,7 @@ type bounds struct {
 
 const (
 	tick      = 5 * time.Second
+	lapse     = int(ledger.RequestLife / tick)
 	maxThings = 3
 	maxUIDs   = 6
 )
@@ -115,6 +117,7 @@ func (l *leader) wants(name int) bool {
 type look struct {
 	entry ledger.Entry
 	sight ledger.Sight
+	began time.Time
 }
 
 // request is one that was sent and not answered.

@@ -60,7 +60,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("another leader reads something else: %s", diff)
 		}
 		for _, e := range open {
-			k.Saw(e, ledger.Sight{Absent: true})
+			k.Saw(e, ledger.Sight{Absent: true}, start)
 		}
 		ended := k.Draft(s.now).Object()
 		if n := ended.Total.Gone - stored.Total.Gone; n != int64(len(open)) || lines(ended) != 0 || ended.Total.Deleted != stored.Total.Deleted {

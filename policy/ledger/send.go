@@ -3,19 +3,20 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Sending reports whether a DELETE of this version may be sent now: it is confirmed open in a ledger that is ours, has
-// not ended, and no other DELETE is under way. It notes that one is, until Answered: each true must be followed by exactly
+// not ended, does not rest, and no other DELETE is under way. It notes that one is, until Answered: each true must be followed by exactly
 // one.
 func (k *Keeper) Sending(t policy.Target) bool {
 	s := k.find(t)
-	if s == nil || !k.sealed || !s.idle() {
+	if s == nil || !k.sealed || !s.idle() || s.rests {
 		return false
 	}
-	s.underWay = true
+	s.underWay, s.quiet = true, time.Time{}
 	return true
 }
 
@@ -53,10 +54,16 @@ func (k *Keeper) Withdrawn(t policy.Target) {
 	}
 }
 
-// Stands reports whether an entry about this version is open and has not ended.
+// Stands reports whether an entry about this version is open, has not ended, and does not rest.
 func (k *Keeper) Stands(t policy.Target) bool {
 	s := k.find(t)
-	return s != nil && k.sealed && s.end == none
+	return s != nil && k.sealed && s.end == none && !s.rests
+}
+
+// Rests reports whether an entry about this version is open and no DELETE of it is sent any more, until its doubt has ended.
+func (k *Keeper) Rests(t policy.Target) bool {
+	s := k.find(t)
+	return s != nil && s.end == none && s.rests
 }
 
 // Unsent are the open entries that nothing was sent for yet: those just confirmed, and those of a lost write that was found
@@ -71,12 +78,29 @@ func (k *Keeper) Doubtful() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
 }
 
-// Saw takes what a quorum read showed that began after Doubtful gave the entry. It is dropped if the entry is not doubtful
-// any more or another DELETE is under way by now.
-func (k *Keeper) Saw(e Entry, s Sight) {
-	if known := k.find(e.Target); known != nil && k.sealed && known.doubtful && known.idle() {
-		k.finish(known, s.end(known.Target))
+// Look gives the Doubtful entries to somebody who reads their objects from now on, and tells Saw that time as the beginning
+// of each read.
+func (k *Keeper) Look(now time.Time) []Entry {
+	entries := k.Doubtful()
+	for _, e := range entries {
+		k.open[e.UID].look(now)
 	}
+	return entries
+}
+
+// Saw takes what a quorum read showed that began after Look gave the entry at the time began, and reports whether that ended it.
+// It is dropped if the entry is not doubtful any more or another DELETE is under way by now.
+func (k *Keeper) Saw(e Entry, s Sight, began time.Time) (ended bool) {
+	known := k.find(e.Target)
+	if known == nil || !k.sealed || !known.doubtful || !known.idle() {
+		return false
+	}
+	end := s.end(known.Target)
+	if s.Shows(known.Target) && known.outlived(began) {
+		end = void
+	}
+	k.finish(known, end)
+	return end != none
 }
 
 func (k *Keeper) find(t policy.Target) *state {

@@ -1,0 +1,133 @@
+package ledgers_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// refuseStuck has the API server answer 500 to every DELETE of an object whose name begins with "stuck", and leave it.
+func (w *world) refuseStuck() {
+	w.answer = func(o *object) *retention.Outcome {
+		if strings.HasPrefix(o.name, "stuck") {
+			return &retention.Outcome{Unsure: true, Result: retention.Busy, Err: errors.New("webhook: 500")}
+		}
+		return nil
+	}
+}
+
+func (w *world) left(prefix string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.objects {
+		if strings.HasPrefix(o.name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStuckObjectsDoNotUseUpLimits: as many objects as limits allow answer every DELETE with 500.
+func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(10)))
+		w.refuseStuck()
+		w.add("team-a", "stuck-", 10, 0)
+		pass(10 * time.Second)
+		w.add("team-a", "good-", 30, 0)
+		pass(10 * time.Minute)
+		if n := w.left("good-"); n != 30 {
+			t.Fatalf("%d of 30 others have gone while a DELETE may yet be carried out", 30-n)
+		}
+		pass(20 * time.Minute)
+		if n := w.left("good-"); n > 0 {
+			t.Errorf("%d of 30 others are left after half an hour", n)
+		}
+		if n := w.left("stuck-"); n != 10 {
+			t.Errorf("%d of 10 stuck objects are left", n)
+		}
+		w.mu.Lock()
+		w.answer = nil
+		w.mu.Unlock()
+		pass(2 * time.Hour)
+		w.is(40, 0)
+	})
+}
+
+// TestStuckObjectsAreTriedEverMoreSeldom counts the DELETEs of one in a day.
+func TestStuckObjectsAreTriedEverMoreSeldom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(10)))
+		w.refuseStuck()
+		refuse, tries, last := w.answer, 0, time.Duration(0)
+		w.answer = func(o *object) *retention.Outcome {
+			if tries++; time.Since(w.began)-last > 5*time.Minute {
+				t.Logf("again after %s", time.Since(w.began).Round(time.Minute))
+			}
+			last = time.Since(w.began)
+			return refuse(o)
+		}
+		w.add("team-a", "stuck-", 1, 0)
+		pass(10 * time.Minute)
+		first := tries
+		pass(24 * time.Hour)
+		if rounds := (tries - first) / first; first == 0 || rounds < 2 || rounds > 8 {
+			t.Errorf("%d DELETEs in the first 10 minutes, %d in the day after", first, tries-first)
+		}
+	})
+}
+
+// TestANamespaceOfStuckObjectsLeavesRoomToOthers: 2,500 objects of one namespace answer every DELETE with 500.
+func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", nil))
+		w.refuseStuck()
+		w.add("team-a", "stuck-", 2500, 0)
+		pass(time.Minute)
+		began := time.Now()
+		w.add("team-b", "good-", 300, 0)
+		for w.left("good-") > 0 && time.Since(began) < time.Minute {
+			pass(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("300 objects of another namespace took %s", took)
+		}
+		if l := w.stored("uid-p"); l.Total.Deleted != 300 {
+			pass(2 * time.Second)
+		}
+		for _, group := range w.stored("uid-p").Open {
+			if n := len(group.Objects); n > (ledger.MaxOpen+ledger.MaxDoubtful)/2+ledger.MaxOpen {
+				t.Errorf("%d entries of %s are open", n, group.Namespace)
+			}
+		}
+	})
+}
+
+// TestWithoutARightToReadADoubtDoesNotEnd, State says why, and it ends once there is one.
+func TestWithoutARightToReadADoubtDoesNotEnd(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(1)))
+		w.refuseStuck()
+		w.blind = true
+		w.add("team-a", "stuck-", 1, 0)
+		pass(time.Hour)
+		w.add("team-b", "good-", 1, 0)
+		pass(time.Minute)
+		w.is(0, 0, "stuck-0")
+		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `Job "stuck-0" of namespace "team-a" cannot be read`) {
+			t.Errorf("State says %v", s.Unread)
+		}
+		w.mu.Lock()
+		w.blind = false
+		w.mu.Unlock()
+		pass(5 * time.Minute)
+		w.is(1, 0)
+		if s, _ := w.State("uid-p"); s.Unread != nil {
+			t.Errorf("State still says %v", s.Unread)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// unsure is an entry of a keeper whose DELETE got no certain answer.
+func unsure(s *store, k *ledger.Keeper, name string) ledger.Entry {
+	s.Helper()
+	e := entry(name, "7")
+	s.write(k, e)
+	s.send(k, e, ledger.Unknown)
+	return e
+}
+
+func asItWas(e ledger.Entry) ledger.Sight {
+	return ledger.Sight{UID: e.UID, ResourceVersion: e.ResourceVersion}
+}
+
+func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
+	const life = ledger.RequestLife
+	for name, test := range map[string]struct {
+		first, began time.Duration // the looks after the DELETE
+		again        time.Duration // when another DELETE is sent; 0 for never
+		sight        func(ledger.Entry) ledger.Sight
+		ends         bool
+	}{
+		"long after":                       {first: time.Second, began: time.Second + life, sight: asItWas, ends: true},
+		"one nanosecond earlier":           {first: time.Second, began: life + time.Second - 1, sight: asItWas},
+		"by the first look, however late":  {began: 10 * life, sight: asItWas},
+		"another DELETE starts it anew":    {first: time.Second, again: time.Minute, began: life + time.Minute, sight: asItWas},
+		"one that shows nothing":           {first: time.Second, began: 2 * life, sight: func(ledger.Entry) ledger.Sight { return ledger.Sight{} }},
+		"one that shows half of an object": {first: time.Second, began: 2 * life, sight: func(e ledger.Entry) ledger.Sight { return ledger.Sight{UID: e.UID} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			k := s.keeper("a")
+			e := unsure(s, k, "x")
+			if test.first > 0 {
+				k.Look(start.Add(test.first))
+				k.Saw(e, asItWas(e), start.Add(test.first))
+			}
+			if test.again > 0 {
+				s.send(k, e, ledger.Unknown)
+				k.Look(start.Add(test.again + time.Second))
+			}
+			began := start.Add(test.began)
+			k.Look(began)
+			if ended := k.Saw(e, test.sight(e), began); ended != test.ends {
+				t.Fatalf("ended: %t", ended)
+			}
+			if !test.ends {
+				return
+			}
+			if d := k.Draft(s.now); d.Room(s.now, nil) == 0 || d.Open(e) {
+				t.Error("a second entry about the version is opened beside the first")
+			}
+			s.write(k)
+			s.is(0, 0)
+			s.write(k, e)
+			s.is(0, 0, e)
+		})
+	}
+}
+
+// TestAnInheritedDoubtLastsFromTheFirstLook: a former leader may have sent a DELETE just before its ledger was taken over.
+func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
+	s := newStore(t)
+	e := entry("x", "7")
+	s.write(s.keeper("a"), e)
+	k := ledger.New("b")
+	s.read(k)
+	if len(k.Look(start)) > 0 {
+		t.Fatal("it is looked at before the ledger is ours")
+	}
+	s.write(k)
+	k.Look(start.Add(time.Hour))
+	if k.Saw(e, asItWas(e), start.Add(time.Hour)) {
+		t.Error("it ended by the first look")
+	}
+	k.Look(start.Add(time.Hour + ledger.RequestLife))
+	if !k.Saw(e, asItWas(e), start.Add(time.Hour+ledger.RequestLife)) {
+		t.Error("it has not ended")
+	}
+}
+
+func TestAnEntryInDoubtRestsAfterAWhile(t *testing.T) {
+	s := newStore(t)
+	k := s.keeper("a")
+	e := unsure(s, k, "x")
+	for at := time.Duration(0); at < 5*time.Minute; at += time.Minute {
+		k.Look(start.Add(at))
+		s.send(k, e, ledger.Unknown)
+	}
+	k.Look(start.Add(5 * time.Minute))
+	if k.Sending(e.Target) || k.Stands(e.Target) || !k.Rests(e.Target) {
+		t.Error("a DELETE may be sent after five minutes")
+	}
+	s.read(k)
+	if !k.Rests(e.Target) {
+		t.Error("it does not rest any more once the ledger was read")
+	}
+}
+
+func TestWhatIsInDoubtLeavesRoomToOtherNamespaces(t *testing.T) {
+	s := newStore(t)
+	s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
+	k := s.keeper("a")
+	for i := range 20 {
+		d := k.Draft(s.now)
+		d.Room(s.now, s.budget)
+		if !d.Admits("ns") {
+			if i != 5 {
+				t.Errorf("the namespace is not admitted with %d of 10 in doubt", i)
+			}
+			break
+		}
+		unsure(s, k, string(rune('a'+i)))
+	}
+	d := k.Draft(s.now)
+	d.Room(s.now, s.budget)
+	for i := range 5 {
+		e := entry(string(rune('A'+i)), "7")
+		e.Namespace = "other"
+		if !d.Admits("other") || !d.Open(e) {
+			t.Errorf("%d of another namespace were opened", i)
+		}
+	}
+	if d.Admits("other") {
+		t.Error("more than all are opened")
+	}
+}

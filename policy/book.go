@@ -19,6 +19,7 @@ type Book struct {
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	overrides  map[string][]*Override // by namespace
 	rules      map[RuleID]*Rule
+	past       map[schema.GroupKind][]*Rule // of earlier books, which are asked still
 
 	mu    sync.RWMutex
 	cache map[scope]*Page
@@ -120,6 +121,40 @@ func (b *Book) Rules(kind schema.GroupKind) []*Rule {
 	return rules
 }
 
+// Remember has the rules of earlier ClusterRetentionPolicies asked still, so that what they say can be compared. Those of a namespace
+// are not: a tenant's edits would multiply. It is to be called before anybody else has the book.
+func (b *Book) Remember(past []*Book) {
+	b.past = map[schema.GroupKind][]*Rule{}
+	for _, earlier := range past {
+		for kind := range b.kinds {
+			if earlier.versions[kind] == b.versions[kind] {
+				b.past[kind] = append(b.past[kind], slices.DeleteFunc(earlier.Rules(kind), func(r *Rule) bool { return r.Namespace != "" })...)
+			}
+		}
+	}
+}
+
+// Past is the book as it is compared with later ones: behind its gates nothing is compared, so that it keeps no earlier book.
+func (b *Book) Past() *Book {
+	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate != nil && p.Gate.Before != nil }) {
+		return b
+	}
+	policies := make([]*Policy, len(b.policies))
+	for i, p := range b.policies {
+		if policies[i] = p; p.Gate != nil && p.Gate.Before != nil {
+			gate, waiting := *p.Gate, *p
+			gate.Before, waiting.Gate = nil, &gate
+			policies[i] = &waiting
+		}
+	}
+	return NewBook(policies, b.namespaces, b.protection)
+}
+
+// Asked are the rules about a kind whose facts are wanted: its own, and those of earlier books that it remembers.
+func (b *Book) Asked(kind schema.GroupKind) []*Rule {
+	return append(b.Rules(kind), b.past[kind]...)
+}
+
 // Page is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
 // for the same question.
 func (b *Book) Page(kind schema.GroupKind, namespace string) *Page {
@@ -162,7 +197,7 @@ func waiting(r *Rule, p *Policy) *Rule {
 		return nil
 	}
 	behind := *r
-	behind.Unapproved = true
+	behind.Unapproved, behind.Gate = true, p.Gate
 	return &behind
 }
 

@@ -127,6 +127,7 @@ func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 		"Spec":            "is what the rest was read from",
 		"ReadsReferences": "follows from the expressions, and so from Key",
 		"Trial":           "follows from Overrides",
+		"Gate":            "says with what a count compares",
 	}, func(a, b *policy.Rule) bool { return !pageOf(a).SameSettings(pageOf(b)) })
 }
 

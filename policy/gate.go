@@ -15,10 +15,10 @@ import (
 // approved it. Meanwhile they keep what they find eligible.
 type Gate struct {
 	Hash       string           // what approves it
-	Namespaces sets.Set[string] // nil means all; otherwise those where the rules apply anew
+	Namespaces Scope            // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
-	Since      time.Time        // with Namespaces: since when they apply there
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
+	Before     *Book            // what was in force before; nil when nobody knows: then everything that is due is new
 }
 
 // Covers reports whether a rule waits in a namespace.
@@ -27,35 +27,92 @@ func (g *Gate) Covers(namespace, rule string) bool {
 		(g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule)))
 }
 
-// Scope is where the rules of a policy apply anew, and since when. The zero value is nowhere.
-type Scope struct {
-	Namespaces sets.Set[string]
-	Since      time.Time // of the latest; it tells one change from the next
+// before is what was in force before; nil when nobody knows.
+func (g *Gate) before() *Book {
+	if g == nil {
+		return nil
+	}
+	return g.Before
 }
 
-// Wider is the scope once the policy applies anew in more namespaces, or in the same again. No two are alike, and a status
-// can hold their time.
-func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
-	since := now.Truncate(time.Microsecond)
-	if !since.After(s.Since) {
-		since = s.Since.Add(time.Microsecond)
+// Scope is where the rules of a policy apply anew, "" among cluster-scoped objects, and since when. It is not changed. Nil
+// is nowhere.
+type Scope map[string]time.Time
+
+// Has reports whether the rules apply anew in a namespace.
+func (s Scope) Has(namespace string) bool {
+	_, ok := s[namespace]
+	return ok
+}
+
+// Names are the namespaces, in order.
+func (s Scope) Names() []string { return slices.Sorted(maps.Keys(s)) }
+
+// Since is when the latest change was; it tells one from the next.
+func (s Scope) Since() (latest time.Time) {
+	for _, since := range s {
+		if since.After(latest) {
+			latest = since
+		}
 	}
-	return Scope{Namespaces: namespaces.Union(s.Namespaces), Since: since}
+	return latest
+}
+
+// Wider is the scope once the policy applies anew in more namespaces, or in the same again. No two times are alike, and a
+// status can hold them.
+func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
+	since := now.UTC().Truncate(time.Microsecond)
+	if latest := s.Since(); !since.After(latest) {
+		since = latest.Add(time.Microsecond)
+	}
+	wider := maps.Clone(s)
+	if wider == nil {
+		wider = make(Scope, len(namespaces))
+	}
+	for namespace := range namespaces {
+		wider[namespace] = since
+	}
+	return wider
+}
+
+// Among are those of some namespaces in which nothing has changed after a time.
+func (s Scope) Among(namespaces []string, upTo time.Time) Scope {
+	same := Scope{}
+	for _, namespace := range namespaces {
+		if since, ok := s[namespace]; ok && !since.After(upTo) {
+			same[namespace] = since
+		}
+	}
+	return same
+}
+
+// Without is the scope without the namespaces that another has since the same time; nil when nothing is left.
+func (s Scope) Without(o Scope) Scope {
+	var left Scope
+	for namespace, since := range s {
+		if at, ok := o[namespace]; ok && at.Equal(since) {
+			continue
+		}
+		if left == nil {
+			left = Scope{}
+		}
+		left[namespace] = since
+	}
+	return left
 }
 
 // ApprovalHash approves this form of this object: a copy of the spec in another object, or in another cluster, has another.
 func (p *Policy) ApprovalHash() string { return hashOf(string(p.UID), p.Hash) }
 
+// ScopeHash approves this form of this object in namespaces as they were at a time, and no later change of them.
+func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
+	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)
+}
+
 // hashOf is a short hash of some lines.
 func hashOf(lines ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:8])
-}
-
-// Gate is the gate for a policy with that approval hash. What approves it approves no later change.
-func (s Scope) Gate(hash string) *Gate {
-	parts := append([]string{hash, s.Since.UTC().Format(time.RFC3339Nano)}, sets.List(s.Namespaces)...)
-	return &Gate{Hash: hashOf(parts...), Namespaces: s.Namespaces, Since: s.Since}
 }
 
 // atLeast is how many objects must be due before their part of all matters.
@@ -64,49 +121,4 @@ const atLeast = 10
 // Exceeded reports whether so many that are due at once, of those selected, are more than may go unseen.
 func (a Approval) Exceeded(due, selected int64) bool {
 	return due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
-}
-
-// Changed are the namespaces known to both books whose labels or overrides differ.
-func (b *Book) Changed(before *Book) []string {
-	var changed []string
-	for name, n := range b.namespaces {
-		was, known := before.namespaces[name]
-		if known && !(maps.Equal(n.Labels, was.Labels) && sameOverrides(b.overrides[name], before.overrides[name])) {
-			changed = append(changed, name)
-		}
-	}
-	return changed
-}
-
-// Rescoped are those of the changed namespaces in which a policy applies now and did not, or in which other overrides
-// apply to it.
-func (b *Book) Rescoped(before *Book, p *Policy, changed []string) sets.Set[string] {
-	rescoped := sets.New[string]()
-	for _, namespace := range changed {
-		if !b.applies(p, namespace) {
-			continue
-		}
-		if !before.applies(p, namespace) || !sameOverrides(before.overridesOf(p, namespace), b.overridesOf(p, namespace)) {
-			rescoped.Insert(namespace)
-		}
-	}
-	return rescoped
-}
-
-// Reach is where a policy applies, of the namespaces that are known and not protected.
-func (b *Book) Reach(p *Policy) sets.Set[string] {
-	all := sets.New[string]()
-	for namespace := range b.namespaces {
-		if b.applies(p, namespace) && !b.protection.Namespace(namespace) {
-			all.Insert(namespace)
-		}
-	}
-	return all
-}
-
-// overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
-func (b *Book) overridesOf(p *Policy, namespace string) []*Override {
-	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
-		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
-	})
 }

@@ -19,14 +19,14 @@ func TestWhatAGateCovers(t *testing.T) {
 	}{
 		"no gate":                             {nil, false},
 		"everything":                          {&policy.Gate{}, true},
-		"the namespace":                       {&policy.Gate{Namespaces: sets.New("team-a", "team-b")}, true},
-		"another namespace":                   {&policy.Gate{Namespaces: sets.New("team-b")}, false},
-		"no namespace":                        {&policy.Gate{Namespaces: sets.New[string]()}, false},
+		"the namespace":                       {&policy.Gate{Namespaces: anewIn("team-a", "team-b")}, true},
+		"another namespace":                   {&policy.Gate{Namespaces: anewIn("team-b")}, false},
+		"no namespace":                        {&policy.Gate{Namespaces: policy.Scope{}}, false},
 		"the rule":                            {&policy.Gate{Rules: sets.New("jobs")}, true},
 		"another rule":                        {&policy.Gate{Rules: sets.New("pods")}, false},
-		"another rule of the namespace":       {&policy.Gate{Namespaces: sets.New("team-a"), Rules: sets.New("pods")}, false},
-		"the rule in another namespace":       {&policy.Gate{Namespaces: sets.New("team-b"), Rules: sets.New("jobs")}, false},
-		"exactly this rule in this namespace": {&policy.Gate{Namespaces: sets.New("team-a"), Rules: sets.New("jobs")}, true},
+		"another rule of the namespace":       {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
+		"the rule in another namespace":       {&policy.Gate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
+		"exactly this rule in this namespace": {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,22 +46,27 @@ func TestWhatAGateCovers(t *testing.T) {
 	}
 }
 
+// anewIn is a scope of namespaces.
+func anewIn(namespaces ...string) policy.Scope {
+	return policy.Scope(nil).Wider(sets.New(namespaces...), now)
+}
+
 func TestWhatApprovesAScope(t *testing.T) {
-	hash := func(form string, namespaces ...string) string {
-		return policy.Scope{Namespaces: sets.New(namespaces...), Since: now}.Gate(form).Hash
-	}
+	hash := func(p policy.Policy, at time.Time, namespaces ...string) string { return p.ScopeHash(namespaces, at) }
+	h := policy.Policy{UID: "u", Hash: "h"}
 	known := map[string]string{}
 	for name, h := range map[string]string{
-		"two namespaces": hash("h", "a", "b"), "one of them": hash("h", "a"), "the other": hash("h", "b"),
-		"one with both names": hash("h", "a b"), "another form": hash("i", "a", "b"), "the form itself": "h",
-		"the same at another time": policy.Scope{Namespaces: sets.New("a", "b"), Since: now.Add(time.Microsecond)}.Gate("h").Hash,
+		"two namespaces": hash(h, now, "a", "b"), "one of them": hash(h, now, "a"), "the other": hash(h, now, "b"),
+		"one with both names": hash(h, now, "a b"), "another form": hash(policy.Policy{UID: "u", Hash: "i"}, now, "a", "b"),
+		"another object": hash(policy.Policy{UID: "v", Hash: "h"}, now, "a", "b"), "the form itself": h.ApprovalHash(),
+		"the same at another time": hash(h, now.Add(time.Microsecond), "a", "b"),
 	} {
 		if other, taken := known[h]; taken {
 			t.Errorf("%s is approved with %s", name, other)
 		}
 		known[h] = name
 	}
-	if hash("h", "a", "b") != hash("h", "b", "a") {
+	if hash(h, now, "a", "b") != hash(h, now, "b", "a") {
 		t.Error("the order of namespaces counts")
 	}
 }
@@ -157,7 +162,7 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 			}
 			first, _ := book(before, test.was)
 			second, p := book(test.after, test.becomes)
-			if diff := cmp.Diff(test.want, sets.List(second.Rescoped(first, p, second.Changed(first))), cmp.Transformer("nil", func(s []string) []string {
+			if diff := cmp.Diff(test.want, sets.List(second.Since(first).Scope(p)), cmp.Transformer("nil", func(s []string) []string {
 				if len(s) == 0 {
 					return nil
 				}
@@ -188,7 +193,7 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
 		t.Fatal("the rules are not as the test wants them")
 	}
-	if diff := cmp.Diff(policy.Pending{Selected: 10, Due: 10}, tallies.Policies["p"].Pending); diff != "" {
+	if diff := cmp.Diff(policy.Backlog{Selected: 10, Due: 10, Week: 10}, tallies.Policies["p"].Pending.Backlog); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

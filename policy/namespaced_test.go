@@ -502,10 +502,10 @@ func TestAGateCoversWhatItSays(t *testing.T) {
 	}{
 		"no gate":            {nil, map[string][]bool{"a": {false, false}, "b": {false, false}}},
 		"everything":         {&policy.Gate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
-		"a namespace":        {&policy.Gate{Namespaces: sets.New("a")}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
+		"a namespace":        {&policy.Gate{Namespaces: policy.Scope{"a": now}}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
 		"a rule":             {&policy.Gate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
-		"a rule somewhere":   {&policy.Gate{Namespaces: sets.New("b"), Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
-		"a cluster's object": {&policy.Gate{Namespaces: sets.New("a")}, map[string][]bool{"": {false, false}}},
+		"a rule somewhere":   {&policy.Gate{Namespaces: policy.Scope{"b": now}, Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
+		"a cluster's object": {&policy.Gate{Namespaces: policy.Scope{"a": now}}, map[string][]bool{"": {false, false}}},
 	} {
 		gated := *both
 		gated.Gate = test.gate

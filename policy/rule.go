@@ -107,6 +107,8 @@ type Rule struct {
 	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override
 	// says so.
 	Unapproved, Suspended bool
+	// Gate is that of the policy where Unapproved; nil when it is not known.
+	Gate *Gate
 	// Overrides are those that are about the rule in a namespace.
 	Overrides []*Override
 	// Trial is the rule as it would be if the namespace's RetentionPolicies that are dry runs were enforced; nil where
@@ -159,6 +161,11 @@ func (r *Rule) WritesDown() bool {
 
 // Ranks reports whether what the rule says about one subject depends on the others.
 func (r *Rule) Ranks() bool { return r.Keep > 0 || r.Capacity.Bounded }
+
+// RanksAtLeastLike reports whether a rule keeps as many of the newest and has the capacity that it had before.
+func (r *Rule) RanksAtLeastLike(was *Rule) bool {
+	return r.Key == was.Key && r.Keep >= was.Keep && r.Capacity == was.Capacity
+}
 
 // hasTTL reports whether something but the capacity can make a subject due.
 func (r *Rule) hasTTL() bool { return r.HasTTLExpression || r.TTL >= 0 }

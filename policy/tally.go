@@ -35,9 +35,25 @@ type Tally struct {
 
 // Pending counts the subjects of rules that wait for approval.
 type Pending struct {
-	Selected int64
-	Due      int64 // now or at the end of a quiet period, were it approved
+	Backlog
+	Namespaces map[string]*Backlog // of those that select something, "" for cluster-scoped objects
 }
+
+// Backlog is what goes by a change that would not have gone without it, at the same moment.
+type Backlog struct {
+	Selected int64
+	Due      int64 // now or at the end of a quiet period
+	Week     int64 // the worst case within 7 days, with those due now
+}
+
+// Plus is the sum of two.
+func (b Backlog) Plus(o Backlog) Backlog {
+	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week}
+}
+
+// Was gives a subject as it would be, with its rulings, if another book were in force. The rulings are valid until the next
+// call, and may be none where nobody knows.
+type Was func(book *Book) (Subject, []Ruling)
 
 // RuleTally is what one rule sees.
 type RuleTally struct {
@@ -82,7 +98,10 @@ func (t *Tallies) Changes() time.Time { return t.next }
 //
 // A policy in force counts as due what goes by the rules in force; a dry run, or one that waits for approval, counts what
 // would go if it were in force beside them.
-func (t *Tallies) Add(s Subject, rulings []Ruling) {
+func (t *Tallies) Add(s Subject, rulings []Ruling) { t.AddAfter(s, rulings, nil) }
+
+// AddAfter is Add that knows what was in force before what waits for approval.
+func (t *Tallies) AddAfter(s Subject, rulings []Ruling, was Was) {
 	base := combine(s, rulings, t.now, inForce)
 	verdict := base.verdict(s, t.now)
 	if verdict.Reason != NotSelected {
@@ -94,7 +113,7 @@ func (t *Tallies) Add(s Subject, rulings []Ruling) {
 		t.addTeam(team, s, rulings)
 	}
 	for policy := range byPolicy(rulings) {
-		t.addPolicy(s, rulings, policy, base)
+		t.addPolicy(s, rulings, policy, base, was)
 	}
 	for i := range rulings { // also of what a rule does not select any more
 		if r := &rulings[i]; r.marks() && r.carriesMark() {
@@ -135,7 +154,7 @@ func supposing(s Subject, all, policy []Ruling, base voices, now time.Time) Verd
 }
 
 // addPolicy counts a subject for one policy.
-func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
+func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Was) {
 	var own Count
 	for i := range policy {
 		own.note(s, &policy[i])
@@ -156,32 +175,9 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices) {
 		t.due(&own, s, verdict.Due)
 	}
 	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
-		tally.Pending.Selected++
-		if t.waits(s, all, policy) {
-			tally.Pending.Due++
-		}
+		tally.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
 	}
 	tally.Add(own)
-}
-
-// waits reports whether a subject is of the backlog that waits with a policy: it would go at once if everything that waits were
-// approved. What is not known of the rules of others does not make it smaller: else another policy that is still being listed
-// would open the gate.
-func (t *Tallies) waits(s Subject, all, policy []Ruling) bool {
-	known := voices{}
-	for i := range all {
-		r := &all[i]
-		as := ifApproved(r.Rule)
-		if as == silent {
-			continue
-		}
-		if v := r.say(&s, t.now, as); !v.isDoubt() || r.Rule.ID.Policy == policy[0].Rule.ID.Policy {
-			known.add(v)
-		}
-	}
-	verdict := known.verdict(s, t.now)
-	due := slices.ContainsFunc(policy, func(r Ruling) bool { return r.Facts.Selected && r.say(&s, t.now, supposed).isDue() })
-	return due && verdict.Action != Keep && !verdict.Due.After(quietBy(policy, t.now))
 }
 
 // quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due

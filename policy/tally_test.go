@@ -288,21 +288,21 @@ func (w world) saysDue(policyName string) bool {
 func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	soon := now.Add(policy.QuietPeriod)
 	for name, test := range map[string]struct {
-		ruling policy.Ruling
-		due    int64
+		ruling    policy.Ruling
+		due, week int64
 	}{
-		"it is due when the period is over":  {says("a", unapproved, notBefore(soon)), 1},
-		"its time comes within the period":   {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1},
-		"there are too many":                 {says("a", unapproved, notBefore(soon), ttl(2*hour), excess), 1},
-		"its time comes later":               {says("a", unapproved, notBefore(soon), ttl(2*hour)), 0},
-		"its time comes soon, and no period": {says("a", unapproved, ttl(hour+time.Second)), 0},
-		"the period is over":                 {says("a", unapproved, notBefore(now)), 1},
-		"nobody knows what refers to it":     {says("a", unapproved, doubted), 0},
-		"it is not eligible":                 {says("a", unapproved, notEligible), 0},
+		"it is due when the period is over":  {says("a", unapproved, notBefore(soon)), 1, 1},
+		"its time comes within the period":   {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1, 1},
+		"there are too many":                 {says("a", unapproved, notBefore(soon), ttl(2*hour), excess), 1, 1},
+		"its time comes later":               {says("a", unapproved, notBefore(soon), ttl(2*hour)), 0, 1},
+		"its time comes soon, and no period": {says("a", unapproved, ttl(hour+time.Second)), 0, 1},
+		"the period is over":                 {says("a", unapproved, notBefore(now)), 1, 1},
+		"nobody knows what refers to it":     {says("a", unapproved, doubted), 0, 0},
+		"it is not eligible":                 {says("a", unapproved, notEligible), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, test.ruling).Policies["p"]
-			if diff := cmp.Diff(policy.Pending{Selected: 1, Due: test.due}, tally.Pending); diff != "" {
+			if diff := cmp.Diff(policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -325,20 +325,20 @@ func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 	suspended := of("q", says("z"))
 	suspended.Rule.Mode = v1alpha1.Suspended
 	for name, test := range map[string]struct {
-		other policy.Ruling
-		due   int64
+		other     policy.Ruling
+		due, week int64
 	}{
-		"it is not listed yet":               {of("q", unknown), 1},
-		"nobody knows what refers to it":     {of("q", says("z", doubted)), 1},
-		"its account may not read it":        {forbidden, 1},
-		"it does not let it go":              {of("q", says("z", notEligible)), 1},
-		"it keeps it":                        {suspended, 0},
-		"it fails":                           {of("q", says("z", failed)), 0},
-		"it is the same policy's, not known": {of("p", unknown), 0},
+		"it is not listed yet":               {of("q", unknown), 1, 1},
+		"nobody knows what refers to it":     {of("q", says("z", doubted)), 1, 1},
+		"its account may not read it":        {forbidden, 1, 1},
+		"it does not let it go":              {of("q", says("z", notEligible)), 1, 1},
+		"it keeps it":                        {suspended, 0, 1},
+		"it fails":                           {of("q", says("z", failed)), 0, 1},
+		"it is the same policy's, not known": {of("p", unknown), 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
-			if diff := cmp.Diff(policy.Pending{Selected: 1, Due: test.due}, tally.Pending); diff != "" {
+			if diff := cmp.Diff(policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})

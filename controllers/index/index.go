@@ -199,8 +199,14 @@ const scanAtOnce = 1000
 // Scan shows every subject that has not been removed with what each rule about it says. Others may change the index
 // meanwhile: each subject is shown as it is when its turn comes. visit must not keep the rulings.
 func (x *Index) Scan(visit func(policy.Subject, []policy.Ruling)) {
+	x.ScanAfter(func(s policy.Subject, rulings []policy.Ruling, _ policy.Was) { visit(s, rulings) })
+}
+
+// ScanAfter is Scan that also tells what rules of an earlier book would say of the same subject.
+func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Ruling, policy.Was)) {
+	past := &past{index: x, pages: map[pastPlace]*page{}}
 	for rows := range slices.Chunk(x.snapshot(), scanAtOnce) {
-		x.visit(rows, visit)
+		x.visit(rows, past, visit)
 	}
 }
 
@@ -210,12 +216,13 @@ func (x *Index) snapshot() []*Row {
 	return slices.Collect(maps.Values(x.rows))
 }
 
-func (x *Index) visit(rows []*Row, visit func(policy.Subject, []policy.Ruling)) {
+func (x *Index) visit(rows []*Row, past *past, visit func(policy.Subject, []policy.Ruling, policy.Was)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
 		if !row.gone && x.rows[row.uid()] == row {
-			visit(row.seen(), x.rule(row))
+			past.row = row
+			visit(row.seen(), x.rule(row), past.was)
 		}
 	}
 }

@@ -1,12 +1,17 @@
 package policies
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -15,6 +20,8 @@ import (
 type previews struct {
 	byHash map[string]v1alpha1.Preview
 	scope  policy.Scope
+	before *policy.Book // what was in force before what waits now; nil when nobody knows
+	blind  bool         // what waits cannot be compared with what was in force before
 }
 
 // previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
@@ -25,19 +32,24 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	for _, known := range status.Previews {
 		all.byHash[known.Hash] = known
 	}
+	pending := status.PendingApproval
+	scoped := pending != nil && pending.Since != nil
 	switch {
 	case before != nil:
-		all.scope = before.previews.scope
+		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
 		for _, hash := range []string{before.policy.Hash, p.Hash} {
 			if known, ok := before.previews.byHash[hash]; ok {
 				all.byHash[hash] = known
 			}
 		}
-	case status.PendingApproval != nil && status.PendingApproval.Since != nil:
-		all.scope = policy.Scope{Namespaces: sets.New(status.PendingApproval.Namespaces...), Since: status.PendingApproval.Since.Time}
+	case scoped:
+		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
 	}
-	if all.scope.Gate(p.ApprovalHash()).Hash == p.Approved {
-		all.scope = policy.Scope{} // and does not wait again
+	switch { // what is approved does not wait again
+	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
+		all.scope = nil
+	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
+		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
 	return all
 }
@@ -52,7 +64,7 @@ func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolic
 
 // gate is where a policy waits for approval; nil for nowhere.
 func (e *entry) gate() *policy.Gate {
-	p := e.policy
+	p, scope := e.policy, e.previews.scope
 	if p.Mode != v1alpha1.Enforce {
 		return nil
 	}
@@ -61,15 +73,13 @@ func (e *entry) gate() *policy.Gate {
 	switch approved := p.Approved == p.ApprovalHash(); {
 	case approved:
 	case !counted:
-		return &policy.Gate{Hash: p.ApprovalHash()}
+		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	case len(known.Uncounted) > 0:
 		uncounted = sets.New(known.Uncounted...)
 	}
 	switch {
-	case len(e.previews.scope.Namespaces) > 0:
-		gate := e.previews.scope.Gate(p.ApprovalHash())
-		gate.Uncounted = uncounted
-		return gate
+	case len(scope) > 0:
+		return &policy.Gate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
 	case uncounted != nil:
 		return &policy.Gate{Hash: p.ApprovalHash(), Rules: uncounted}
 	}
@@ -96,28 +106,98 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// rescope notes where policies in force or suspended apply that did not apply there in the last book. Where fewer kinds
-// of objects refer to others, those apply anew everywhere that ask about references: what was used by them is not any more.
+// rescope notes where policies in force or suspended may delete what was kept by the last book. Where fewer kinds of objects refer
+// to others, that is everywhere for those that ask about references: what was used by them is not any more.
 func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
-	changed := book.Changed(l.book)
-	if len(changed)+len(fewer) == 0 {
+	change := book.Since(l.book)
+	if change.None() && len(fewer) == 0 {
 		return false
 	}
+	var latest policy.Scope // many policies wait in the same namespaces, and share one
 	for _, e := range l.entries() {
 		known := l.scoped[e.policy.UID]
-		if e.policy.Mode == v1alpha1.DryRun || known == nil || known.Hash != e.policy.Hash || known.Mode == v1alpha1.DryRun {
+		if e.policy.Mode == v1alpha1.DryRun || known == nil || known.Mode == v1alpha1.DryRun {
 			continue
 		}
-		namespaces := book.Rescoped(l.book, e.policy, changed)
-		if readsReferences(e.policy, fewer) {
-			namespaces = book.Reach(e.policy)
+		namespaces := change.Scope(e.policy)
+		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
+			namespaces = namespaces.Union(book.Reach(e.policy))
+			e.previews.blind, e.previews.before = true, nil
 		}
-		if len(namespaces) > 0 {
-			e.previews.scope = e.previews.scope.Wider(namespaces, l.Clock.Now())
-			found = true
+		if len(namespaces) == 0 {
+			continue
 		}
+		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
+			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
+		}
+		e.previews.scope, found = latest, true
 	}
 	return found
+}
+
+// What was in force is kept at most pastBooks times, and from then on changes within pastEvery share it.
+const (
+	pastBooks = 16
+	pastEvery = 2 * time.Second
+)
+
+// past is what was in force before something that waits.
+type past struct {
+	book     *policy.Book
+	programs map[string]*engine.Rule
+	until    time.Time
+}
+
+// compare gives policies that wait what was in force before, and forgets it for those that do not. Of what has waited for longest it
+// is forgotten too, so that memory is bounded: all that is due is new then.
+func (l *Loop) compare() (changed bool) {
+	kept := sets.New[*policy.Book]()
+	for _, e := range l.entries() {
+		gate := e.gate()
+		switch {
+		case gate == nil || gate.Rules != nil:
+			e.previews.before, e.previews.blind = nil, false
+		case e.previews.before == nil && !e.previews.blind && l.book != nil:
+			e.previews.before, changed = l.pastBook(), true
+		}
+		kept.Insert(e.previews.before)
+	}
+	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.book) })
+	if len(l.past) > pastBooks {
+		for _, e := range l.entries() {
+			if e.previews.before == l.past[0].book {
+				e.previews.before, e.previews.blind = nil, true
+			}
+		}
+		l.past = l.past[1:]
+	}
+	return changed
+}
+
+// pastBook is what is in force, or was a moment ago.
+func (l *Loop) pastBook() *policy.Book {
+	now := l.Clock.Now()
+	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
+		return l.past[n-1].book
+	}
+	l.past = append(l.past, past{l.book.Past(), l.programs, now})
+	return l.past[len(l.past)-1].book
+}
+
+// remember has the questions of earlier books asked still, and gives the programs of the rules with theirs.
+func (l *Loop) remember(book *policy.Book, programs map[string]*engine.Rule) map[string]*engine.Rule {
+	l.programs = programs
+	if len(l.past) == 0 {
+		return programs
+	}
+	all, books := map[string]*engine.Rule{}, make([]*policy.Book, len(l.past))
+	for i, p := range l.past {
+		books[i] = p.book
+		maps.Copy(all, p.programs)
+	}
+	book.Remember(books)
+	maps.Copy(all, programs)
+	return all
 }
 
 // Count is a form of a policy that was counted completely and may act: all of it, or what waited behind the gate. What has
@@ -126,6 +206,7 @@ type Count struct {
 	Policy  types.UID
 	Preview v1alpha1.Preview
 	Gate    *policy.Gate // nil for nothing that waited
+	Opened  policy.Scope // of the gate's namespaces, those where few enough objects go
 }
 
 // Previewed is told of counts after the statuses of their policies say so.
@@ -150,9 +231,7 @@ func (l *Loop) Previewed(counts ...Count) {
 
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
-	if c.Gate != nil && c.Gate.Namespaces != nil && c.Gate.Hash == e.previews.scope.Gate(e.policy.ApprovalHash()).Hash {
-		e.previews.scope = policy.Scope{}
-	}
+	e.previews.scope = e.previews.scope.Without(c.Opened)
 }
 
 // Republish is called when the answer about the rights of a rule has changed.

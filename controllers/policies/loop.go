@@ -85,6 +85,8 @@ type Loop struct {
 	quotas     quotas
 	book       *policy.Book                                 // as last published
 	scoped     map[types.UID]*policy.Policy                 // of that book
+	programs   map[string]*engine.Rule                      // of that book
+	past       []past                                       // the oldest first
 	marking    map[string]trust                             // by policy.Rule.Mark
 	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
 
@@ -298,9 +300,11 @@ func (l *Loop) publish() {
 	}
 	book := l.bind(namespaces)
 	fewer := l.declare()
-	if l.book != nil && l.rescope(book, fewer) {
+	rescoped := l.book != nil && l.rescope(book, fewer)
+	if l.compare() || rescoped {
 		book = l.bind(namespaces)
 	}
+	programs = l.remember(book, programs)
 	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
 	for _, p := range book.Policies() {
 		l.scoped[p.UID] = p

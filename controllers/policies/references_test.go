@@ -180,7 +180,7 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 				see(l)
 				waiting := 0
 				if gate := l.named("p").Gate; gate != nil {
-					waiting = gate.Namespaces.Len()
+					waiting = len(gate.Namespaces)
 				}
 				expect(t, "namespaces where p waits", test.want, waiting)
 				if test.want > 0 {

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,25 +52,93 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if !counted || p.Mode == v1alpha1.Suspended {
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
-	pending := v.pending(p)
-	if pending != nil && (p.Gate.Namespaces == nil || p.Gate.Uncounted.Len() > 0) {
+	_, pending := v.settle(p, before.PendingApproval)
+	if p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil {
 		return before.Previews, pending
 	}
-	preview := v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Uncounted: uncounted}
+	due := v.tally(p).Due
+	preview := v1alpha1.Preview{
+		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
+	}
 	return remember(before.Previews, preview), pending
 }
 
-// pending is what waits behind a policy's gate, once it is counted; nil when that is no more than may go.
-func (v *view) pending(p *policy.Policy) *v1alpha1.PendingApproval {
-	waiting := v.waiting(p)
-	if p.Gate == nil || !p.Approval.Exceeded(waiting.Due, waiting.Selected) {
+// settle says in which namespaces the rules that apply anew need wait no longer, and what waits for approval, once everything is
+// counted. What has been shown stays as it was shown where nothing has changed since, so that an approval is good for it; what has
+// changed later is counted by itself, and waits to be shown while that waits. Where too much goes in all, the namespaces with least
+// need not wait as long as that is little together: one tenant does not hold up the others.
+func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.Scope, pending *v1alpha1.PendingApproval) {
+	gate, all := p.Gate, v.waiting(p)
+	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
+	switch {
+	case gate == nil:
+		return nil, nil
+	case gate.Namespaces == nil && exceeds(all.Backlog):
+		return nil, pendingOf(gate.Hash, all.Backlog, nil)
+	case gate.Namespaces == nil:
+		return nil, nil
+	}
+	opened = policy.Scope{}
+	shown := stillShown(p, before)
+	of := backlogIn(all, shown)
+	if !exceeds(of) {
+		maps.Copy(opened, shown)
+		shown = nil
+	}
+	fresh := gate.Namespaces.Without(opened).Without(shown)
+	rest := backlogIn(all, fresh)
+	left := policy.Scope{}
+	sum := policy.Backlog{Selected: rest.Selected}
+	for _, namespace := range leastFirst(all, fresh) {
+		alone := policy.Scope{namespace: fresh[namespace]}
+		more := backlogIn(all, alone)
+		sum.Week += more.Week
+		if more.Week == 0 || !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
+			maps.Copy(opened, alone)
+		} else {
+			maps.Copy(left, alone)
+		}
+	}
+	switch {
+	case len(shown) > 0:
+		pending = pendingOf(before.Hash, of, before)
+	case len(left) > 0:
+		names, since := left.Names(), left.Since()
+		pending = pendingOf(p.ScopeHash(names, since), backlogIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, Since: &metav1.MicroTime{Time: since}})
+	}
+	return opened, pending
+}
+
+// stillShown is what of a pending approval is still as it was when it was shown.
+func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Scope {
+	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
 		return nil
 	}
-	pending := &v1alpha1.PendingApproval{
-		Hash: p.Gate.Hash, Due: waiting.Due, Selected: waiting.Selected, Namespaces: sets.List(p.Gate.Namespaces),
+	return p.Gate.Namespaces.Among(pending.Namespaces, pending.Since.Time)
+}
+
+// backlogIn is what waits in some namespaces.
+func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog) {
+	for namespace := range namespaces {
+		if b := all.Namespaces[namespace]; b != nil {
+			sum = sum.Plus(*b)
+		}
 	}
-	if !p.Gate.Since.IsZero() {
-		pending.Since = &metav1.MicroTime{Time: p.Gate.Since.UTC()}
+	return sum
+}
+
+// leastFirst orders namespaces by what goes there.
+func leastFirst(all policy.Pending, namespaces policy.Scope) []string {
+	week := func(namespace string) int64 { return backlogIn(all, policy.Scope{namespace: time.Time{}}).Week }
+	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
+		return cmp.Or(cmp.Compare(week(a), week(b)), cmp.Compare(a, b))
+	})
+}
+
+func pendingOf(hash string, b policy.Backlog, scope *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	pending := &v1alpha1.PendingApproval{Hash: hash, Due: b.Due, Week: b.Week, Selected: b.Selected}
+	if scope != nil {
+		pending.Namespaces, pending.Since = scope.Namespaces, scope.Since
 	}
 	return pending
 }
@@ -79,15 +149,14 @@ func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
 		all = tally.Pending
 	}
 	if v.nodes.sums.Counted(p.UID) {
-		images := v.nodes.sums.Policies[p.UID].Tally.Pending
-		all.Due, all.Selected = all.Due+images.Due, all.Selected+images.Selected
+		all.Backlog = all.Plus(v.nodes.sums.Policies[p.UID].Tally.Pending.Backlog)
 	}
 	return all
 }
 
 // stillPending is what waited before if it waits behind the same gate.
 func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
-	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash {
+	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 {
 		return nil
 	}
 	return before
@@ -114,13 +183,15 @@ func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview,
 	return v1alpha1.Preview{}, false
 }
 
-// passes reports whether what waits behind a policy's gate has been counted, and is no more than may go.
-func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview) bool {
+// passes reports whether something that waits behind a policy's gate has been counted, and is no more than may go: everything, or
+// where it applies anew the namespaces that are given.
+func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.Scope, ok bool) {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
-		return false
+		return nil, false
 	}
 	stillUncounted := p.Gate.Rules != nil && p.Gate.Rules.Equal(sets.New(preview.Uncounted...))
-	return !stillUncounted && v.pending(p) == nil
+	opened, pending := v.settle(p, before)
+	return opened, !stillUncounted && (pending == nil || len(opened) > 0)
 }
 
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
@@ -143,6 +214,8 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 			}
 		case r.Capacity.ByQuota && v.edition.QuotasUnread:
 			return nil, false
+		case p.Gate != nil && p.Gate.Namespaces != nil && v.relisting(r):
+			return nil, false // by a rule that is new: what it keeps is not known yet
 		case v.unsettled(r) && p.Gate != nil && p.Gate.Namespaces != nil:
 			return nil, false // single rules do not wait behind such a gate
 		case v.unsettled(r):
@@ -159,3 +232,11 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 
 // waitsForCount reports whether a policy is behind a gate, and not only single rules of it.
 func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
+
+// relisting reports whether a rule of the cluster about the same kind is being listed.
+func (v *view) relisting(r *policy.Rule) bool {
+	k, watched := v.kinds[policy.StoredAs(r.Kind)]
+	return watched && k.Lost == nil && slices.ContainsFunc(v.edition.Book.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
+		return other.Namespace == "" && !other.Invalid() && !v.listed[other.ID]
+	})
+}

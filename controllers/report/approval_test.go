@@ -22,9 +22,15 @@ import (
 // everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
 var (
 	everywhere = &policy.Gate{Hash: "h"}
-	anew       = &policy.Gate{Hash: "g", Namespaces: sets.New("team-a")}
+	anew       = anewIn("team-a")
 	uncounted  = &policy.Gate{Hash: "h", Rules: sets.New("b")}
 )
+
+// anewIn waits in some namespaces.
+func anewIn(namespaces ...string) *policy.Gate {
+	scope := policy.Scope(nil).Wider(sets.New(namespaces...), now)
+	return &policy.Gate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
+}
 
 // gated is policy p in force, of which 5 objects may go at once unseen.
 func gated(gate *policy.Gate, rules ...*policy.Rule) *policy.Policy {
@@ -38,7 +44,7 @@ func gated(gate *policy.Gate, rules ...*policy.Rule) *policy.Policy {
 
 // backlog is so many Jobs that are due, and one that is not.
 func backlog(n int, now time.Time) []*index.Row {
-	rows := []*index.Row{row("later", now, yes(now), policy.Facts{})}
+	rows := []*index.Row{row("later", now, yes(now.Add(8*policy.Day)), policy.Facts{})}
 	for i := range n {
 		rows = append(rows, row(fmt.Sprint("due-", i), now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), policy.Facts{}))
 	}
@@ -62,9 +68,13 @@ func TestWhatACountShows(t *testing.T) {
 		return []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: uncounted}}
 	}
 	pending := func(hash string, namespaces ...string) *v1alpha1.PendingApproval {
-		return &v1alpha1.PendingApproval{Hash: hash, Due: 6, Selected: 7, Namespaces: namespaces}
+		all := &v1alpha1.PendingApproval{Hash: hash, Due: 6, Week: 6, Selected: 7, Namespaces: namespaces}
+		if len(namespaces) > 0 {
+			all.Since = &metav1.MicroTime{Time: now}
+		}
+		return all
 	}
-	before := pending("g", "team-a")
+	before := pending(anew.Hash, "team-a")
 	before.Due = 99
 	tests := map[string]struct {
 		policy   *policy.Policy
@@ -78,8 +88,8 @@ func TestWhatACountShows(t *testing.T) {
 		"more than may go":                {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
 		"more, but it is approved":        {gated(nil), 6, nil, noStatus, of(), nil},
 		"more, counted before":            {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"more in a namespace":             {gated(anew), 6, nil, noStatus, of(), pending("g", "team-a")},
-		"no more in the namespace":        {gated(&policy.Gate{Hash: "g", Namespaces: sets.New("team-b")}), 6, nil, noStatus, of(), nil},
+		"more in a namespace":             {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
+		"no more in the namespace":        {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
 		"more, in a dry run":              {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
 		"more, suspended":                 {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
 		"more, rehearsed":                 {rehearsed(), 6, nil, noStatus, nil, nil},
@@ -98,8 +108,8 @@ func TestWhatACountShows(t *testing.T) {
 		"what was uncounted, counted":     {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
 		"what was uncounted, still is":    {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
-		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: "g", Namespaces: sets.New("team-a"), Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
-			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending("g", "team-a")},
+		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
 		"no rules at all": {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
@@ -110,10 +120,19 @@ func TestWhatACountShows(t *testing.T) {
 				test.kind(&kind)
 			}
 			s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
-			expect(t, "previews", test.previews, s.Previews)
+			expect(t, "previews", test.previews, unnumbered(s.Previews))
 			expect(t, "pending", test.pending, s.PendingApproval)
 		})
 	}
+}
+
+// unnumbered are previews without what they counted.
+func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
+	for _, p := range all {
+		p.Due, p.Week = 0, 0
+		bare = append(bare, p)
+	}
+	return bare
 }
 
 // rehearsed is policy p, a dry run only because the operator says so.
@@ -161,22 +180,20 @@ func TestAPreviewKeepsItsTime(t *testing.T) {
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
-	many := &policy.Gate{Hash: "g", Namespaces: sets.New("team-a", "team-b", "team-c", "team-d", "team-e")}
+	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, that would not have been before: "
 	tests := map[string]struct {
 		policy *policy.Policy
 		kind   func(k *retention.KindState)
 		want   string
 	}{
 		"a new form": {gated(everywhere), nil,
-			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
-			"6 of 7 objects would go at once by rules that apply anew in team-a; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=g"},
-		"many namespaces": {gated(many), nil,
-			"6 of 7 objects would go at once by rules that apply anew in team-a, team-b, team-c and 2 more namespaces; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=g"},
+			said + "its rules came to apply, or what kept objects is gone, in team-a; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
 		"of a namespace's own": {own, nil,
-			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
 		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
-			"6 of 7 objects would go at once by rules that nobody has previewed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -304,8 +321,8 @@ func TestAGateOpensOnce(t *testing.T) {
 		want   []string
 	}{
 		"a new form":                          {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
-		"a namespace":                         {anew, 5, seen, []string{`h counted, uncounted [], gate g`}},
-		"a namespace, the form approved":      {anew, 5, noStatus, []string{`h counted, uncounted [], gate g`}},
+		"a namespace":                         {anew, 5, seen, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"a namespace, the form approved":      {anew, 5, noStatus, []string{`h counted, uncounted [], gate ` + anew.Hash}},
 		"no gate":                             {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
 		"no gate, seen before":                {nil, 6, seen, nil},
 		"too many":                            {everywhere, 6, noStatus, nil},
@@ -465,7 +482,7 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 
 // TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
 func TestASecondRestartLetsNothingThrough(t *testing.T) {
-	pending := &v1alpha1.PendingApproval{Hash: "g", Due: 6, Selected: 7, Namespaces: []string{"team-a"}}
+	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
 	inBubble(t, func(w *world) {
 		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
 	}, func(t *testing.T, w *world) {

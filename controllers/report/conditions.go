@@ -137,7 +137,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	case s.PendingApproval != nil:
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
-		return standing{false, "Counting", "what would go at once is being counted; nobody has previewed it"}
+		return standing{false, "Counting", "what would be deleted by a change is being counted; until then the rules concerned keep it"}
 	}
 	if withheld := v.nodes.withheld(p); !withheld.ok {
 		return withheld
@@ -171,21 +171,24 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
-	what := "rules that nobody has previewed"
+	what := "its rules are new or have changed"
 	if len(pending.Namespaces) > 0 {
-		what = fmt.Sprintf("rules that apply anew in %s", some(pending.Namespaces))
+		what = fmt.Sprintf("its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()
 	if p.Namespace != "" {
 		command += " -n " + p.Namespace
 	}
-	return fmt.Sprintf("%d of %d objects would go at once by %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
-		pending.Due, pending.Selected, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+	return fmt.Sprintf("%d of %d objects would be deleted now, and at worst %d within 7 days, that would not have been before: %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
+		pending.Due, pending.Selected, pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 
 // some names the first of many.
 func some(names []string) string {
 	const shown = 3
+	if len(names) > 0 && names[0] == "" {
+		names = append(slices.Clone(names[1:]), "the cluster itself")
+	}
 	if more := len(names) - shown; more > 0 {
 		return fmt.Sprintf("%s and %d more namespaces", strings.Join(names[:shown], ", "), more)
 	}

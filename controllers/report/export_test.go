@@ -28,6 +28,18 @@ type View struct {
 	}
 }
 
+// Opened is where a policy's gate opens.
+func (v View) Opened(p *policy.Policy) policy.Scope {
+	made := newView(v.Edition, v.Kinds, v.Now)
+	tallies := policy.NewTallies(v.Now)
+	for _, k := range v.Kinds {
+		k.Index.Scan(tallies.Add)
+	}
+	made.counted(tallies)
+	opened, _ := made.settle(p, v.Before.PendingApproval)
+	return opened
+}
+
 // Status is the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	made := newView(v.Edition, v.Kinds, v.Now)

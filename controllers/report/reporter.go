@@ -209,7 +209,7 @@ func (r *Reporter) isAwaited(p *policy.Policy) bool {
 		return false
 	}
 	rec := r.written[p.UID]
-	return rec == nil || rec.status.PendingApproval == nil || rec.status.PendingApproval.Hash != p.Gate.Hash
+	return rec == nil || stillPending(p, rec.status.PendingApproval) == nil
 }
 
 // stale reports whether a count would differ from the last one.
@@ -306,7 +306,7 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	gauges := &gauges{}
 	for _, k := range kinds {
 		all.Reasons = map[policy.Reason]int64{}
-		k.Index.Scan(all.Add)
+		k.Index.ScanAfter(all.AddAfter)
 		gauges.kind(k, all.Reasons)
 		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
 			gauges.lingering(all.Lingering)

@@ -195,7 +195,8 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	status := v.status(p, r.historyOf(p.UID), rec.status)
 	preview, counted := previewOf(status, p.Hash)
 	_, knew := previewOf(rec.status, p.Hash)
-	passes := counted && v.passes(p, preview)
+	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
+	passes = passes && counted
 	if !sameStatus(rec.status, status) {
 		if !last && knew == counted && !passes && v.now.Sub(rec.at) < writeEvery {
 			r.Changed()
@@ -212,7 +213,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	}
 	switch { // the status says so by now
 	case passes:
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate})
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened})
 	case counted && !knew:
 		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview})
 	}

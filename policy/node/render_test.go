@@ -77,7 +77,7 @@ func TestWhichRulesWait(t *testing.T) {
 		"none":                {nil, nil},
 		"all":                 {&policy.Gate{Hash: "h"}, []string{"old", "older"}},
 		"one":                 {&policy.Gate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
-		"those in namespaces": {&policy.Gate{Hash: "h", Namespaces: sets.New("team-a")}, nil},
+		"those in namespaces": {&policy.Gate{Hash: "h", Namespaces: policy.Scope{"team-a": {}}}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

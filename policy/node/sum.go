@@ -201,12 +201,12 @@ func (s *Sum) end(p *policy.Policy) {
 			continue
 		}
 		// What several rules select is counted for each: at most so many are due, and at least so many selected.
-		pending.Due += tally.Due.Now
+		pending.Due, pending.Week = pending.Due+tally.Due.Now, pending.Week+tally.Due.Week
 		pending.Selected = max(pending.Selected, tally.Matched)
 	}
-	pending.Due = min(pending.Due, s.Tally.Due.Now)
+	pending.Due, pending.Week = min(pending.Due, s.Tally.Due.Now), min(pending.Week, s.Tally.Due.Week)
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
-		pending = policy.Pending{Due: s.Tally.Due.Now, Selected: s.Tally.Matched}
+		pending = policy.Pending{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
 	}
 	s.Tally.Pending = pending
 }

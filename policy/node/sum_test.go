@@ -147,21 +147,21 @@ func TestWhatWaitsForApproval(t *testing.T) {
 	}
 	tests := map[string]struct {
 		gate *policy.Gate
-		want policy.Pending
+		want policy.Backlog
 	}{
-		"nothing":               {nil, policy.Pending{}},
-		"everything":            {&policy.Gate{}, policy.Pending{Selected: 10, Due: 2}},
-		"one rule":              {&policy.Gate{Rules: sets.New("older")}, policy.Pending{Selected: 6, Due: 1}},
-		"both, one by one":      {&policy.Gate{Rules: sets.New("older", "old")}, policy.Pending{Selected: 10, Due: 2}},
-		"a rule about Jobs":     {&policy.Gate{Rules: sets.New("jobs")}, policy.Pending{}},
-		"some namespaces alone": {&policy.Gate{Namespaces: sets.New("team-a")}, policy.Pending{}},
+		"nothing":               {nil, policy.Backlog{}},
+		"everything":            {&policy.Gate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"one rule":              {&policy.Gate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
+		"both, one by one":      {&policy.Gate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"a rule about Jobs":     {&policy.Gate{Rules: sets.New("jobs")}, policy.Backlog{}},
+		"some namespaces alone": {&policy.Gate{Namespaces: policy.Scope{"team-a": {}}}, policy.Backlog{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := enforced(about(images, "older"), about(jobs, "jobs"))
 			p.Gate = test.gate
 			sums := reportsOf(reportOf("n", two(p, 2, 1))).Sum([]*policy.Policy{p}, now)
-			expect(t, "pending", test.want, sums.Policies[p.UID].Tally.Pending)
+			expect(t, "pending", test.want, sums.Policies[p.UID].Tally.Pending.Backlog)
 		})
 	}
 }

@@ -115,11 +115,16 @@ type LedgerStatus struct {
 type PendingApproval struct {
 	// hash is what approves it, as the value of annotation sunset.x-k8s.io/approved.
 	Hash string `json:"hash"`
-	// due is how many objects would go at once.
+	// due is how many objects would be deleted now that would not have been without the change.
 	Due int64 `json:"due"`
+	// week is how many would be within 7 days at worst, those of due included: by the word of new rules alone, whatever other
+	// rules and holds keep now. It is what approval compares.
+	// +optional
+	Week int64 `json:"week,omitempty"`
 	// selected is how many the rules that wait select.
 	Selected int64 `json:"selected"`
-	// namespaces where the policy applies anew; absent means that its rules are new.
+	// namespaces where the policy may delete what was kept there before, "" for cluster-scoped objects; absent means that its
+	// rules are new or have changed.
 	// +optional
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -134,6 +139,12 @@ type Preview struct {
 	Hash string `json:"hash"`
 	// time when it was first counted completely.
 	Time metav1.Time `json:"time"`
+	// due is how many objects would be deleted then.
+	// +optional
+	Due int64 `json:"due,omitempty"`
+	// week is how many would be within 7 days.
+	// +optional
+	Week int64 `json:"week,omitempty"`
 	// uncounted are the rules whose kind could not be listed then, or that read references while those were not known. They
 	// are counted once they can be.
 	// +optional

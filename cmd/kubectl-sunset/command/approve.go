@@ -137,12 +137,12 @@ func (b *backlog) isOutdated() bool {
 }
 
 func (b *backlog) describe(streams genericiooptions.IOStreams) {
-	what := "its rules, which nobody has previewed"
+	what := "its rules, which are new or have changed"
 	if len(b.pending.Namespaces) > 0 {
-		what = "its rules where they apply anew: " + strings.Join(b.pending.Namespaces, ", ")
+		what = "its rules where they came to apply, or what kept objects is gone: " + strings.Join(b.pending.Namespaces, ", ")
 	}
-	fmt.Fprintf(streams.Out, "due at once:   %d of %d objects that the rules select\nby:            %s\napproved as:   %s\n",
-		b.pending.Due, b.pending.Selected, what, b.pending.Hash)
+	fmt.Fprintf(streams.Out, "due at once:   %d of %d objects that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
+		b.pending.Due, b.pending.Selected, b.pending.Week, what, b.pending.Hash)
 }
 
 const approveHelp = `Let a policy in force delete what is due at once though it is more than spec.approval lets pass unseen (condition

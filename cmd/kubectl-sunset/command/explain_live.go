@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -93,7 +94,7 @@ func (f *inForce) gate() {
 		}
 		p.Gate = &policy.Gate{Hash: pending.Hash}
 		if len(pending.Namespaces) > 0 {
-			p.Gate.Namespaces = sets.New(pending.Namespaces...)
+			p.Gate.Namespaces = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), time.Time{})
 			continue
 		}
 		for _, known := range status.Previews {

@@ -120,7 +120,7 @@ func (in *Input) backlog(name string) string {
 	if pending == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %d of %d objects would go at once", pending.Due, pending.Selected)
+	return fmt.Sprintf(": %d of %d objects would be deleted now, and at worst %d within 7 days", pending.Due, pending.Selected, pending.Week)
 }
 
 func approval(r *policy.Rule) string {

@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"slices"
+	"time"
+)
+
+// horizon is how far ahead a change of configuration is looked at.
+const horizon = Week
+
+func (p *Pending) add(namespace string, one Backlog) {
+	p.Backlog = p.Plus(one)
+	if p.Namespaces == nil {
+		p.Namespaces = map[string]*Backlog{}
+	}
+	if known := p.Namespaces[namespace]; known != nil {
+		*known = known.Plus(one)
+	} else {
+		p.Namespaces[namespace] = &one
+	}
+}
+
+// backlog counts a subject that rules of a policy select which wait for approval: whether it goes once they are approved, or would go
+// by their own word, now and within the horizon, and would not have gone at the same moment by what was in force before.
+func (t *Tallies) backlog(s Subject, all, policy []Ruling, was Was) Backlog {
+	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
+	soon, later := quietBy(policy, t.now), t.now.Add(horizon)
+	b := Backlog{Selected: 1}
+	if !c.comes(soon) && !c.comes(later) {
+		return b
+	}
+	if before := c.own[0].Rule.Gate.before(); before != nil && was != nil {
+		c.before, c.was = was(before)
+		c.wasOwn = own(c.was, func(r *Rule) bool { return r.ID.Policy == c.name && inForce(r) == acting && !r.Unapproved })
+	}
+	if c.goes(soon) && !c.went(soon) {
+		b.Due = 1
+	}
+	if c.isNew(soon) || c.isNew(later) {
+		b.Week = 1
+	}
+	return b
+}
+
+// comparison is what is said of a subject about which rules of a policy wait for approval.
+type comparison struct {
+	subject Subject
+	all     []Ruling
+	own     []Ruling // of the rules that wait
+	name    string   // of their policy
+
+	before      Subject  // as it would be if nothing had changed
+	was, wasOwn []Ruling // none when nobody knows
+
+	now time.Time
+}
+
+// isNew reports whether the subject goes by a time, and would not have gone by then before.
+func (c *comparison) isNew(by time.Time) bool {
+	switch {
+	case c.went(by):
+		return false
+	case c.goes(by):
+		return true
+	default:
+		return lets(c.subject, c.own, c.now, by) && !lets(c.before, c.wasOwn, c.now, by)
+	}
+}
+
+// comes reports whether the subject goes by a time, or would by the word of the policy alone.
+func (c *comparison) comes(by time.Time) bool { return lets(c.subject, c.own, c.now, by) || c.goes(by) }
+
+// goes reports whether the subject goes by a time, by a rule of the policy, once everything is approved. What is not known of the
+// rules of others keeps nothing: else another policy that is still being listed would open the gate.
+func (c *comparison) goes(by time.Time) bool {
+	known, due := voices{}, false
+	for i := range c.all {
+		r := &c.all[i]
+		as, isOwn := ifApproved(r.Rule), r.Rule.ID.Policy == c.name
+		if as == silent {
+			continue
+		}
+		v := r.say(&c.subject, c.now, as)
+		if isOwn || !v.isDoubt() {
+			known.add(v)
+		}
+		due = due || isOwn && v.isDue()
+	}
+	verdict := known.verdict(c.subject, c.now)
+	return due && verdict.Action != Keep && !verdict.Due.After(by)
+}
+
+// went reports whether the subject would have gone by a time before, by any rule. What is not known kept it.
+func (c *comparison) went(by time.Time) bool {
+	voices := combine(c.before, c.was, c.now, func(r *Rule) part {
+		if r.ID.Policy == c.name {
+			return inForce(r)
+		}
+		return ifApproved(r)
+	})
+	verdict := voices.verdict(c.before, c.now)
+	return verdict.Action != Keep && !verdict.Due.After(by)
+}
+
+// lets reports whether a rule, by its own word, lets a subject go by a time: whatever other rules say, and without holds, suspension
+// and what namespaces override.
+func lets(s Subject, rulings []Ruling, now, by time.Time) bool {
+	s.Flags &^= IsHeld | IsUncounted
+	for _, r := range rulings {
+		if flagged(s.Flags.under(r.Rule)) != "" {
+			continue
+		}
+		bare := *r.Rule
+		bare.Suspended, bare.Overrides = false, nil
+		for _, rule := range []*Rule{r.Rule, &bare} {
+			r.Rule = rule
+			if v := r.say(&s, now, supposed); v.isDue() && !v.due.After(by) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// own are the rulings of some rules.
+func own(rulings []Ruling, are func(*Rule) bool) []Ruling {
+	return slices.DeleteFunc(slices.Clone(rulings), func(r Ruling) bool { return !are(r.Rule) })
+}

@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Change is what differs between two books that may let rules delete what was kept before. Create it with Since.
+type Change struct {
+	book, before *Book
+	namespaces   []string // known to both, with other labels, overrides, holds or quotas
+	vetoes       []veto   // of policies that are gone, or say something else
+}
+
+// veto is what a policy kept, and may keep no longer.
+type veto struct {
+	policy *Policy // as it was
+	kinds  sets.Set[schema.GroupKind]
+	reach  sets.Set[string] // where it applied
+}
+
+// Since compares a book with the one before it.
+func (b *Book) Since(before *Book) Change {
+	c := Change{book: b, before: before, namespaces: b.Changed(before)}
+	now := map[string]*Policy{}
+	for _, p := range b.policies {
+		now[p.Name] = p
+	}
+	for _, was := range before.policies {
+		if kinds := was.frees(now[was.Name]); len(kinds) > 0 {
+			c.vetoes = append(c.vetoes, veto{was, kinds, before.reach(was)})
+		}
+	}
+	return c
+}
+
+// None reports whether nothing differs that may let anything go.
+func (c Change) None() bool { return len(c.namespaces)+len(c.vetoes) == 0 }
+
+// Changed are the namespaces known to both books whose labels, overrides, hold or quotas differ. Quotas that were not known
+// bounded nothing.
+func (b *Book) Changed(before *Book) []string {
+	var changed []string
+	for name, n := range b.namespaces {
+		was, known := before.namespaces[name]
+		if was.Quotas == nil {
+			n.Quotas = nil
+		}
+		if known && !(n.Equal(was) && sameOverrides(b.overrides[name], before.overrides[name])) {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
+// Scope is where a policy may delete what was kept before, "" among cluster-scoped objects. What its own new form does is
+// not looked at.
+func (c Change) Scope(p *Policy) sets.Set[string] {
+	scope := sets.New[string]()
+	kinds := sets.New[schema.GroupKind]()
+	for _, r := range p.Rules {
+		kinds.Insert(StoredAs(r.Kind))
+	}
+	for _, namespace := range c.namespaces {
+		if c.book.applies(p, namespace) && c.frees(p, kinds, namespace) {
+			scope.Insert(namespace)
+		}
+	}
+	for _, v := range c.vetoes {
+		if v.policy.Name == p.Name || !v.kinds.HasAny(kinds.UnsortedList()...) {
+			continue
+		}
+		for namespace := range v.reach {
+			if c.book.applies(p, namespace) {
+				scope.Insert(namespace)
+			}
+		}
+	}
+	return scope
+}
+
+// frees reports whether a policy may delete in a changed namespace what was kept there before.
+func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace string) bool {
+	was, is := c.before.namespaces[namespace], c.book.namespaces[namespace]
+	switch {
+	case !c.before.applies(p, namespace), was.Held && !is.Held,
+		!sameOverrides(c.before.overridesOf(p, namespace), c.book.overridesOf(p, namespace)):
+		return true
+	case was.Quotas != nil && !maps.Equal(was.Quotas, is.Quotas) && slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.ByQuota }):
+		return true
+	case maps.Equal(was.Labels, is.Labels):
+		return false
+	}
+	return slices.ContainsFunc(c.before.policies, func(other *Policy) bool {
+		return other.Name != p.Name && c.before.applies(other, namespace) && !c.book.applies(other, namespace) &&
+			slices.ContainsFunc(other.Rules, func(r *Rule) bool { return !r.dryRun() && kinds.Has(StoredAs(r.Kind)) })
+	})
+}
+
+// reach is where a policy applies, "" among cluster-scoped objects, of the namespaces that are known and not protected.
+func (b *Book) reach(p *Policy) sets.Set[string] {
+	all := sets.New[string]()
+	if p.Namespace == "" {
+		all.Insert("")
+	}
+	for namespace := range b.namespaces {
+		if b.applies(p, namespace) && !b.protection.Namespace(namespace) {
+			all.Insert(namespace)
+		}
+	}
+	return all
+}
+
+// Reach is where a policy applies, of the namespaces that are known and not protected.
+func (b *Book) Reach(p *Policy) sets.Set[string] { return b.reach(p).Delete("") }
+
+// frees are the kinds of which a policy may keep less than before, once it is what it is now; nil for none any more.
+func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
+	kinds := sets.New[schema.GroupKind]()
+	rules := map[RuleID]*Rule{}
+	if now != nil && now.UID == p.UID && now.everywhere(p) {
+		for _, r := range now.Rules {
+			rules[r.ID] = r
+		}
+	}
+	for _, r := range p.Rules {
+		if is := rules[r.ID]; !r.dryRun() && r.Kind.Kind != "" && (is == nil || !is.keepsLike(r)) {
+			kinds.Insert(StoredAs(r.Kind))
+		}
+	}
+	return kinds
+}
+
+// everywhere reports whether a policy applies wherever another does, which may be the same policy as it was.
+func (p *Policy) everywhere(was *Policy) bool {
+	return p == was || p.Namespace != "" || p.Namespaces.String() == was.Namespaces.String() && was.Excluded.IsSuperset(p.Excluded)
+}
+
+// keepsLike reports whether a rule keeps what it kept as it was: it is the same, suspended, or has a longer time to live. How
+// it deletes, and what it may do for now, is no matter.
+func (r *Rule) keepsLike(was *Rule) bool {
+	if r == was {
+		return true
+	}
+	is := *r
+	is.Events, is.Ledger, is.Propagation, is.MarksSince = was.Events, was.Ledger, was.Propagation, was.MarksSince
+	is.Unpermitted, is.ServiceAccount = was.Unpermitted, was.ServiceAccount
+	if is.Mode == v1alpha1.Suspended {
+		is.Mode = was.Mode
+	}
+	is.TTL = min(is.TTL, was.TTL)
+	return is.sameSettings(was)
+}
+
+// overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
+func (b *Book) overridesOf(p *Policy, namespace string) []*Override {
+	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
+		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
+	})
+}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -61,6 +60,10 @@ type RuleTally struct {
 	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
 	Failing    []v1alpha1.ErrorSample // at most three
 	Distrusted Distrusted
+	// Recreated is how many eligible objects are kept because they come back as fast as they are deleted, and Returning are
+	// at most three of them, as NAMESPACE/NAME.
+	Recreated int64
+	Returning []string
 }
 
 // Count counts subjects.
@@ -198,7 +201,12 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 	if r.Facts.failed() {
 		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
-	due = verdict.Action != Keep && r.say(&s, t.now, supposed).isDue()
+	said := r.say(&s, t.now, supposed)
+	if said.reason == KeptRecreated {
+		rule.Recreated++
+		rule.Returning = keepFirst(rule.Returning, FailingKept, strings.Compare, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))
+	}
+	due = verdict.Action != Keep && said.isDue()
 	if due {
 		t.due(&c, s, verdict.Due)
 		if r.Facts.Estimated {
@@ -298,40 +306,4 @@ func (c *Count) Add(o Count) {
 	if c.NextDue.IsZero() || (!o.NextDue.IsZero() && o.NextDue.Before(c.NextDue)) {
 		c.NextDue = o.NextDue
 	}
-}
-
-// Goes takes a sample of what goes next, if it is one of the first.
-func (t *RuleTally) Goes(sample v1alpha1.DueSample) {
-	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
-}
-
-// Fails takes a sample of an error, if it is one of the first, and cuts its message.
-func (t *RuleTally) Fails(sample v1alpha1.ErrorSample) {
-	sample.Message = cut(sample.Message)
-	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
-}
-
-// keepFirst keeps the first n in order, so that samples do not depend on the order in which subjects are counted.
-func keepFirst[S any](kept []S, n int, compare func(a, b S) int, sample S) []S {
-	if len(kept) == n && compare(sample, kept[n-1]) >= 0 {
-		return kept
-	}
-	at, _ := slices.BinarySearchFunc(kept, sample, compare)
-	kept = slices.Insert(kept, at, sample)
-	return kept[:min(len(kept), n)]
-}
-
-func compareDue(a, b v1alpha1.DueSample) int {
-	return cmp.Or(a.DueTime.Time.Compare(b.DueTime.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
-
-func compareErrors(a, b v1alpha1.ErrorSample) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
-
-func cut(message string) string {
-	if len(message) <= messageLimit {
-		return message
-	}
-	return strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
 }

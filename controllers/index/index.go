@@ -27,6 +27,7 @@ type Index struct {
 	schedule schedule
 	spaces   map[string][]*space // those that have rows, by namespace
 	ranks    map[policy.RuleID]*ranks
+	returns  returns
 	rulings  []policy.Ruling // scratch
 	version  uint64
 }
@@ -107,6 +108,7 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	}
 	for _, row := range x.rows {
 		if _, ok := changed[row.space]; ok {
+			row.streak = 0   // somebody has done something about it
 			row.told = false // another rule may decide, in whose ledger it does not stand
 			x.judgeForLater(row, now)
 		}

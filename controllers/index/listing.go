@@ -44,8 +44,17 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 			x.drop(twin) // listed twice: pages of a list may overlap
 		}
 		x.join(row)
-		row.succeed(known[row.uid()], gap, now)
+		old := known[row.uid()]
+		if old == nil {
+			x.arrive(row, now)
+		}
+		row.succeed(old, gap, now)
 		x.rows[row.uid()] = row
+	}
+	for uid, row := range known {
+		if (row.leaving || row.gone) && x.rows[uid] == nil {
+			x.depart(row, now)
+		}
 	}
 	x.synced = true
 	x.rankAll()
@@ -120,6 +129,8 @@ func (x *Index) apply(row *Row, now time.Time) {
 	x.join(row)
 	if old != nil {
 		x.drop(old)
+	} else {
+		x.arrive(row, now)
 	}
 	x.rows[row.uid()] = row
 	x.version++
@@ -152,6 +163,7 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	if old := x.rows[uid]; old != nil {
 		x.delist(old, now)
 		x.drop(old)
+		x.depart(old, now)
 		x.version++
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (r *Row) succeed(old *Row, gap bool, now time.Time) {
 	sameVersion := old != nil && old.version() == r.version()
 	if old != nil {
-		r.gone, r.leaving = old.gone && sameVersion, old.leaving
+		r.gone, r.leaving, r.streak = old.gone && sameVersion, old.leaving, old.streak
 	}
 	gap = gap && old != nil && !sameVersion
 	for i := range r.facts {

@@ -114,10 +114,14 @@ func packFacts(f *policy.Facts) fact {
 
 // Subject is the version of the subject that the row is about.
 func (r *Row) Subject() policy.Subject {
-	return policy.Subject{
+	s := policy.Subject{
 		Namespace: r.space.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
 		Created: unpack(r.created, r.createdNanos), Flags: r.flags, OwnTTL: r.ownTTL,
 	}
+	if r.streak >= maxReturns {
+		s.Flags |= policy.IsRecreated
+	}
+	return s
 }
 
 // seen is the subject as its namespace lets it be seen. The row must have joined an index.

@@ -45,6 +45,11 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
+	if again := v.recreated(p); again.ok {
+		all = append(all, condition{v1alpha1.ConditionRecreated, again})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionRecreated)
+	}
 	if asks {
 		all = append(all, condition{v1alpha1.ConditionReferencesKnown, referred})
 	} else {
@@ -181,6 +186,18 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	}
 	return fmt.Sprintf("%d of %d objects would be deleted now, and at worst %d within 7 days, that would not have been before: %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
 		pending.Due, pending.Selected, pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+}
+
+// recreated names what comes back as fast as it is deleted; it is not ok where nothing does.
+func (v *view) recreated(p *policy.Policy) standing {
+	var parts []string
+	for _, r := range p.Rules {
+		if t := v.tally(p).Rules[r.ID.Rule]; t != nil && t.Recreated > 0 && v.forbidden(r) == nil {
+			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, t.Recreated, r.Kind.Kind, strings.Join(t.Returning, ", ")))
+		}
+	}
+	return standing{len(parts) > 0, "Recreated", strings.Join(parts, "; ") + ": something re-creates these objects as fast as Sunset deletes them; " +
+		"stop it and delete them by hand, exclude them from the rule, or edit the policy to have Sunset delete them again"}
 }
 
 // some names the first of many.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -137,6 +138,17 @@ func whatWent(r retention.Removal) string {
 		return "deleted"
 	}
 	return "deleted with its owner " + r.Owner.String()
+}
+
+// tellRecreated tells of objects that came to be kept because they come back as fast as they are deleted.
+func (r *Reporter) tellRecreated(p *policy.Policy, before, after v1alpha1.RetentionPolicyStatus) {
+	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRecreated)
+	if c == nil || meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionRecreated) != nil {
+		return
+	}
+	e := event(policyReference(p.Rules[0]), c.Reason, c.Message)
+	e.Type = corev1.EventTypeWarning
+	r.Events.Tell(e)
 }
 
 func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {

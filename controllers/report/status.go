@@ -206,6 +206,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 			delete(r.written, p.UID)
 			return client.IgnoreNotFound(err)
 		}
+		r.tellRecreated(p, rec.status, status)
 		rec.status, rec.at = status, v.now
 	}
 	if status.Ledger != nil {

@@ -91,6 +91,9 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		"name", i.Subject.Name, "uid", it.uid, "rule", i.Rule.ID.String())
 	switch o.Result {
 	case Removed, Gone:
+		if o.Result == Removed {
+			p.kind.index.Deleted(i, p.owner.Clock.Now())
+		}
 		p.kind.index.MarkGone(i.Subject, p.owner.Clock.Now())
 		if o.Result == Removed {
 			p.tries.forget(it)

@@ -23,6 +23,9 @@ const (
 	// ConditionReferencesKnown is False while it is not known completely what refers to the ConfigMaps or Secrets that rules
 	// ask about; the message says which referrers are in doubt, and why. The rules keep all of them meanwhile.
 	ConditionReferencesKnown = "ReferencesKnown"
+	// ConditionRecreated is True while objects are kept because others of their name came back as fast as Sunset deleted
+	// them; the message names them. There is no such condition otherwise.
+	ConditionRecreated = "Recreated"
 )
 
 // RetentionPolicyStatus is what Sunset sees and has done. Its size does not depend on the number of objects.

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Goes takes a sample of what goes next, if it is one of the first.
+func (t *RuleTally) Goes(sample v1alpha1.DueSample) {
+	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
+}
+
+// Fails takes a sample of an error, if it is one of the first, and cuts its message.
+func (t *RuleTally) Fails(sample v1alpha1.ErrorSample) {
+	sample.Message = cut(sample.Message)
+	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
+}
+
+// keepFirst keeps the first n in order, so that samples do not depend on the order in which subjects are counted.
+func keepFirst[S any](kept []S, n int, compare func(a, b S) int, sample S) []S {
+	if len(kept) == n && compare(sample, kept[n-1]) >= 0 {
+		return kept
+	}
+	at, _ := slices.BinarySearchFunc(kept, sample, compare)
+	kept = slices.Insert(kept, at, sample)
+	return kept[:min(len(kept), n)]
+}
+
+func compareDue(a, b v1alpha1.DueSample) int {
+	return cmp.Or(a.DueTime.Time.Compare(b.DueTime.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+func compareErrors(a, b v1alpha1.ErrorSample) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+func cut(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
+}

@@ -19,7 +19,6 @@ type known[T any] struct {
 type sight[T any] struct {
 	uid     types.UID
 	version string // resourceVersion
-	cached  bool   // the cache has had it: if it has it no longer, it is gone
 	value   T
 }
 
@@ -56,49 +55,25 @@ func (k *known[T]) put(object metav1.Object, value T) {
 	if k.all == nil {
 		k.all = map[string]*sight[T]{}
 	}
-	cached := false
-	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
-		cached = s.cached
-	}
-	k.all[keyOf(object)] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), cached: cached, value: value}
+	k.all[keyOf(object)] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), value: value}
 }
 
-// allCached reports whether the cache has had everything that is known.
-func (k *known[T]) allCached() bool {
+// allIn reports whether a complete reading of the cache has everything that is known. What it lacks may be deleted, or the
+// cache may have relisted from a server that has not read all of its store: only a GET by name tells.
+func (k *known[T]) allIn(uids map[types.UID]bool) bool {
 	for _, s := range k.all {
-		if !s.cached {
+		if !uids[s.uid] {
 			return false
 		}
 	}
 	return true
 }
 
-// reading compares one complete reading of the cache with what is known.
-type reading[T any] struct {
-	known *known[T]
-	uids  map[types.UID]bool
-}
-
-func (k *known[T]) begin() *reading[T] { return &reading[T]{known: k, uids: map[types.UID]bool{}} }
-
-// cached notes that the cache has an object.
-func (r *reading[T]) cached(object metav1.Object) {
-	r.uids[object.GetUID()] = true
-	if s := r.known.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
-		s.cached = true
+// forget drops exactly this object, which a GET by name did not find.
+func (k *known[T]) forget(object metav1.Object) {
+	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
+		delete(k.all, keyOf(object))
 	}
-}
-
-// end drops what the cache has had and has no longer; it reports whether there was any.
-func (r *reading[T]) end() bool {
-	dropped := false
-	for name, s := range r.known.all {
-		if s.cached && !r.uids[s.uid] {
-			delete(r.known.all, name)
-			dropped = true
-		}
-	}
-	return dropped
 }
 
 // saw notes how far the history is that was seen.

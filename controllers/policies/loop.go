@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -144,7 +145,10 @@ func (l *Loop) Setup(mgr ctrl.Manager) error {
 		Watches(emptyOf(v1alpha1.ClusterRetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		Watches(emptyOf(v1alpha1.RetentionPolicyKind), everything, builder.WithPredicates(respecified)).
 		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, confirmEvery),
+		}).
 		Complete(l)
 }
 
@@ -194,7 +198,7 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	if all {
 		return reconcile.Result{}, nil
 	}
-	// The cache lacks what was seen live: it is behind, or ahead of a deletion that was never seen.
+	// The cache lacks what is known: it is behind what was seen live, or something was deleted, or its list lacks some.
 	if err := l.confirm(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -213,30 +217,28 @@ func (l *Loop) awaitEdits(ctx context.Context) error {
 }
 
 // take merges the caches, of each shelf and of namespaces, into what is known, and notes if anything has changed. It reports
-// whether the caches have everything that is known.
+// whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
 func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := true
 	for i, shelf := range l.shelves() {
-		seen := shelf.begin()
+		uids := map[types.UID]bool{}
 		for k := range policies[i] {
 			if !shelf.gone(&policies[i][k]) {
 				l.takePolicy(shelf, &policies[i][k])
 			}
-			seen.cached(&policies[i][k])
+			uids[policies[i][k].GetUID()] = true
 		}
-		l.dirty = seen.end() || l.dirty
-		all = all && shelf.allCached()
+		all = all && shelf.allIn(uids)
 	}
-	names := l.namespaces.begin()
+	uids := map[types.UID]bool{}
 	for i := range namespaces {
 		l.dirty = !l.namespaces.gone(&namespaces[i]) && l.takeNamespace(&namespaces[i]) || l.dirty
-		names.cached(&namespaces[i])
+		uids[namespaces[i].UID] = true
 	}
-	l.dirty = names.end() || l.dirty
 	l.cachesRead = true
-	return all && l.namespaces.allCached()
+	return all && l.namespaces.allIn(uids)
 }
 
 // takePolicy takes in a policy if it says something new.

@@ -1,9 +1,11 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -12,23 +14,55 @@ import (
 type collection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string
+	forget(object metav1.Object)
 }
+
+// askedAtOnce bounds the GETs of missing objects that are under way at a time.
+const askedAtOnce = 16
 
 // confirmMissing asks for each object that a live list lacks: only the API server's word that there is none makes it gone.
 // An empty list is what a server says that has not read its store yet. A namesake says so too, if the list has it or is too old to.
+// If that takes too long for all of them, those that are confirmed need not be asked for again.
 func (l *Loop) confirmMissing(ctx context.Context, of collection, list *metav1.PartialObjectMetadataList) error {
 	listed := uidsOf(list)
-	for _, missing := range l.missing(of, listed, list.ResourceVersion) {
-		object := &metav1.PartialObjectMetadata{}
-		err := l.readMetadata(ctx, of.path(missing), "PartialObjectMetadata", object)
-		switch {
-		case isAbsent(err, missing.GetName()):
-		case err != nil:
-			return fmt.Errorf("read %s: %w", of.path(missing), err)
-		case object.UID == missing.GetUID() || sameName(object, missing) != nil,
-			!listed[object.UID] && !newer(object.ResourceVersion, list.ResourceVersion):
-			return fmt.Errorf("%s: %w", of.path(missing), errDisagree)
+	missing := l.missing(of, listed, list.ResourceVersion)
+	failed := make([]error, len(missing))
+	var asking errgroup.Group
+	asking.SetLimit(askedAtOnce)
+	for i, object := range missing {
+		asking.Go(func() error {
+			failed[i] = l.confirmGone(ctx, of, object, list, listed)
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	err := cmp.Or(failed...)
+	if err == nil {
+		return nil // all of them are dropped with the list
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, object := range missing {
+		if failed[i] == nil {
+			of.forget(object)
+			l.dirty = true
 		}
+	}
+	return err
+}
+
+// confirmGone fails unless a GET by name says that an object is gone.
+func (l *Loop) confirmGone(ctx context.Context, of collection, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
+	object := &metav1.PartialObjectMetadata{}
+	err := l.readMetadata(ctx, of.path(missing), "PartialObjectMetadata", object)
+	switch {
+	case isAbsent(err, missing.GetName()):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read %s: %w", of.path(missing), err)
+	case object.UID == missing.GetUID() || sameName(object, missing) != nil,
+		!listed[object.UID] && !newer(object.ResourceVersion, list.ResourceVersion):
+		return fmt.Errorf("%s: %w", of.path(missing), errDisagree)
 	}
 	return nil
 }

@@ -122,6 +122,91 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	expect(t, "known", true, l.book().Knows("team-c"))
 }
 
+// TestACacheThatRelistsFromALiarForgetsNone: its list, streamed or not, lacks what the live list lacks too.
+func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
+	for name, truth := range map[string]func(*loop){
+		"both lists lie":      func(l *loop) { l.said = without("veto", "team-b") },
+		"only the cache's":    func(*loop) {},
+		"nothing is readable": func(l *loop) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			l.policy("veto", spec("Suspended", "1h"))
+			l.refresh()
+			want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
+			expect(t, "rules before", want, sorted(l.rules("team-a")))
+			l.later(2 * time.Second)
+			l.lose("veto", "team-b")
+			truth(l)
+			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); (err == nil) != (name == "only the cache's") {
+				t.Errorf("reconcile: %v", err)
+			}
+			expect(t, "rules", want, sorted(l.rules("team-a")))
+			expect(t, "namespace known", true, l.book().Knows("team-b"))
+			l.said, l.fail = nil, nil
+			l.later(2 * time.Second)
+			expect(t, "rules allowed", want, sorted(l.allowed("team-a")))
+			l.removePolicy("veto")
+			l.reconcile()
+			expect(t, "rules when it is deleted", want[:1], l.rules("team-a"))
+		})
+	}
+}
+
+// lose takes policies and namespaces from the cache.
+func (s *server) lose(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache = s.cache.clone()
+	for _, name := range names {
+		delete(s.cache.policies, name)
+		delete(s.cache.namespaces, name)
+	}
+}
+
+// TestManyNamespacesThatAreGone: each is asked for by name, several at a time, and those that are confirmed not again.
+func TestManyNamespacesThatAreGone(t *testing.T) {
+	slowly(t, always(0), func(t *testing.T, l *loop) {
+		for i := range 1000 {
+			l.namespace(fmt.Sprint("gone-", i), nil)
+		}
+		l.refresh()
+		for i := range 1000 {
+			l.removeNamespace(fmt.Sprint("gone-", i))
+		}
+		l.sync()
+		l.asked()
+		l.takes = func(path string) time.Duration {
+			if strings.Contains(path, "gone-") {
+				return 150 * time.Millisecond
+			}
+			return 0
+		}
+		began, rounds := time.Now(), 1
+		for ; rounds < 10; rounds++ {
+			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+				break
+			}
+		}
+		if took := time.Since(began); took > 12*time.Second || rounds > 2 {
+			t.Errorf("took %s and %d rounds", took, rounds)
+		}
+		for i := range 1000 {
+			if name := fmt.Sprint("gone-", i); l.book().Knows(name) {
+				t.Fatalf("%s is still known", name)
+			}
+		}
+		expect(t, "team-a is known", true, l.book().Knows("team-a"))
+		requests := 0
+		for _, n := range l.asked() {
+			requests += n
+		}
+		if requests > 1050 {
+			t.Errorf("%d requests", requests)
+		}
+	})
+}
+
 // without takes what has one of the names from lists.
 func without(names ...string) func(path string, answer any) any {
 	return func(_ string, answer any) any {

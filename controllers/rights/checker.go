@@ -37,6 +37,7 @@ type Checker struct {
 
 	mu      sync.Mutex
 	answers map[question]answer
+	changes uint64 // of answers
 }
 
 // question is what one rule needs.
@@ -107,8 +108,18 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	err = c.ask(ctx, q)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if before, known := c.answers[q]; !known || fmt.Sprint(before.err) != fmt.Sprint(err) {
+		c.changes++
+	}
 	c.answers[q] = answer{at: now, err: err}
 	return now, err
+}
+
+// changed is how often an answer has changed.
+func (c *Checker) changed() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
 }
 
 // prune forgets answers nobody has asked for in a long time.

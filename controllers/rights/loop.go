@@ -2,8 +2,6 @@ package rights
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -20,12 +18,9 @@ type Loop struct {
 	*Checker
 	// Rules are those to ask about.
 	Rules func() []*policy.Rule
-	// Changed is called when an answer has changed, whoever asked.
+	// Changed is called soon after an answer has changed, whoever asked, though it may have changed back.
 	Changed func()
 }
-
-// told is the latest answers that the loop knows of.
-type told map[question]string
 
 // Look makes the loop ask now for what it has no answer to. It never blocks.
 func (l *Loop) Look() {
@@ -40,16 +35,15 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start asks until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	before := told{}
+	told := uint64(0)
 	for {
-		now := told{}
 		for _, r := range l.Rules() {
-			l.look(ctx, r, now)
+			l.look(ctx, r)
 		}
-		if !maps.Equal(before, now) {
+		if changes := l.changed(); changes != told {
+			told = changes // before it is told: what changes meanwhile is told next time
 			l.Changed()
 		}
-		before = now
 		l.prune()
 		select {
 		case <-ctx.Done():
@@ -60,11 +54,10 @@ func (l *Loop) Start(ctx context.Context) error {
 	}
 }
 
-func (l *Loop) look(ctx context.Context, r *policy.Rule, now told) {
+func (l *Loop) look(ctx context.Context, r *policy.Rule) {
 	maxAge := lookEvery / 2
 	if before, known := l.Known(r); known && before == nil {
 		maxAge = allowedEvery
 	}
-	_, err := l.check(ctx, questionOf(r), maxAge)
-	now[questionOf(r)] = fmt.Sprint(err)
+	_, _ = l.check(ctx, questionOf(r), maxAge)
 }

@@ -97,6 +97,24 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	}, rule())
 }
 
+// TestAnAnswerThatFailedForAMomentIsTold: whoever published meanwhile took the rule for one without permission.
+func TestAnAnswerThatFailedForAMomentIsTold(t *testing.T) {
+	looksAfter(t, func(t *testing.T, l *looking) {
+		l.told(5 * time.Second)
+		l.failing(errors.New("connection refused"))
+		if err := l.Check(t.Context(), rule()); err == nil {
+			t.Error("permitted without an answer")
+		}
+		l.failing(nil)
+		time.Sleep(2 * time.Second)
+		if err := l.Check(t.Context(), rule()); err != nil {
+			t.Error(err)
+		}
+		expect(t, "changes", 1, l.told(10*time.Second))
+		expect(t, "changes after that", 0, l.told(time.Hour))
+	}, rule())
+}
+
 func TestTheLoopFollowsTheRules(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		expect(t, "without rules", 0, l.told(time.Minute))

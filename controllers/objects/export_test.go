@@ -66,6 +66,17 @@ func Kept(s retention.Source) map[string]string {
 	return kept
 }
 
+// Spoil makes what a source keeps of objects unreadable.
+func Spoil(s retention.Source) {
+	m := s.(*source).memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, r := range m.objects {
+		r.text = "{"
+		m.objects[name] = r
+	}
+}
+
 // Memory is a memory for the benchmarks. It asks only when it is told to.
 type Memory struct {
 	*memory

@@ -54,7 +54,7 @@ func (m *memory) Add(obj any) error {
 	defer m.mu.Unlock()
 	row, kept, err := m.answer(o)
 	if err != nil {
-		m.sink.Lost(unreadable(err))
+		m.lose(err)
 		return err
 	}
 	m.objects[nameOf(o.row)] = kept
@@ -91,7 +91,7 @@ func (m *memory) replace(list []*observation) error {
 	defer m.mu.Unlock()
 	rows, kept, err := m.answers(list)
 	if err != nil {
-		m.sink.Lost(unreadable(err))
+		m.lose(err)
 		return err
 	}
 	m.objects = kept

@@ -29,6 +29,7 @@ type memory struct {
 
 	mu        sync.Mutex     // held while the sink is told
 	sink      retention.Sink // nil while nobody listens
+	endWatch  func()         // ends the watch, so that everything is listed again; nil for none
 	evaluator *engine.Evaluator
 	objects   map[types.NamespacedName]remembered
 }
@@ -123,15 +124,26 @@ func (m *memory) askOne(name types.NamespacedName) {
 		return
 	}
 	if row, _, err := m.ask(&known); err != nil {
-		m.sink.Lost(unreadable(err))
+		m.lose(err)
 	} else {
 		m.sink.Apply(row)
 	}
 }
 
-// unreadable is told when something that was kept cannot be read, which must not be: nothing goes until all is listed anew.
-func unreadable(err error) *retention.Trouble {
-	return &retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be asked about again: %v", err)}
+// watching says how to end the watch that is about to begin.
+func (m *memory) watching(end func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endWatch = end
+}
+
+// lose is called when something that was kept cannot be read, which must not be: nothing is deleted until everything is listed
+// again, which begins soon.
+func (m *memory) lose(err error) {
+	m.sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be asked about again: %v", err)})
+	if m.endWatch != nil {
+		m.endWatch()
+	}
 }
 
 // ask asks the rules about what was kept of an object. It also reports whether their answers may change though the object

@@ -162,6 +162,23 @@ func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
+// TestWhatIsKeptAndCannotBeReadIsListedAgain: nothing else would end the doubt.
+func TestWhatIsKeptAndCannotBeReadIsListedAgain(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		objects.Spoil(u.source)
+		u.refer("web", "a")
+		lost := u.told()
+		if !slices.Contains(lost, "lost ListFailed") {
+			t.Errorf("told %v, want that the kind is lost", lost)
+		}
+		time.Sleep(time.Second)
+		if told := u.told(); len(told) != 1 || !strings.HasPrefix(told[0], "replace") {
+			t.Errorf("told %v within a second, want one listing", told)
+		}
+		expect(t, "referred to", "no", u.says("a"))
+	})
+}
+
 func TestDoubtIsToldOfEverything(t *testing.T) {
 	inUse(t, []string{unused, "has(object.metadata.labels)"}, func(u *referred) {
 		u.references.Lose("Pod", errLost)

@@ -156,11 +156,19 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	})
 	delay := retries().DelayWithReset(s.cluster.clock, steadyAfter)
 	for ctx.Err() == nil {
-		err := reflector.ListAndWatchWithContext(ctx)
+		watching, end := context.WithCancel(ctx)
+		if s.memory != nil {
+			s.memory.watching(end)
+		}
+		err := reflector.ListAndWatchWithContext(watching)
+		ended := watching.Err() != nil // by the memory, which has told why
+		end()
 		if ctx.Err() != nil {
 			return
 		}
-		sink.Lost(troubleOf(err, mapping.Resource))
+		if !ended {
+			sink.Lost(troubleOf(err, mapping.Resource))
+		}
 		log.FromContext(ctx).V(1).Info("watch ended", "kind", s.kind.String(), "err", err)
 		s.pause(ctx, delay())
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {

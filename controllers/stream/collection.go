@@ -78,13 +78,17 @@ func (c *Collection) getPage(ctx context.Context, options metav1.ListOptions) (*
 }
 
 // All gives the whole listing, read page by page: each page is decoded before the next is read. It always asks for the
-// newest state: a list that may be old could bring back what is gone. If the pages expire halfway it fails: half a listing
-// is none.
+// newest state: a list that may be old could bring back what is gone. If the pages expire halfway it starts over without
+// pages, which cannot expire: a kind whose pages take longer than the API server keeps history would never be listed.
 func (c *Collection) All(ctx context.Context) (*List, error) {
 	whole := &List{}
 	options := metav1.ListOptions{Limit: PageSize}
 	for {
 		page, err := c.getPage(ctx, options)
+		if apierrors.IsResourceExpired(err) && options.Continue != "" {
+			whole, options = &List{}, metav1.ListOptions{}
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -119,6 +119,36 @@ func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	}
 }
 
+// forgetful is a server whose pages expire before the second is asked for.
+type forgetful struct{ server }
+
+func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.server.RoundTrip(r)
+	code, body := 200, ""
+	switch query := r.URL.Query(); {
+	case query.Get("continue") != "":
+		code, body = 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`
+	case query.Get("limit") == "":
+		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)
+	default:
+		return answer, err
+	}
+	answer.StatusCode, answer.Body = code, io.NopCloser(strings.NewReader(body))
+	return answer, err
+}
+
+// TestPagesThatExpireAreListedAtOnce: a kind that takes longer to page than history is kept would never be listed.
+func TestPagesThatExpireAreListedAtOnce(t *testing.T) {
+	s := &forgetful{}
+	all, err := (&stream.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "objects", 2, len(all.Items))
+	expect(t, "version", "11", all.ResourceVersion)
+	expect(t, "requests", 3, len(s.requests))
+}
+
 func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	t.Helper()
 	config := &rest.Config{Host: "http://server"}

@@ -234,7 +234,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 			return err
 		}
 	}
-	if err := c.addWebhook(mgr, compiler); err != nil {
+	if err := c.addWebhook(mgr); err != nil {
 		return err
 	}
 	if err := c.addHealth(mgr, &readiness{lock: lock, complete: loop.Complete, began: reconciler.Began}, deletions, statuses); err != nil {

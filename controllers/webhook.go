@@ -17,13 +17,21 @@ import (
 // discoverWithin is less than an author has to wait for an answer; discovery takes no context.
 const discoverWithin = 5 * time.Second
 
+// reviewCache is how many bytes of compiled expressions the webhook remembers: its own, so that what is only reviewed displaces
+// nothing that is in force.
+const reviewCache = 4 << 20
+
 // addWebhook reviews policies before they are stored, on every replica.
-func (c *Config) addWebhook(mgr manager.Manager, compiler *engine.Compiler) error {
+func (c *Config) addWebhook(mgr manager.Manager) error {
 	if !c.Webhook.Enabled() {
 		return nil
 	}
 	if err := c.Webhook.Check(); err != nil {
 		return fmt.Errorf("webhook address %q: %w", c.Webhook.Address, err)
+	}
+	compiler, err := engine.NewCompiler(engine.Options{CacheSize: reviewCache})
+	if err != nil {
+		return err
 	}
 	hasty := rest.CopyConfig(c.Rest)
 	hasty.Timeout = discoverWithin

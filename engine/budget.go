@@ -12,7 +12,7 @@ import (
 
 // MaxBuilt is how many bytes of text and lists the expressions of one rule may build about one object. Kubernetes holds
 // no object of more than about 1.5 MB, so it is enough to rewrite all of one several times. What a loop collects is not
-// counted: it is bounded by the deadline, within which cel-go was seen to allocate up to 94 MB.
+// counted: it is bounded by MaxSteps, within which cel-go was seen to allocate up to 94 MB.
 const MaxBuilt = 16 << 20
 
 // errBuilds is what a call gives that would build more than is left.

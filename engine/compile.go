@@ -10,11 +10,13 @@ import (
 
 // program is an expression ready to run. It is immutable.
 type program struct {
-	run    cel.Program
-	loops  bool // it has a comprehension, so it runs under a deadline
-	fields *fields
-	extras ofExtras[*fields]  // what it reads of each
-	at     ofExtras[*finding] // where it, or a variable that it uses, reads any of one; nil for nowhere
+	run          cel.Program
+	loops        bool // it has a comprehension, so it runs under a deadline
+	fields       *fields
+	extras       ofExtras[*fields]  // what it reads of each
+	instructions int                // of its regular expressions
+	size         int                // of what was compiled, in nodes
+	at           ofExtras[*finding] // where it, or a variable that it uses, reads any of one; nil for nowhere
 }
 
 // compiled is what became of an expression: a program, or why not.
@@ -29,10 +31,19 @@ const interruptFrequency = 100
 // expression compiles the text, or remembers what became of it. Variables are part of the key only where they matter.
 func (c *Compiler) expression(text string, wants result, s *scope) *compiled {
 	key := digest(strconv.Itoa(EnvironmentVersion), wants.field(), text, s.digestFor(text))
-	return c.compiled.get(key, func() *compiled {
+	return c.compiled.get(key, func() (*compiled, int) {
 		p, findings := c.compile(text, wants, s)
-		return &compiled{program: p, findings: findings}
+		return &compiled{program: p, findings: findings}, p.bytes() + len(text)
 	})
+}
+
+// bytes is about how much memory a program takes.
+func (p *program) bytes() int {
+	const perNode, perInstruction, least = 256, 128, 1024
+	if p == nil {
+		return least
+	}
+	return least + perNode*p.size + perInstruction*p.instructions
 }
 
 func (c *Compiler) compile(text string, wants result, s *scope) (p *program, findings []finding) {
@@ -84,7 +95,7 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	if err != nil {
 		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
 	}
-	p := &program{run: run, loops: loops}
+	p := &program{run: run, loops: loops, instructions: instructionsIn(tree), size: nodes(tree)}
 	p.fields, p.extras = fieldsRead(tree)
 	return p, nil
 }
@@ -97,7 +108,7 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 		options = append(options, cel.CustomDecoratorV2(settle))
 	}
 	if loops {
-		options = append(options, cel.InterruptCheckFrequency(interruptFrequency))
+		options = append(options, cel.CustomDecoratorV2(countSteps(stepsOf(tree))), cel.InterruptCheckFrequency(interruptFrequency))
 	}
 	return options, loops
 }

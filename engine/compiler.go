@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// DefaultCacheSize is how many compiled expressions a Compiler remembers beside those in use, 4 to 12 kB each.
-	DefaultCacheSize = 1024
-	// DefaultEvalDeadline is how long the expressions of one rule may take on one object.
-	DefaultEvalDeadline = 50 * time.Millisecond
+	// DefaultCacheSize is about how many bytes of compiled expressions a Compiler remembers beside those in use.
+	DefaultCacheSize = 16 << 20
+	// DefaultEvalDeadline is how long the expressions of one rule may take on one object. MaxSteps and MaxBuilt end them long
+	// before, unless something keeps this process from running.
+	DefaultEvalDeadline = 5 * time.Second
 )
 
 // Options bounds a Compiler. The zero value means the defaults.
 type Options struct {
-	// CacheSize is how many compiled expressions are remembered; 0 means DefaultCacheSize. Expressions in use are held
+	// CacheSize is about how many bytes of compiled expressions are remembered, and of variables as many; 0 means DefaultCacheSize. Expressions in use are held
 	// by their Rule, so a small cache never compiles them again while they are.
 	CacheSize int
 	// EvalDeadline is how long the expressions of one rule may take on one object; 0 means DefaultEvalDeadline.
@@ -51,11 +52,9 @@ func NewCompiler(options Options) (*Compiler, error) {
 		return nil, err
 	}
 	c := &Compiler{base: base, env: env, names: namesOf(env), deadline: options.EvalDeadline}
-	if c.scopes, err = newMemo[*scope](options.CacheSize); err != nil {
-		return nil, fmt.Errorf("cache size %d: %w", options.CacheSize, err)
+	if options.CacheSize < 0 {
+		return nil, fmt.Errorf("cache size %d: must be positive", options.CacheSize)
 	}
-	if c.compiled, err = newMemo[*compiled](options.CacheSize); err != nil {
-		return nil, fmt.Errorf("cache size %d: %w", options.CacheSize, err)
-	}
+	c.scopes, c.compiled = newMemo[*scope](options.CacheSize), newMemo[*compiled](options.CacheSize)
 	return c, nil
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ErrDeadline is wrapped by Facts.Err when the expressions took too long.
+// ErrDeadline is wrapped by Facts.Err when the expressions took too long for the clock. That says more of the machine than of
+// the object, so that it is worth asking again; what takes too many steps always does.
 var ErrDeadline = errors.New("took too long")
 
 // Evaluator asks rules about objects, one at a time: each goroutine has its own. What an evaluation needs is kept from
@@ -87,7 +88,7 @@ func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 		return marked
 	}
 	object = visible(object)
-	e.input.object, e.input.built = object, 0
+	e.input.object, e.input.built, e.input.steps = object, 0, 0
 	facts, err := e.judge(r, object, marked)
 	e.input.object, e.input.extras = nil, ofExtras[map[string]any]{}
 	if err != nil {
@@ -210,6 +211,9 @@ func (e *Evaluator) end() {
 func (e *Evaluator) explain(wants result, err error) error {
 	if errors.Is(err, interpreter.InterruptError{}) {
 		return fmt.Errorf("%s: %w", wants.field(), interruption(e.watch.ctx, e.deadline))
+	}
+	if tookTooMany(err) {
+		return fmt.Errorf("%s: %w", wants.field(), errSteps)
 	}
 	return shorten(wants.field() + ": " + advise(err))
 }

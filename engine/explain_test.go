@@ -434,7 +434,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 }
 
 func TestExplainHonoursTheDeadline(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: 20 * time.Millisecond})
+	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,10 +446,10 @@ func TestExplainHonoursTheDeadline(t *testing.T) {
 	if took := time.Since(started); took > 5*time.Second {
 		t.Errorf("took %s", took)
 	}
-	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 20ms" {
+	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 1ms" {
 		t.Errorf("got %v", start.Err)
 	}
-	if got := start.Parts[0].Err; got != "took too long: more than 20ms" {
+	if got := start.Parts[0].Err; got != "took too long: more than 1ms" {
 		t.Errorf("the part that takes long says %q", got)
 	}
 	if got := start.Parts[1]; got.Text != "object.?list.orValue([])" || got.Value != "[30000 elements]" {

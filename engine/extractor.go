@@ -68,7 +68,7 @@ func (x *Extractor) MetadataOnly() bool {
 // References says what an object refers to, by one Extractor. The object is not changed and not held on to. An error means
 // that nobody knows what it refers to.
 func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
-	e.input.object, e.input.built = visible(object), 0
+	e.input.object, e.input.built, e.input.steps = visible(object), 0, 0
 	defer func() { e.input.object = nil }()
 	if err := e.begin(x.program.loops); err != nil {
 		return nil, e.shared(err)

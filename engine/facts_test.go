@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -158,8 +159,39 @@ func slowObject(t testing.TB) map[string]any {
 
 const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b >= 0))"
 
+// TestALoopEndsByItsStepsOnEveryMachine: how long it takes says nothing.
+func TestALoopEndsByItsStepsOnEveryMachine(t *testing.T) {
+	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	loop := func(turns int) policy.Facts {
+		r := rule()
+		r.Eligible = fmt.Sprintf("lists.range(%d).all(a, lists.range(100).all(b, a >= 0))", turns)
+		return e.Facts(mustCompile(t, c, r), object(t, "job-complete"))
+	}
+	const most = 930 // turns of 100 turns of 5 nodes, and of 5 and those
+	if got := loop(most / 2); got.Err != nil || !got.Eligible {
+		t.Errorf("half of the steps: %+v", got)
+	}
+	for range 3 {
+		if got := loop(2 * most); got.Err == nil || errors.Is(got.Err, engine.ErrDeadline) || !strings.Contains(got.Err.Error(), "500000 steps") {
+			t.Errorf("twice the steps: %+v", got)
+		}
+	}
+	// The expressions of a rule share them.
+	r := rule()
+	r.Eligible = fmt.Sprintf("lists.range(%d).all(a, lists.range(100).all(b, a >= 0))", most*2/3)
+	r.StartTime = r.Eligible + " ? object.status.completionTime : ''"
+	if got := e.Facts(mustCompile(t, c, r), object(t, "job-complete")); got.Err == nil || !strings.HasPrefix(got.Err.Error(), "startTime: ") {
+		t.Errorf("two thirds twice: %+v", got)
+	}
+}
+
 func TestDeadline(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: 100 * time.Millisecond})
+	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +202,7 @@ func TestDeadline(t *testing.T) {
 	defer e.Close()
 	for range 3 {
 		got := e.Facts(compiled, slowObject(t))
-		if !errors.Is(got.Err, engine.ErrDeadline) || got.Err.Error() != "startTime: took too long: more than 100ms" {
+		if !errors.Is(got.Err, engine.ErrDeadline) || got.Err.Error() != "startTime: took too long: more than 1ms" {
 			t.Fatalf("got %+v", got)
 		}
 		if got.Eligible || !got.Start.IsZero() {

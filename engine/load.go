@@ -15,10 +15,26 @@ import (
 // compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
 // policy must not be in a Book yet.
 func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
+	programs, _ := c.LoadWithin(p, RoomFor(p))
+	return programs
+}
+
+// LoadWithin is Load where not all of the room for a policy is left. What is larger is invalid as a whole, and not compiled
+// any further. It also gives how much room the policy takes.
+func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*Rule, size int) {
 	compiled := make([]*Rule, len(p.Rules))
-	problems := c.checkReferences(p)
+	var problems []policy.Problem
+	if size = Size(p); size <= room {
+		problems = c.checkReferences(p)
+	}
 	for i, r := range p.Rules {
+		if size > room {
+			continue
+		}
 		program, found := c.compileRule(r, p.Variables)
+		if program != nil {
+			size = add(size, program.sizeOf())
+		}
 		for _, problem := range found {
 			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
 				problems = append(problems, problem)
@@ -26,8 +42,12 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 		}
 		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
 	}
+	if size > room {
+		problems = append(problems, tooLarge(p, size, room))
+		clear(compiled)
+	}
 	p.AddProblems(append(problems, p.SwitchedOff()...)...)
-	programs := map[string]*Rule{}
+	programs = map[string]*Rule{}
 	for i, r := range p.Rules {
 		program := compiled[i]
 		if program == nil || r.Invalid() {
@@ -45,7 +65,10 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 			programs[r.Key] = program
 		}
 	}
-	return programs
+	if size > room {
+		size = 0 // nothing of it is kept
+	}
+	return programs, size
 }
 
 // checkReferences compiles what a policy says about referrers, for the problems alone.

@@ -1,33 +1,60 @@
 package engine
 
 import (
-	lru "github.com/hashicorp/golang-lru/v2"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/singleflight"
 )
 
-// memo remembers the values last used, and makes each only once however many ask for it at the same time.
+// memo remembers the values last used, up to so many bytes, and makes each only once however many ask for it at the same
+// time. A value that is larger than a quarter of that is not remembered: it would displace many.
 type memo[V any] struct {
-	kept   *lru.Cache[string, V]
+	most   int
 	making singleflight.Group
+
+	mu    sync.Mutex
+	kept  *simplelru.LRU[string, sized[V]]
+	bytes int
 }
 
-func newMemo[V any](size int) (*memo[V], error) {
-	kept, err := lru.New[string, V](size)
-	if err != nil {
-		return nil, err
-	}
-	return &memo[V]{kept: kept}, nil
+type sized[V any] struct {
+	value V
+	bytes int
 }
 
-// get returns the value of the key, which it makes if it does not remember it. make must not panic.
-func (m *memo[V]) get(key string, make func() V) V {
-	if v, ok := m.kept.Get(key); ok {
-		return v
+func newMemo[V any](bytes int) *memo[V] {
+	m := &memo[V]{most: bytes}
+	m.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ string, v sized[V]) { m.bytes -= v.bytes }) // fails for no size only
+	return m
+}
+
+// get returns the value of the key, which it makes if it does not remember it, with its size. make must not panic.
+func (m *memo[V]) get(key string, make func() (V, int)) V {
+	m.mu.Lock()
+	known, ok := m.kept.Get(key)
+	m.mu.Unlock()
+	if ok {
+		return known.value
 	}
 	v, _, _ := m.making.Do(key, func() (any, error) {
-		v := make()
-		m.kept.Add(key, v)
+		v, bytes := make()
+		m.keep(key, sized[V]{v, bytes})
 		return v, nil
 	})
 	return v.(V)
+}
+
+func (m *memo[V]) keep(key string, v sized[V]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v.bytes > m.most/4 {
+		return
+	}
+	m.kept.Remove(key)
+	m.kept.Add(key, v)
+	for m.bytes += v.bytes; m.bytes > m.most; {
+		m.kept.RemoveOldest()
+	}
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"sync/atomic"
 
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -22,10 +24,15 @@ func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
 	literal, ok := g.args[1].(interpreter.InterpretableConst)
 	if !ok {
 		g.price = priceOfPattern
+		var last atomic.Pointer[regexp.Regexp] // most often it is the same again
 		g.impl = &functions.Overload{Function: func(args ...ref.Val) ref.Val {
-			re, _, err := compileRegex(args[1])
-			if err != nil {
-				return types.WrapErr(err)
+			re := last.Load()
+			if pattern, ok := args[1].(types.String); re == nil || !ok || re.String() != string(pattern) {
+				var err error
+				if re, _, err = compileRegex(args[1]); err != nil {
+					return types.WrapErr(err)
+				}
+				last.Store(re)
 			}
 			return search(g.function, re, args)
 		}}
@@ -75,6 +82,29 @@ func instructions(re *syntax.Regexp) int {
 		n *= max(re.Min, re.Max, 1)
 	}
 	return n
+}
+
+// instructionsIn are those of all regular expressions that an expression has as literals.
+func instructionsIn(tree ast.Expr) int {
+	sum := 0
+	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
+		switch functionOf(e) {
+		case matchesFunction, findFunction, findAllFunction:
+		default:
+			return
+		}
+		for _, arg := range e.AsCall().Args() {
+			if arg.Kind() != ast.LiteralKind {
+				continue
+			}
+			if pattern, ok := arg.AsLiteral().(types.String); ok {
+				if re, err := syntax.Parse(string(pattern), syntax.Perl); err == nil {
+					sum += instructions(re)
+				}
+			}
+		}
+	}))
+	return sum
 }
 
 // weightOf is how many steps a regular expression may take for a character: up to one for each of its instructions.

@@ -249,11 +249,12 @@ func selectorText(s labels.Selector) string {
 var _ cel.Activation = (*input)(nil)
 
 // input is what an expression sees: the object, and the extras. It also keeps count of what the evaluation
-// builds.
+// builds, and of the steps of its loops.
 type input struct {
 	object map[string]any
 	extras ofExtras[map[string]any]
 	built  int
+	steps  int
 }
 
 // ResolveName implements cel.Activation.

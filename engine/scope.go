@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -39,13 +38,27 @@ func (c *Compiler) scope(variables []v1alpha1.Variable) *scope {
 	for _, v := range variables {
 		texts = append(texts, v.Name, v.Expression)
 	}
-	return c.scopes.get(digest(texts...), func() *scope {
-		s := &scope{env: c.env}
+	return c.scopes.get(digest(texts...), func() (*scope, int) {
+		s, bytes := &scope{env: c.env}, 0
 		for _, v := range variables {
 			s = c.declare(s, v)
+			bytes += bytesOfScope + bytesOfNode*nodesOf(s.variables[len(s.variables)-1].definition)
 		}
-		return s
+		return s, bytes
 	})
+}
+
+// About how much memory an environment takes that one variable was added to, and a node of what a variable stands for.
+const (
+	bytesOfScope = 16 << 10
+	bytesOfNode  = 512
+)
+
+func nodesOf(checked *cel.Ast) int {
+	if checked == nil {
+		return 0
+	}
+	return size(checked)
 }
 
 // declare adds a variable to a scope. One that is wrong is declared as well, so that its users are not blamed for it.
@@ -159,9 +172,7 @@ func mentions(checked *cel.Ast, name string) bool {
 }
 
 func size(checked *cel.Ast) int {
-	n := 0
-	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(ast.Expr) { n++ }))
-	return n
+	return nodes(checked.NativeRep().Expr())
 }
 
 // digest is a short name for a list of texts. No two lists have the same.

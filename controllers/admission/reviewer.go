@@ -31,7 +31,8 @@ type Kinds interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// Reviewer answers admission requests for both kinds of policy. All fields are required.
+// Reviewer answers admission requests for both kinds of policy. All exported fields are required.
+// Compiler is its own, so that what is only asked about displaces nothing that is in force.
 type Reviewer struct {
 	Compiler   *engine.Compiler
 	Protection policy.Protection
@@ -41,6 +42,8 @@ type Reviewer struct {
 	Live       client.Reader
 	// Ask fills in the status of a review.
 	Ask func(context.Context, *authorizationv1.SubjectAccessReview) error
+
+	turns turns
 }
 
 var _ admission.Handler = (*Reviewer)(nil)
@@ -95,13 +98,22 @@ func (r *Reviewer) read(req admission.Request) (*review, error) {
 		return nil, err
 	}
 	v.Policy = document.Load(r.Protection)
-	v.programs = r.Compiler.Load(v.Policy)
 	return v, nil
+}
+
+// compile compiles the rules, which only those may ask for who may write the policy.
+func (r *Reviewer) compile(ctx context.Context, v *review) error {
+	done, err := r.turns.take(ctx, v.Namespace)
+	if err != nil {
+		return err
+	}
+	defer done()
+	v.programs = r.Compiler.Load(v.Policy)
+	return nil
 }
 
 // judge gives what is wrong with a policy, and what may be. The error says that this could not be found out.
 func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem, warnings []string, err error) {
-	wrong = slices.Clone(v.Problems)
 	for _, rule := range v.Rules {
 		problem, fatal, err := r.resolve(v, rule)
 		switch {
@@ -114,10 +126,20 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 		}
 	}
 	if v.Namespace == "" {
-		return wrong, append(warnings, r.referrers(v)...), nil
+		warnings = append(warnings, r.referrers(v)...)
+	} else {
+		missing, err := r.rights(ctx, v)
+		if wrong = append(wrong, missing...); err != nil {
+			return nil, nil, err
+		}
+		if len(wrong) > 0 { // compiling is for authors who may do what the rules do
+			return append(slices.Clone(v.Problems), wrong...), warnings, nil
+		}
 	}
-	missing, err := r.rights(ctx, v)
-	return append(wrong, missing...), warnings, err
+	if err := r.compile(ctx, v); err != nil {
+		return nil, nil, err
+	}
+	return append(slices.Clone(v.Problems), wrong...), warnings, nil
 }
 
 func refusal(wrong []policy.Problem) admission.Response {

@@ -174,13 +174,22 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 		t.Errorf("%+v", response.Result)
 	}
 	for _, want := range []string{
-		"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "^\n",
 		`spec.rules[1].ttl: "soon" is not a duration`,
 		"spec.rules[1].target.kind: the cluster has no kind Secret in v1",
 		"spec.serviceAccountName: the rules act as service account cleaner, and ann may neither create Pods in namespace team nor impersonate it",
 		"spec.rules[0].target.kind: ann may not delete jobs.batch in namespace team",
 	} {
 		if !strings.Contains(response.Result.Message, want) {
+			t.Errorf("no %q in\n%s", want, response.Result.Message)
+		}
+	}
+}
+
+func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
+	w := &world{rights: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
+	response := w.review(t, "", strings.Replace(own, "finished(object)", "finshed(object)", 1))
+	for _, want := range []string{"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "    ^"} {
+		if response.Allowed || !strings.Contains(response.Result.Message, want) {
 			t.Errorf("no %q in\n%s", want, response.Result.Message)
 		}
 	}
@@ -301,5 +310,14 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	response := (&world{}).review(t, "", string(text))
 	if got := response.Warnings; len(got) != 11 || got[10] != "and 20 more; see the policy's status" {
 		t.Errorf("%d warnings: %v", len(got), got)
+	}
+}
+
+// TestWhoMayNotHasNothingCompiled: what is wrong with an expression is only told to who may delete what it is about.
+func TestWhoMayNotHasNothingCompiled(t *testing.T) {
+	w := &world{}
+	response := w.review(t, "", strings.Replace(own, "finished(object)", "nothing(object)", 1))
+	if response.Allowed || strings.Contains(response.Result.Message, "nothing") || !strings.Contains(response.Result.Message, "may not list and delete") {
+		t.Errorf("got %q", response.Result.Message)
 	}
 }

@@ -1,9 +1,11 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,9 +119,14 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 // been edited again or are gone.
 func (l *Loop) compileEdits(edits []*entry) {
 	began := l.Clock.Now()
+	slices.SortFunc(edits, func(a, b *entry) int { return cmp.Compare(a.written.GetName(), b.written.GetName()) })
+	taken := l.takenBesides(edits)
 	done := make([]*entry, len(edits))
 	for i, e := range edits {
-		done[i] = l.compile(context.Background(), e.written)
+		done[i] = l.compile(context.Background(), e.written, taken)
+		if e.written.GetNamespace() != "" {
+			taken += done[i].size
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,6 +138,22 @@ func (l *Loop) compileEdits(edits []*entry) {
 	}
 	l.settle()
 	l.compiling.changed()
+}
+
+// takenBesides is how much room the policies of the namespace take that are not edited.
+func (l *Loop) takenBesides(edits []*entry) (taken int) {
+	namespace := edits[0].written.GetNamespace()
+	if namespace == "" {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.namespaced.all {
+		if e := s.value; e.written == nil && e.policy.Namespace == namespace {
+			taken += e.size
+		}
+	}
+	return taken
 }
 
 // rest has a namespace wait for its next edits, by how long its last took.

@@ -2,6 +2,8 @@ package policies_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,13 +32,13 @@ func (c *slowCompiler) take(takes map[string]time.Duration) {
 	c.takes = takes
 }
 
-func (c *slowCompiler) Load(p *policy.Policy) map[string]*engine.Rule {
+func (c *slowCompiler) LoadWithin(p *policy.Policy, room int) (map[string]*engine.Rule, int) {
 	c.mu.Lock()
 	takes := c.takes[p.Name]
 	c.compiled = append(c.compiled, p.Name)
 	c.mu.Unlock()
 	time.Sleep(takes)
-	return c.Compiler.Load(p)
+	return c.Compiler.LoadWithin(p, room)
 }
 
 // compilingSlowly runs a test in a bubble, where some policies take long to compile.
@@ -143,4 +145,31 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 		expect(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
 		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
 	})
+}
+
+// TestThePoliciesOfANamespaceShareItsRoom, and those of others and of the cluster have their own.
+func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
+	large := func(size int) string {
+		return strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: \"finished(object) "+strings.Repeat("&& finished(object) ", size/20)+"\"", 1)
+	}
+	const eighth = engine.MaxNamespaceSize / 8
+	s := newServer()
+	for i := range 9 {
+		s.policy(fmt.Sprintf("team-a/own-%d", i), large(eighth))
+	}
+	s.policy("team-b/own", large(eighth))
+	l := newLoop(t, s)
+	invalid := func() (names []string) {
+		for _, p := range l.book().Policies() {
+			if len(p.Problems) > 0 {
+				names = append(names, p.Name)
+			}
+		}
+		return sorted(names)
+	}
+	expect(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
+	l.removePolicy("team-a/own-0")
+	l.policy("team-a/own-8", large(eighth-100))
+	l.refresh()
+	expect(t, "invalid once there is room for one that is edited", []string{"team-a/own-7"}, invalid())
 }

@@ -53,7 +53,7 @@ type Edition struct {
 
 // Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
 type Compiler interface {
-	Load(*policy.Policy) map[string]*engine.Rule
+	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Rule, size int)
 }
 
 // Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
@@ -106,6 +106,7 @@ type entry struct {
 	leaves     bool   // it is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
+	size       int // of its expressions
 	previews   previews
 
 	written *unstructured.Unstructured // nil once compiled
@@ -261,8 +262,8 @@ func (l *Loop) takeNamespace(object metav1.Object) bool {
 	return !ok || !known.Equal(namespace)
 }
 
-// compile reads one policy as it is written.
-func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *entry {
+// compile reads one policy as it is written, where others of its namespace have taken so much of the room.
+func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
 	e := entryOf(object)
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
@@ -281,7 +282,7 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured) *
 	if l.DryRun {
 		e.policy.Rehearse()
 	}
-	e.programs = l.Compiler.Load(e.policy)
+	e.programs, e.size = l.Compiler.LoadWithin(e.policy, engine.RoomFor(e.policy)-taken)
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
 		"generation", e.generation, "problems", len(e.policy.Problems))
 	return e

@@ -56,6 +56,9 @@ func render() ([]byte, error) {
 		"MaxRegexSize":      engine.MaxRegexSize,
 		"MaxBuilt":          fmt.Sprintf("%d MiB", engine.MaxBuilt>>20),
 		"Deadline":          engine.DefaultEvalDeadline,
+		"Steps":             engine.MaxSteps,
+		"NamespaceSize":     engine.MaxNamespaceSize,
+		"ClusterSize":       engine.MaxClusterSize,
 	})
 	return b.Bytes(), err
 }

@@ -169,7 +169,7 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	}
 	expect(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
 	l.removePolicy("team-a/own-0")
-	l.reconcile() // which confirms that it is gone
+	l.refresh() // which confirms that it is gone
 	l.policy("team-a/own-8", large(eighth-100))
 	l.refresh()
 	expect(t, "invalid once there is room for one that is edited", []string{"team-a/own-7"}, invalid())

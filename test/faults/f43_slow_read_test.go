@@ -1,0 +1,41 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// Before the owner of an object goes, the object is read once more. That takes two seconds, in which the policy is suspended, and
+// no watch tells of it. What was read of policies before does not count any more then: the owner stays.
+func TestF43AnOwnerBehindASlowRead(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	p := s.Policy("previews", previews("Enforce", "1h")+"  delete: {what: Owner}\n")
+	job := s.FinishedJob("job")
+	cm := s.ConfigMap("owned", preview, func(cm *corev1.ConfigMap) {
+		cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	})
+	r := s.Sunset(scene.Start{})
+	counted(s, p, 1)
+
+	slow := r.Gate.Arm(gate.Fault{Match: gate.Requests("get", "configmaps").And(gate.Named(cm.Name)), Times: 1, Hold: true})
+	s.Expect(slow)
+	s.Edit(p, enforces)
+	<-slow.Arrived()
+	thaw := r.Gate.Freeze(gate.Requests("watch", "clusterretentionpolicies"))
+	s.Edit(p, suspends)
+	time.Sleep(2 * time.Second)
+	slow.Release()
+	s.Stays(5*time.Second, job, cm)
+	thaw()
+	s.Edit(p, enforces)
+	s.Gone(job, cm)
+	s.Calm()
+}

@@ -49,10 +49,15 @@ func (l *Loop) readList(ctx context.Context, path string) (*metav1.PartialObject
 	if err := l.readMetadata(ctx, path, "PartialObjectMetadataList", list); err != nil {
 		return nil, err
 	}
-	if list.ResourceVersion == "" || list.Continue != "" || ptr.Deref(list.RemainingItemCount, 0) > 0 {
+	if !isComplete(list) {
 		return nil, errPartial
 	}
 	return list, nil
+}
+
+// isComplete reports whether an answer is a list, and the whole of it.
+func isComplete(list metav1.ListInterface) bool {
+	return list.GetResourceVersion() != "" && list.GetContinue() == "" && ptr.Deref(list.GetRemainingItemCount(), 0) == 0
 }
 
 // sameName fails if an answer is not about the object that was asked for.

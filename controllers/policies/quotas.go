@@ -133,6 +133,9 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	if err := read(ctx, path, asJSON, list); err != nil {
 		return err
 	}
+	if !isComplete(list) {
+		return errPartial // the least of several quotas counts, so a bound would be too high, and the rest a change of it
+	}
 	found := map[string]map[string]int64{}
 	for i := range list.Items {
 		add(found, &list.Items[i])

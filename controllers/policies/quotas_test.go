@@ -171,6 +171,50 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	expect(t, "room", 5, l.room("team-a"))
 }
 
+// TestAListThatLacksQuotasBindsNothing: what is there later is not taken for a quota that shrinks, which would wait for approval.
+func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
+	for name, metadata := range map[string]map[string]any{
+		"it goes on":           {"resourceVersion": "999", "continue": "more"},
+		"it has lost where":    {"resourceVersion": "999", "remainingItemCount": 7},
+		"it is no list at all": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				s.quota("team-a/q", hard("count/jobs.batch=10"))
+				l := bounding(t, s)
+				l.said = func(path string, answer any) any {
+					if strings.HasSuffix(path, "/resourcequotas") {
+						return map[string]any{"metadata": metadata, "items": []any{}}
+					}
+					return answer
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- policies.FollowQuotas(l.Loop, ctx) }()
+				synctest.Wait()
+				l.allowed("team-a")
+				expect(t, "room", -1, l.room("team-a"))
+				expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+				l.counted("p")
+
+				l.said = nil
+				l.later(15 * time.Second)
+				synctest.Wait()
+				expect(t, "room by the whole list", 5, l.room("team-a"))
+				expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
+				if gate := l.book().Policies()[0].Gate; gate != nil {
+					t.Errorf("waits for approval: %v", gate)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestANamespaceWithAQuotaIsNoNews: what is known of its labels does not change because its quota is known.
 func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	s := newServer()

@@ -93,7 +93,7 @@ func (l *Loop) readStatuses(ctx context.Context) error {
 			return fmt.Errorf("read the status of all %s: %w", shelf.plural, err)
 		}
 		items, ok := list.Object["items"].([]any)
-		if !ok || list.GetContinue() != "" || list.GetResourceVersion() == "" {
+		if !ok || !isComplete(list) {
 			return fmt.Errorf("read the status of all %s: %w", shelf.plural, errPartial)
 		}
 		for _, item := range items {

@@ -1,0 +1,50 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// What comes back so often in a row, each time so soon after its deletion, Sunset may keep (reason Recreated).
+const (
+	loopAfter     = 3
+	returnsWithin = time.Minute
+)
+
+// mayLoop reports whether Sunset may keep an object because others of its name came back as fast as it deleted them. It need
+// not: an edit and a restart begin the count anew, so nothing that was deleted is judged by this.
+func (j *judge) mayLoop(s *history.State) bool {
+	returns := 0
+	var last history.Change // by which the one before was gone
+	for _, c := range j.Log.Of(s.Key) {
+		switch {
+		case c.Revision > s.Revision:
+			return returns >= loopAfter
+		case c.Gone():
+			last = c
+		case c.Before == nil && last.Before != nil && j.sentDelete(last.Before.GetUID()) && j.follows(c, last):
+			returns++
+		case c.Before == nil:
+			returns = 0
+		}
+	}
+	return returns >= loopAfter
+}
+
+// follows reports whether a change may have come within returnsWithin of another.
+func (j *judge) follows(c, last history.Change) bool {
+	gone, known := j.times.Latest(last.Revision)
+	return !known || j.times.Earliest(c.Revision).Sub(gone) <= returnsWithin
+}
+
+// sentDelete reports whether Sunset has sent a DELETE of an object.
+func (j *judge) sentDelete(uid types.UID) bool {
+	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
+		named, _ := conditions(r)
+		return r.Verb == "delete" && named == uid && j.isOurs(r)
+	})
+}

@@ -1,0 +1,96 @@
+package oracle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+	"github.com/sunset-k8s/sunset/test/faults/oracle"
+)
+
+// TestWhatComesBackMayStay: Sunset keeps what comes back three times in a row within a minute of its deletion, and nothing else.
+func TestWhatComesBackMayStay(t *testing.T) {
+	// back has x come back so often, each time so long after it was deleted, and stay then, due for a minute.
+	back := func(times int, after time.Duration, remove func(p *past, x *history.State, time int)) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", "")
+			x := p.configMap("x")
+			for i := range times {
+				p.goesOn(61 * time.Second)
+				remove(p, x, i)
+				p.goesOn(after)
+				x = p.configMap("x")
+			}
+			p.goesOn(time.Minute)
+		}
+	}
+	sunset := func(p *past, x *history.State, _ int) { p.sunset(x) }
+	// mixed is by Sunset but for the second time.
+	mixed := func(p *past, x *history.State, time int) {
+		if time == 1 {
+			p.remove(x)
+		} else {
+			p.sunset(x)
+		}
+	}
+	late := broken(oracle.Lively)
+	stories := map[string]struct {
+		tell func(*past)
+		want []oracle.Promise
+	}{
+		"three times":                      {tell: back(3, time.Second, sunset)},
+		"five times":                       {tell: back(5, time.Second, sunset)},
+		"twice":                            {tell: back(2, time.Second, sunset), want: late},
+		"three times, each after minutes":  {tell: back(3, 2*time.Minute, sunset), want: late},
+		"three times, once of somebody's":  {tell: back(3, time.Second, mixed), want: late},
+		"three times, none of them Sunset": {tell: back(3, time.Second, func(p *past, x *history.State, _ int) { p.remove(x) }), want: late},
+	}
+	ends := map[string]func(p *past, told func(*past)){
+		"in the end": func(p *past, told func(*past)) {
+			told(p)
+			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // nobody has written a status
+			p.goesOn(20 * time.Second)
+			p.configMap("y", `annotations: {sunset.x-k8s.io/hold: "true"}`)
+		},
+		"meanwhile": func(p *past, told func(*past)) {
+			told(p)
+			from := p.clock
+			p.goesOn(time.Minute)
+			p.evidence.Undisturbed = []oracle.Span{{From: from, To: p.clock}}
+		},
+	}
+	for name, end := range ends {
+		all := map[string]story{}
+		for what, s := range stories {
+			all[what] = story{tell: func(p *past) { end(p, s.tell) }, want: s.want}
+		}
+		t.Run(name, func(t *testing.T) { tell(t, all) })
+	}
+}
+
+// TestAnOwnerThatComesBackMayStay too, whatever the names of what it owns.
+func TestAnOwnerThatComesBackMayStay(t *testing.T) {
+	back := func(times int) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
+			for i := range times + 1 {
+				at := p.clock.Format(time.RFC3339)
+				job := p.store(`{apiVersion: batch/v1, kind: Job, metadata: {namespace: a, name: job}, status: {completionTime: "` + at +
+					`", conditions: [{type: Complete, status: "True", lastTransitionTime: "` + at + `"}]}}`)
+				pod := p.store(`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: "x` + string(rune('0'+i)) + `", ownerReferences: [{controller: true, uid: ` +
+					string(job.GetUID()) + `, kind: Job, apiVersion: batch/v1, name: job}]}}`)
+				p.goesOn(61 * time.Second)
+				if i < times {
+					p.sunset(job)
+					p.remove(pod)
+				}
+			}
+			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // nobody has written a status
+			p.goesOn(20 * time.Second)
+		}
+	}
+	tell(t, map[string]story{
+		"three times": {tell: back(3)},
+		"twice":       {tell: back(2), want: broken(oracle.Lively)},
+	})
+}

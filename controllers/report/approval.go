@@ -149,7 +149,16 @@ func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
 		all = tally.Pending
 	}
 	if v.nodes.sums.Counted(p.UID) {
-		all.Backlog = all.Plus(v.nodes.sums.Policies[p.UID].Tally.Pending.Backlog)
+		images := v.nodes.sums.Policies[p.UID].Tally.Pending.Backlog
+		all.Backlog = all.Plus(images)
+		if objects := all.Namespaces[""]; objects != nil {
+			images = images.Plus(*objects)
+		}
+		all.Namespaces = maps.Clone(all.Namespaces)
+		if all.Namespaces == nil {
+			all.Namespaces = map[string]*policy.Backlog{}
+		}
+		all.Namespaces[""] = &images
 	}
 	return all
 }
@@ -210,6 +219,9 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 			return nil, false
 		case r.OnNodes():
 			if !v.nodes.counted(p) {
+				if p.Gate != nil && p.Gate.Namespaces.Has("") {
+					return nil, false
+				}
 				rules = append(rules, r.ID.Rule)
 			}
 		case r.Capacity.ByQuota && v.edition.QuotasUnread:

@@ -35,9 +35,21 @@ func (v View) Opened(p *policy.Policy) policy.Scope {
 	for _, k := range v.Kinds {
 		k.Index.Scan(tallies.Add)
 	}
+	made.nodes = v.nodesNow()
 	made.counted(tallies)
-	opened, _ := made.settle(p, v.Before.PendingApproval)
+	opened, _ := made.passes(p, v1alpha1.Preview{}, v.Before.PendingApproval)
 	return opened
+}
+
+func (v View) nodesNow() nodesNow {
+	if v.Nodes == nil {
+		return nodesNow{}
+	}
+	r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+	for _, p := range v.Edition.Book.Policies() {
+		r.written[p.UID] = &record{status: v.Before}
+	}
+	return r.nodesNow(context.Background(), v.Edition.Book)
 }
 
 // Status is the status of a policy in this view.
@@ -52,13 +64,7 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	for _, k := range v.Kinds {
 		k.Index.Scan(tallies.Add)
 	}
-	if v.Nodes != nil {
-		r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
-		for _, p := range v.Edition.Book.Policies() {
-			r.written[p.UID] = &record{status: v.Before}
-		}
-		made.nodes = r.nodesNow(context.Background(), v.Edition.Book)
-	}
+	made.nodes = v.nodesNow()
 	made.counted(tallies)
 	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt
 	deleted := history{rules: v.Deleted}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -156,6 +157,39 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 			s := view.Status(p)
 			expect(t, "previews", test.previews, unnumbered(s.Previews))
 			expect(t, "pending", test.pending, s.PendingApproval)
+		})
+	}
+}
+
+// TestImagesThatAnotherPolicyKeptWait: it is gone, and how many it kept no node has reported.
+func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
+	p := withImages(anewIn(""))
+	hash := p.ScopeHash([]string{""}, p.Gate.Namespaces.Since())
+	wait := func(week, of int64) *v1alpha1.PendingApproval {
+		return &v1alpha1.PendingApproval{Hash: hash, Week: week, Selected: of, Namespaces: []string{""}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
+	}
+	// kept is a report of images that are eligible, and of which none is due.
+	kept := func(name string, eligible int64) *v1alpha1.NodeImageReport {
+		r := nodeReport(name, p, now, 0)
+		r.Policies[0].Eligible, r.Policies[0].Rules[0].Eligible = eligible, eligible
+		return r
+	}
+	tests := map[string]struct {
+		nodes   *fleet
+		opens   bool
+		pending *v1alpha1.PendingApproval
+	}{
+		"few":                     {fleetOf(kept("n-1", 2), kept("n-2", 3)), true, nil},
+		"more than may go unseen": {fleetOf(kept("n-1", 2), kept("n-2", 4)), false, wait(6, 20)},
+		"one node is behind":      {fleetOf(kept("n-1", 2), behind(kept("n-2", 0))), false, nil},
+		"no node reports":         {fleetOf(), false, nil},
+		"reports are being read":  {&fleet{}, false, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			view := viewOf(p, test.nodes, 0)
+			expect(t, "pending", test.pending, view.Status(p).PendingApproval)
+			expect(t, "opens", test.opens, view.Opened(p).Has(""))
 		})
 	}
 }

@@ -208,6 +208,10 @@ func (s *Sum) end(p *policy.Policy) {
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
 		pending = policy.Pending{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
 	}
+	// A policy that kept images is gone, or keeps less, and a report does not say whether its node knows that yet.
+	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {
+		pending.Week = max(pending.Week, s.Tally.Eligible)
+	}
 	s.Tally.Pending = pending
 }
 

@@ -140,6 +140,7 @@ func TestAFewNewNodesKeepNobodyWaiting(t *testing.T) {
 func TestWhatWaitsForApproval(t *testing.T) {
 	two := func(p *policy.Policy, a, b int64) v1alpha1.NodeImagePolicyReport {
 		r := seen(p, 10) // two are due in all
+		r.Eligible = 5
 		r.Rules[0].Due.Now = counted(a)
 		r.Rules = append(r.Rules, r.Rules[0])
 		r.Rules[1].Name, r.Rules[1].Matched, r.Rules[1].Due.Now = "older", 6, counted(b)
@@ -155,6 +156,7 @@ func TestWhatWaitsForApproval(t *testing.T) {
 		"both, one by one":      {&policy.Gate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
 		"a rule about Jobs":     {&policy.Gate{Rules: sets.New("jobs")}, policy.Backlog{}},
 		"some namespaces alone": {&policy.Gate{Namespaces: policy.Scope{"team-a": {}}}, policy.Backlog{}},
+		"what is in none":       {&policy.Gate{Namespaces: policy.Scope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

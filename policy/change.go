@@ -42,14 +42,14 @@ func (b *Book) Since(before *Book) Change {
 // None reports whether nothing differs that may let anything go.
 func (c Change) None() bool { return len(c.namespaces)+len(c.vetoes) == 0 }
 
-// Changed are the namespaces known to both books whose labels, overrides, hold or quotas differ. Quotas that were not known
-// bounded nothing.
+// Changed are the namespaces known to both books whose labels, overrides, hold or quotas differ. Quotas are not compared
+// that were not known, or are not any more: those bound nothing.
 func (b *Book) Changed(before *Book) []string {
 	var changed []string
 	for name, n := range b.namespaces {
 		was, known := before.namespaces[name]
-		if was.Quotas == nil {
-			n.Quotas = nil
+		if was.Quotas == nil || n.Quotas == nil {
+			was.Quotas, n.Quotas = nil, nil
 		}
 		if known && !(n.Equal(was) && sameOverrides(b.overrides[name], before.overrides[name])) {
 			changed = append(changed, name)
@@ -91,7 +91,7 @@ func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace str
 	case !c.before.applies(p, namespace), was.Held && !is.Held,
 		!sameOverrides(c.before.overridesOf(p, namespace), c.book.overridesOf(p, namespace)):
 		return true
-	case was.Quotas != nil && !maps.Equal(was.Quotas, is.Quotas) && slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.ByQuota }):
+	case was.Quotas != nil && is.Quotas != nil && !maps.Equal(was.Quotas, is.Quotas) && slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.ByQuota }):
 		return true
 	case maps.Equal(was.Labels, is.Labels):
 		return false

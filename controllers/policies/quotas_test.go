@@ -154,6 +154,7 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
 	l := bounding(t, s)
 	l.allowed("team-a")
+	l.counted("p")
 	for name, err := range map[string]error{"lost": errors.New("connection refused"), "forbidden": statusError(http.StatusForbidden)} {
 		l.fail = func(path string) error {
 			if strings.HasSuffix(path, "resourcequotas") {
@@ -164,6 +165,7 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 		l.later(2 * time.Second)
 		l.allowed("team-a")
 		expect(t, name+", room", -1, l.room("team-a"))
+		expect(t, name+", waiting", free, l.waiting("team-a"))
 	}
 	l.fail = nil
 	l.later(2 * time.Second)

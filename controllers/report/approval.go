@@ -204,7 +204,7 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 }
 
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
-// cannot be listed, those that ask what refers to something while that is not known or has just changed, and those about
+// cannot be listed or whose quotas cannot be read, those that ask what refers to something while that is not known or has just changed, and those about
 // images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if !v.permitted(p).ok {
@@ -224,8 +224,10 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 				}
 				rules = append(rules, r.ID.Rule)
 			}
-		case r.Capacity.ByQuota && v.edition.QuotasUnread:
+		case r.Capacity.ByQuota && (v.edition.QuotasUnread || v.edition.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
 			return nil, false
+		case r.Capacity.ByQuota && v.edition.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
+			rules = append(rules, r.ID.Rule)
 		case p.Gate != nil && p.Gate.Namespaces != nil && v.relisting(r):
 			return nil, false // by a rule that is new: what it keeps is not known yet
 		case v.unsettled(r) && p.Gate != nil && p.Gate.Namespaces != nil:

@@ -150,6 +150,33 @@ func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
 	return p
 }
 
+// TestWithoutQuotasNothingIsCountedOfWhatTheyBind: all of it would be due once they can be read.
+func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
+	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
+	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
+	tests := map[string]struct {
+		gate     *policy.Gate
+		trouble  error
+		previews []v1alpha1.Preview
+		opens    bool // in team-a
+	}{
+		"a new rule":                       {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
+		"a new rule, and they are unread":  {everywhere, errors.New("forbidden"), uncountedA, false},
+		"a namespace":                      {anew, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
+		"a namespace, and they are unread": {anew, errors.New("forbidden"), nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := gated(test.gate, rule("a", byQuota))
+			e := editionOf(p)
+			e.QuotaTrouble = test.trouble
+			view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
+			expect(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
+			expect(t, "opens", test.opens, view.Opened(p).Has("team-a"))
+		})
+	}
+}
+
 func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	var known []string
 	for i := range 40 {

@@ -143,7 +143,7 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 		}
 	}
 	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
-		s.Warnings = append(s.Warnings, "capacity.percentOfQuota does not count: "+trouble.Error())
+		s.Warnings = append(s.Warnings, "capacity.percentOfQuota does not count, and what waits for a count waits: "+trouble.Error())
 	}
 	return s
 }

@@ -100,6 +100,7 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 			own := *r
 			err, known := l.Rights.Known(r)
 			own.Unpermitted = err != nil || !known
+			l.trusts(&own, err, known)
 			waiting.Rules[i] = &own
 		}
 	}

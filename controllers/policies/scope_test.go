@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	accountrights "github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -145,6 +146,33 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	l.rights.err = errors.New("missing right")
 	l.Republish()
 	expect(t, "unpermitted when it has lost them", true, unpermitted())
+}
+
+// TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. A right that could not be asked for is
+// not missing.
+func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
+	s := newServer()
+	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
+	l := newLoop(t, s)
+	l.Republish()
+	since := func() time.Time { return l.book().Page(jobs, "team-a").Rules[0].MarksSince }
+	begun := since()
+	for _, err := range []error{errors.New("connection refused"), nil} {
+		l.later(time.Minute)
+		l.rights.err = err
+		l.Republish()
+	}
+	expect(t, "since when marks count after an error", begun, since())
+	for _, err := range []error{accountrights.ErrMissing, errors.New("connection refused"), nil} {
+		l.later(time.Minute)
+		l.rights.err = err
+		l.Republish()
+	}
+	back := l.clock.Now()
+	expect(t, "since when marks count once the right is back", back, since())
+	l.later(time.Minute)
+	l.Republish()
+	expect(t, "since when marks count later", back, since())
 }
 
 // TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -19,6 +21,23 @@ import (
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
+	blind bool // the rule lacks a right, so that nobody may be looking at the objects
+}
+
+// trusts settles which marks of a rule of a namespace count, as its rights are. While one is missing, nobody sees what is used: no
+// mark from before the right is there again counts.
+func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
+	t, marks := l.marking[own.Mark]
+	switch {
+	case !marks:
+		return
+	case errors.Is(err, rights.ErrMissing):
+		t.blind = true
+	case t.blind && err == nil && known:
+		t = trust{since: l.Clock.Now()}
+	}
+	l.marking[own.Mark] = t
+	own.MarksSince, own.MarksSinceIn = t.since, t.in
 }
 
 // noteMarks settles which marks of the rules of a policy count. It is settled once for each rule that is in force or suspended, and

@@ -31,3 +31,10 @@ func Compiled(ctx context.Context, l *Loop) error {
 		return nil
 	})
 }
+
+// Marks is of how many rules it is known which marks count.
+func Marks(l *Loop) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.marking)
+}

@@ -308,6 +308,7 @@ func (l *Loop) publish() {
 		book = l.bind(namespaces)
 	}
 	programs = l.remember(book, programs)
+	l.forgetMarks()
 	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
 	for _, p := range book.Policies() {
 		l.scoped[p.UID] = p

@@ -175,6 +175,19 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	expect(t, "since when marks count later", back, since())
 }
 
+// TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without end.
+func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
+	l := newLoop(t, newServer())
+	for range 5 {
+		l.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
+		l.refresh()
+		expect(t, "known", 1, policies.Marks(l.Loop))
+		l.removePolicy("team-a/own")
+		l.refresh()
+	}
+	expect(t, "known in the end", 0, policies.Marks(l.Loop))
+}
+
 // TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.
 func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	distrusts := func(namespaces ...string) v1alpha1.RetentionPolicyStatus {

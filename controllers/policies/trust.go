@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,6 +71,17 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 			delete(l.marking, r.Mark)
 		}
 	}
+}
+
+// forgetMarks drops what is known of the marks of rules that are no more.
+func (l *Loop) forgetMarks() {
+	kept := map[string]bool{}
+	for _, e := range l.entries() {
+		for _, r := range e.policy.Rules {
+			kept[r.Mark] = true
+		}
+	}
+	maps.DeleteFunc(l.marking, func(mark string, _ trust) bool { return !kept[mark] })
 }
 
 // trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has left: none where the

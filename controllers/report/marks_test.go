@@ -18,6 +18,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 	now := time.Now()
 	marks := func(r *policy.Rule) { r.Mark = "mark" }
 	suspended := func(r *policy.Rule) { r.Suspended = true }
+	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[0].target.apiVersion"}} }
 	since := func(r *policy.Rule) { r.MarksSince = now }
 	sinceIn := func(r *policy.Rule) { r.MarksSinceIn = map[string]time.Time{"team-a": now} }
 	with := func(f policy.Facts) *index.Row {
@@ -37,20 +38,21 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		unmarkable     bool
 		running, ended []string
 	}{
-		"marked":                            {rows: []*index.Row{marked}},
-		"marked, and nobody may write":      {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, running: in},
-		"not marked, and nobody may write":  {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{unmarked}},
-		"in use, and marked":                {rows: []*index.Row{used}, running: in, ended: in},
-		"in use, and nobody may write":      {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{used}, running: in, ended: in},
-		"marked before marks count":         {rule: []func(*policy.Rule){since}, rows: []*index.Row{marked}, running: in, ended: in},
-		"marked before marks count there":   {rule: []func(*policy.Rule){sinceIn}, rows: []*index.Row{marked}, running: in, ended: in},
-		"said before, and all is well":      {rows: []*index.Row{marked}, before: in},
-		"said before, and not listed yet":   {unlisted: true, before: in, running: in, ended: in},
-		"not listed, and marks count since": {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
-		"not listed, and they do there":     {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
-		"another may lead":                  {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
-		"a permission is missing":           {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.Row{unmarked}, forbidden: true, running: in, ended: in},
-		"the kind cannot be marked":         {rows: []*index.Row{marked}, unmarkable: true, running: all},
+		"marked":                              {rows: []*index.Row{marked}},
+		"marked, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, running: in},
+		"not marked, and nobody may write":    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{unmarked}},
+		"in use, and marked":                  {rows: []*index.Row{used}, running: in, ended: in},
+		"in use, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{used}, running: in, ended: in},
+		"marked before marks count":           {rule: []func(*policy.Rule){since}, rows: []*index.Row{marked}, running: in, ended: in},
+		"marked before marks count there":     {rule: []func(*policy.Rule){sinceIn}, rows: []*index.Row{marked}, running: in, ended: in},
+		"said before, and all is well":        {rows: []*index.Row{marked}, before: in},
+		"said before, and not listed yet":     {unlisted: true, before: in, running: in, ended: in},
+		"not listed, and marks count since":   {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
+		"not listed, and they do there":       {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
+		"another may lead":                    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
+		"a permission is missing":             {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.Row{unmarked}, forbidden: true, running: in, ended: in},
+		"the kind is read at another version": {rule: []func(*policy.Rule){invalid}, rows: []*index.Row{marked}, running: all, ended: all},
+		"the kind cannot be marked":           {rows: []*index.Row{marked}, unmarkable: true, running: all},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

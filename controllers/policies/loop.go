@@ -309,6 +309,7 @@ func (l *Loop) publish() {
 	}
 	programs = l.remember(book, programs)
 	l.forgetMarks()
+	l.noteUnasked(book)
 	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
 	for _, p := range book.Policies() {
 		l.scoped[p.UID] = p

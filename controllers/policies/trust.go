@@ -22,7 +22,7 @@ import (
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
-	blind bool // the rule lacks a right, so that nobody may be looking at the objects
+	blind bool // the rule of a namespace lacks a right, or is invalid, so that nobody may be looking at the objects
 }
 
 // trusts settles which marks of a rule of a namespace count, as its rights are. While one is missing, nobody sees what is used: no
@@ -82,6 +82,18 @@ func (l *Loop) forgetMarks() {
 		}
 	}
 	maps.DeleteFunc(l.marking, func(mark string, _ trust) bool { return !kept[mark] })
+}
+
+// noteUnasked notes the rules of namespaces that are invalid because another one reads their kind at another version.
+func (l *Loop) noteUnasked(book *policy.Book) {
+	for _, p := range book.Policies() {
+		for _, r := range p.Rules {
+			if t, marks := l.marking[r.Mark]; marks && r.Namespace != "" && r.Invalid() {
+				t.blind = true
+				l.marking[r.Mark] = t
+			}
+		}
+	}
 }
 
 // trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has left: none where the

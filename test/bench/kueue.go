@@ -10,11 +10,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// kueuePolicy deletes finished Workloads at once. Its approval lets a backlog of any size go.
+// kueuePolicy deletes finished Workloads at once.
 const kueuePolicy = `
   mode: Enforce
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kueue-backlog}}
-  approval: {backlogCount: 1000000, backlogPercent: 100}
   rules:
   - name: workloads
     target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}

@@ -105,6 +105,13 @@ func (l *lab) apply(ctx context.Context, name, spec string) (*v1alpha1.ClusterRe
 	}
 	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	u.SetName(name)
+	if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "approval"); !found {
+		// What a scenario measures must not wait for an approval.
+		approval := map[string]any{"backlogCount": int64(1000000), "backlogPercent": int64(100)}
+		if err := unstructured.SetNestedMap(u.Object, approval, "spec", "approval"); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.policy.Create(ctx, u); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ const raceNamespace = "referred-race"
 
 const racePolicy = `
   mode: Enforce
-  approval: {backlogCount: 1000000, backlogPercent: 100}
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ` + raceNamespace + `}}
   rules:
   - name: race

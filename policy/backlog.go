@@ -53,7 +53,7 @@ type comparison struct {
 	name    string   // of their policy
 
 	before      Subject  // as it would be if nothing had changed
-	was, wasOwn []Ruling // none when nobody knows
+	was, wasOwn []Ruling // none if unknown
 
 	now time.Time
 }

@@ -18,7 +18,7 @@ type turns struct {
 }
 
 type turn struct {
-	free chan struct{} // has an element when nobody has the turn
+	free chan struct{} // has an element while the turn is free
 	used int
 }
 

@@ -19,7 +19,7 @@ var (
 	errNoWarrant = errors.New("no warrant, or one for another image")
 	errMoved     = errors.New("the image is not as it was judged")
 	errNode      = errors.New("the node is not as it was when the image was judged")
-	errLate      = errors.New("the answers that it rests on were outdated before it could be sent")
+	errLate      = errors.New("not sent: the checks before it were more than a second old")
 	errRanks     = errors.New("somebody else removed images, which changes the order of the others")
 	errMark      = errors.New("images cannot be marked")
 )
@@ -68,14 +68,14 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, 
 	i := l.byID[t.Name]
 	switch {
 	case i == nil:
-		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("somebody else removed it"), Unsent: true}
+		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("the image had been removed already"), Unsent: true}
 	case i.InUse:
 		return nil, &retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
 		return nil, &retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
 	}
 	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
-		return nil, &retention.Outcome{Err: fmt.Errorf("looking at the node took %s, which is too long to remove anything by it", took), Unsent: true}
+		return nil, &retention.Outcome{Err: fmt.Errorf("reading the images and Pods of the node took %s: too long to remove an image after it", took), Unsent: true}
 	}
 	return l, nil
 }

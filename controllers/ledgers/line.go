@@ -21,7 +21,7 @@ func (l *line) push(r *request) {
 	l.len++
 }
 
-// pop gives the next of a namespace that is admitted; nil when nobody waits in one. The others keep their turns.
+// pop gives the next of a namespace that is admitted; nil if none waits in one. The others keep their turns.
 func (l *line) pop(admits func(namespace string) bool) *request {
 	turn := slices.IndexFunc(l.turns, admits)
 	if turn < 0 {

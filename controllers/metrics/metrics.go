@@ -77,7 +77,7 @@ var (
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
 	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")
 	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
-	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which deletions of a kind are throttled, as requests there take long or fail.", "kind")
+	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which deletions of a kind are throttled, because requests there are slow or fail.", "kind")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 

@@ -155,7 +155,7 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	case s.Name != t.Name, s.Namespace != t.Namespace, s.ResourceVersion == "":
 		return refused("owner %s: the API server answered with another object", owner)
 	}
-	// No rule allows an unfinished or managed owner outside of the subject's namespace: whoever may write in one namespace could name
+	// No rule allows an unfinished or managed owner outside of the subject's namespace: a user who may write in one namespace could name
 	// anything there is in none.
 	beyond := t.Namespace != i.Subject.Namespace
 	allowed := engine.Allowed{}

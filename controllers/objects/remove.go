@@ -32,7 +32,7 @@ func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *ret
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var errNotAimed = errors.New("not what the warrant lets go")
+var errNotAimed = errors.New("the target is not what the permit names")
 
 // isAimed reports whether a target is what a warrant lets go.
 func isAimed(w policy.Warrant, t policy.Target) bool {

@@ -25,7 +25,7 @@ type request struct {
 	since       time.Time // of the oldest answer that the request rests on; zero for one that only reads
 }
 
-var errLate = errors.New("the answers that it rests on were outdated before it could be sent")
+var errLate = errors.New("not sent: the checks before it were more than a second old")
 
 // timely is the body of a request that rests on answers. It ends the request when they are outdated by the time that the body is
 // sent, however long it took to get a connection: the API server carries nothing out before it has the whole body.

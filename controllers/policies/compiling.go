@@ -31,7 +31,7 @@ type compiling struct {
 	next    chan struct{}        // closed when something was edited or compiled
 }
 
-// changed wakes everybody who waits for an edit, or for what becomes of one.
+// changed wakes all goroutines that wait for an edit, or for its result.
 func (c *compiling) changed() {
 	if c.next != nil {
 		close(c.next)

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxAge      = time.Second     // of what a deletion rests on
-	readTimeout = 3 * time.Second // of one live read: what it answers may have been so for as long
+	readTimeout = 3 * time.Second // of one live read: the API server may have read the state that long before
 	liveTimeout = 2 * readTimeout // of all reads for a deletion
 	// confirmEvery is how often to look live while the cache lacks what was seen live.
 	confirmEvery = 5 * time.Second
@@ -28,14 +28,13 @@ var (
 	errNotRead = errors.New("policies and namespaces have not been read yet")
 	errRewound = errors.New("the API server's history went back, as after a restore: starting over")
 
-	errPartial  = errors.New("the answer is no complete list")
+	errPartial  = errors.New("incomplete list response")
 	errOther    = errors.New("the answer is about another object")
 	errBehind   = errors.New("the answer is older than the list")
-	errDisagree = errors.New("the API server lists all but this one, and has it")
+	errDisagree = errors.New("object missing from LIST but returned by GET")
 )
 
-// freshness is when live reads last confirmed what we know. An answer counts from when it came: what it cannot know is
-// no more than what is under way.
+// freshness is when live reads last confirmed what we know. An answer counts from when it came.
 type freshness struct {
 	mu         sync.Mutex  // held during reads, so that one read serves all who wait
 	policies   []time.Time // by shelf; nil for never
@@ -278,7 +277,7 @@ func (l *Loop) takeLivePolicies(on shelf, list *metav1.PartialObjectMetadataList
 		l.takePolicy(on, object)
 	}
 	l.dirty = on.confine(uidsOf(list), list.ResourceVersion) || l.dirty
-	if !errors.Is(l.compilingIn(""), errCompiling) { // else nothing goes until what was read together is in force together
+	if !errors.Is(l.compilingIn(""), errCompiling) { // otherwise nothing is deleted until everything read together is in force
 		l.settle()
 	}
 }

@@ -55,7 +55,7 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 		kept[r.Mark] = true
 		known, ok := l.marking[r.Mark]
 		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspended) {
-			known = trust{since: l.Clock.Now()} // the rule comes into force: nobody has maintained its marks before
+			known = trust{since: l.Clock.Now()} // the rule comes into force: no leader has maintained its marks before
 			if !l.complete {
 				known = trustOf(r, e.generation, status, l.Clock.Now())
 			}

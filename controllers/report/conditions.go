@@ -125,7 +125,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:
 		if p.Terminating {
-			return standing{false, "Terminating", "being deleted, which a finalizer prevents: nothing is deleted, and what the rules find eligible is kept from other policies until the policy is gone"}
+			return standing{false, "Terminating", "the policy is being deleted, and a finalizer keeps it: until it is gone it deletes nothing and keeps what its rules find eligible, from other policies too; check the controller that owns the finalizer"}
 		}
 		return standing{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
 	}
@@ -143,7 +143,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	case s.PendingApproval != nil:
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
-		return standing{false, "Counting", "what would be deleted by a change is being counted; until then the rules concerned keep it"}
+		return standing{false, "Counting", "Sunset counts what a change of configuration would delete; until then the rules concerned keep it"}
 	}
 	if withheld := v.nodes.withheld(p); !withheld.ok {
 		return withheld
@@ -155,8 +155,8 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return counting
 	}
 	if names := v.throttled(p); len(names) > 0 {
-		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: requests to delete there take long or fail, "+
-			"perhaps by an admission webhook; the log of the controller has the error", some(names))}
+		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
+			"check the admission webhooks that select it; the log of the controller has the error", some(names))}
 	}
 	return standing{true, "Enforcing", "what is due is deleted"}
 }

@@ -95,7 +95,7 @@ func (v *view) counting(p *policy.Policy) standing {
 		return standing{false, "LedgerUnavailable", grant.Line("deletions wait: " + kept.Trouble.Error())}
 	case kept.Unread != nil:
 		return standing{kept.FreeAt.IsZero(), "EntriesUnread", grant.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
-			"because nobody can find out how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.Unread))}
+			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.Unread))}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
 		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s: %d objects wait, and some of them go at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}

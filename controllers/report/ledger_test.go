@@ -153,7 +153,7 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 		"limits, and somebody waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and some of them go at 2000-01-01T03:00:00Z"},
 		"limits, and nobody waits":   {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
 		"an object that nobody can read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
-			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because nobody can find out how their deletions ended: Job "a" cannot be read`},
+			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},
 		"an object that nobody can read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
 			"False EntriesUnread", "forbidden; grant get on that kind"},
 		"one that cannot be written":   {ledgers.State{Ledger: kept(), Trouble: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},

@@ -15,7 +15,7 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 		want      string
 	}{
 		"none":              {nil, all},
-		"one":               {[]string{"team-a"}, all + ", but slowly in team-a: requests to delete there take long or fail, perhaps by an admission webhook; the log of the controller has the error"},
+		"one":               {[]string{"team-a"}, all + ", but slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select it; the log of the controller has the error"},
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
 		t.Run(name, func(t *testing.T) {

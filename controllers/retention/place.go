@@ -93,7 +93,7 @@ func (p *pipeline) giveAway(ctx context.Context, it item) {
 	may := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)
 	given, news := p.throttle.isSlow(it, may)
 	if news {
-		p.say(ctx, it.namespace, "requests take long")
+		p.say(ctx, it.namespace, "requests are slow")
 	}
 	if !given {
 		p.owner.given.Add(-1)

@@ -30,9 +30,9 @@ const maxRounds = 3
 // permitTimeout bounds asking for the permissions of rules.
 const permitTimeout = time.Second
 
-var errSlow = errors.New("the checks before a deletion take so long that the first is outdated when the last ends")
+var errSlow = errors.New("the checks before a deletion take more than a second, as the API server answers slowly; retrying later")
 
-// preflight is all that stands between a subject that is likely to go and the request that deletes it, or its owner, or marks it.
+// preflight has all checks between the choice of a subject and the request that deletes it, or its owner, or marks it.
 // A deletion depends on
 //
 //  1. the preconditions, which take reads: see preconditions. Each says since when its answer is known;
@@ -42,7 +42,7 @@ var errSlow = errors.New("the checks before a deletion take so long that the fir
 //  4. the ledger, from memory too, where the policy keeps one;
 //  5. the conditions of the request itself, which the other side compares: the UID and the resourceVersion of the target.
 //
-// The request follows 4 without anything slow in between, and whoever sends it looks at the age once more.
+// Nothing slow happens between 4 and the request, and the sender checks the age once more.
 type preflight struct {
 	*pipeline
 	it     item

@@ -36,7 +36,7 @@ type throttle struct {
 	mu         sync.Mutex
 	namespaces map[string]*load // those throttled, or with attempts under way
 	places     map[item]*place
-	waiting    map[lane][]item // what is due in throttled namespaces
+	waiting    map[lane][]item // due subjects of throttled namespaces
 	turns      []lane          // of what waits, the next first
 	workers    int
 	stopped    bool
@@ -115,7 +115,7 @@ func (t *throttle) begin(l *load) (news bool) {
 	return news
 }
 
-// isSlow is told that a request takes longer than slowAfter. Where give says so, and the attempt has a place that others want, it
+// isSlow notes that a request takes longer than slowAfter. If give is true, and the attempt has a place that others want, it
 // gives that away. News says that the namespace is throttled from now on.
 func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	t.mu.Lock()
@@ -237,7 +237,7 @@ func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool)
 	return kept
 }
 
-// isWritten is told that a subject is being written down: in a throttled namespace it is waited for, so that no others are.
+// isWritten notes that a subject is being written down: a throttled namespace waits for it before it writes down another.
 func (t *throttle) isWritten(namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -305,7 +305,7 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 	return it, false, wait, false
 }
 
-// answered is told how long a request took.
+// answered notes how long a request took.
 func (t *throttle) answered(it item, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -94,16 +94,16 @@ type ClusterRetentionPolicySpec struct {
 	Limits *Limits `json:"limits,omitempty"`
 }
 
-// Approval bounds what a change of configuration may delete that nobody has seen: what is deleted now or within 7 days with
+// Approval bounds what a change of configuration may delete without approval: what is deleted now or within 7 days with
 // the change and would not be without it. Above this, the policy waits with condition ApprovalRequired.
 type Approval struct {
-	// backlogPercent is how large a part of what the rules select that may be, where it is at least 10 objects.
+	// backlogPercent is the percentage of the objects that the rules select which a change may delete. It counts from 10 objects.
 	// +optional
 	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	BacklogPercent *int32 `json:"backlogPercent,omitempty"`
-	// backlogCount is how many objects that may be.
+	// backlogCount is how many objects a change may delete.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0

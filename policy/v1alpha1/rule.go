@@ -219,8 +219,8 @@ type Delete struct {
 	// allowUnfinishedOwner lets an owner go that has not finished, or whose kind does not tell. Needs what: Owner.
 	// +optional
 	AllowUnfinishedOwner bool `json:"allowUnfinishedOwner,omitempty"`
-	// allowManaged lets objects go that another controller would re-create or still needs: those that MultiKueue created in a
-	// worker cluster, that Argo CD or Flux tracks, and Helm hooks. With what: Owner it is about the owner too.
+	// allowManaged lets the rule delete objects that another controller would re-create or still needs: those that MultiKueue
+	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With what: Owner it applies to the owner too.
 	// +optional
 	AllowManaged bool `json:"allowManaged,omitempty"`
 	// propagationPolicy says what becomes of dependents: Background (the default) and Foreground delete them, Orphan

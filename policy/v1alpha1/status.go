@@ -123,10 +123,10 @@ type LedgerStatus struct {
 type PendingApproval struct {
 	// hash is what approves it, as the value of annotation sunset.x-k8s.io/approved.
 	Hash string `json:"hash"`
-	// due is how many objects would be deleted now that would not have been without the change.
+	// due is how many objects would be deleted now because of the change.
 	Due int64 `json:"due"`
-	// week is how many would be within 7 days at worst, those of due included: by the word of new rules alone, whatever other
-	// rules and holds keep now. It is what approval compares.
+	// week is how many objects would be deleted within 7 days at worst, those of due included: other rules and holds that
+	// keep objects of new rules now are ignored. Approval compares this number.
 	// +optional
 	Week int64 `json:"week,omitempty"`
 	// selected is how many the rules that wait select.
@@ -164,7 +164,7 @@ type Preview struct {
 	// due is how many objects would be deleted then.
 	// +optional
 	Due int64 `json:"due,omitempty"`
-	// week is how many would be within 7 days.
+	// week is how many objects would be deleted within 7 days.
 	// +optional
 	Week int64 `json:"week,omitempty"`
 	// uncounted are the rules whose kind could not be listed then, or that read references while those were not known. They
@@ -267,9 +267,9 @@ type RuleStatus struct {
 	// since when they are: enforced, their time to live starts anew.
 	// +optional
 	Estimated int64 `json:"estimated,omitempty"`
-	// distrustedMarks are the namespaces where an object may carry a mark of this rule that does not count: it was in use, and the
-	// mark could not be removed yet. A controller that starts believes no mark there: the time to live of every eligible object
-	// starts again. "*" means all namespaces, and objects that are in none.
+	// distrustedMarks are the namespaces where an object may carry a mark of this rule that does not count, because it was in
+	// use and the mark could not be removed yet. A controller that starts ignores all marks there: the time to live of every
+	// eligible object starts again. "*" means all namespaces, and objects that are in none.
 	// +optional
 	// +listType=atomic
 	DistrustedMarks []string `json:"distrustedMarks,omitempty"`

@@ -175,12 +175,6 @@ func (e *entry) become(l *Loop, done *entry) {
 		before = nil
 	}
 	done.previews = previewsOf(e.written, done.policy, before)
-	if !l.complete {
-		done.previews.recount = l.statuses[e.written.GetUID()].Enforced
-	}
-	if known := done.previews.recount; known != nil && done.policy.Approved == done.policy.RecountHash(known.Time.Time) {
-		done.previews.recount = nil
-	}
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	e.shelf.all[keyOf(e.written)].value = done
 	l.dirty = true

@@ -51,7 +51,7 @@ func (b Backlog) Plus(o Backlog) Backlog {
 }
 
 // Was gives a subject as it would be, with its rulings, if another book were in force. The rulings are valid until the next
-// call, and may be none where nobody knows.
+// call, and may be none where it is unknown.
 type Was func(book *Book) (Subject, []Ruling)
 
 // RuleTally is what one rule sees.

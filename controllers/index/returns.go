@@ -38,7 +38,7 @@ type departure struct {
 	streak uint8
 }
 
-// objectName is what an object is known by, whatever its UID.
+// objectName identifies an object by its name; the UID may differ.
 type objectName struct {
 	kind            schema.GroupKind
 	namespace, name string

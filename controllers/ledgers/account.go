@@ -185,7 +185,7 @@ func (a *account) unpark() {
 	a.parked = nil
 }
 
-// unblocked is until when limits block: who has come anew need not wait for those that were not admitted.
+// unblocked is until when limits block. A newcomer does not wait for those that were not admitted.
 func (a *account) unblocked() time.Time {
 	if a.short {
 		return a.blocked

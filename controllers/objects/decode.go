@@ -54,7 +54,7 @@ type decoder struct {
 
 	keeps bool // what it takes to ask rules later
 
-	mu   sync.Mutex // nobody who has other questions waits for an object
+	mu   sync.Mutex // not held while an object is evaluated, so that a change of questions does not wait
 	asks *asking
 	json *engine.Decoder
 
@@ -85,7 +85,7 @@ func (d *decoder) asked() (*asking, *engine.Decoder) {
 	return d.asks, d.json
 }
 
-// close gives the evaluator back. Whoever is still reading gets an error.
+// close gives the evaluator back. A read that still runs gets an error.
 func (d *decoder) close() {
 	d.one.Lock()
 	defer d.one.Unlock()

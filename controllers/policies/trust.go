@@ -22,7 +22,7 @@ import (
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
-	blind bool // the rule of a namespace lacks a right, or is invalid, so that nobody may be looking at the objects
+	blind bool // the rule of a namespace lacks a permission, or is invalid, so that its objects may not be watched
 }
 
 // trusts settles which marks of a rule of a namespace count, as its rights are. While one is missing, nobody sees what is used: no

@@ -19,7 +19,7 @@ func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alph
 	case v.forbidden(r) != nil:
 		return []string{r.Namespace} // whether there is a mark would tell what there is
 	case r.Invalid():
-		return all // another rule reads the kind at another version: nobody asks this one
+		return all // another rule reads the kind at another version, so this rule is not evaluated
 	case kind.Unmarkable != nil && !clean:
 		return all
 	}

@@ -18,7 +18,7 @@ type Loop struct {
 	*Checker
 	// Rules are those to ask about.
 	Rules func() []*policy.Rule
-	// Changed is called soon after an answer has changed, whoever asked, though it may have changed back.
+	// Changed is called soon after an answer has changed, also when another caller asked and when it has changed back.
 	Changed func()
 }
 
@@ -41,7 +41,7 @@ func (l *Loop) Start(ctx context.Context) error {
 			l.look(ctx, r)
 		}
 		if changes := l.changed(); changes != told {
-			told = changes // before it is told: what changes meanwhile is told next time
+			told = changes // before the call: a change during the call leads to another one
 			l.Changed()
 		}
 		l.prune()

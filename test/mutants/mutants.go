@@ -28,7 +28,7 @@ var all = merged(
 	throttleMutants,
 )
 
-// merged puts tables together. A name that stands in two tables is a mistake of whoever wrote them.
+// merged joins tables. It panics when two tables use one name.
 func merged(tables ...map[string]Mutant) map[string]Mutant {
 	all := map[string]Mutant{}
 	for _, table := range tables {

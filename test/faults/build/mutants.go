@@ -82,7 +82,7 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tmay := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)\n",
 		New:  "\tmay := p.owner.given.Add(1) < 0\n",
 	}},
-	// A leader that starts believes every mark, whatever the leader before has said.
+	// A leader that starts believes every mark, also those that the status distrusts.
 	"believes-marks": {{
 		File: "controllers/policies/trust.go",
 		Old:  "range distrusted {",

@@ -100,7 +100,7 @@ func (j *judge) compile(r *rule) (*compiled, error) {
 // keeps the object as well: no scenario has expressions in between.
 const dearest = 5_000_000
 
-// longest is when an expression is given up whatever it costs.
+// longest is the time after which an evaluation ends at any cost.
 const longest = time.Minute
 
 // about is what expressions see: one version of an object, and what refers to it.

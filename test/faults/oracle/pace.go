@@ -12,7 +12,7 @@ import (
 // Pace is the --max-deletions-per-second of the processes that act as one user.
 type Pace struct {
 	PerSecond float64
-	Processes int // that ran one after the other; each begins anew
+	Processes int // that ran one after the other; each starts with an empty limiter
 }
 
 // delayed is by how much the way of a request to where it is seen may differ from that of another, beside the window.

@@ -14,7 +14,7 @@ func (j *judge) spent() {
 		for _, s := range j.finally(kind) {
 			p := j.policyOf(s)
 			if p.spec.Limits == nil || j.limitedSince(p, j.Log.Revision) > 0 {
-				continue // what a policy without limits counts is charged to nobody
+				continue // a policy without limits charges nothing
 			}
 			j.spentOf(s, p, j.Log.Of(j.Log.Key("retentionledgers", "", p.uid)))
 		}
@@ -29,7 +29,7 @@ func (j *judge) spentOf(s *history.State, p *policy, changes []history.Change) {
 	var forms []*v1alpha1.RetentionLedger
 	for at, c := range changes {
 		if c.After == nil {
-			return // begun anew, as after it was deleted by hand
+			return // another ledger begins, as after somebody deleted this one
 		}
 		forms = append(forms, ledgerIn(c.After))
 		before := 0 // the last form that was surely there when the window began

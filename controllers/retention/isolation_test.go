@@ -366,6 +366,25 @@ func TestAThrottledNamespaceWritesDownWhatItSends(t *testing.T) {
 	}
 }
 
+// What can be deleted in a throttled namespace does not wait long for what cannot.
+func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
+	b := &diary{book: newBook(), takes: 20 * time.Millisecond}
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if strings.HasPrefix(p.Subject().Name, "refused") {
+					return after(quick, retention.Unadmitted, true)()
+				}
+				return after(quick, retention.Removed, false)()
+			}
+		})
+		w.use(rule("a", counted))
+		w.source(0).list(append(rows("refused", 5, w.began.Add(-2*time.Hour), in("team-b")), rows("free", 200, w.began.Add(-2*time.Hour), in("team-b"))...)...)
+		w.after(10 * time.Second)
+		expect(t, "removed", 200, len(w.removed()))
+	})
+}
+
 // diary is a book whose writes take a while, and that forgets what is put off or has ended.
 type diary struct {
 	*book

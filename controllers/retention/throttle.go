@@ -298,7 +298,9 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 		}
 		l.waiting--
 		l.underWay++
-		l.stands = false
+		if l.stands { // nothing else has been written down meanwhile
+			l.stands, l.writtenFor = false, time.Time{}
+		}
 		t.places[it] = &place{beside: true}
 		return it, l.failures > 0, 0, true
 	}

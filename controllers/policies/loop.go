@@ -97,6 +97,7 @@ type Loop struct {
 
 	live   freshness
 	skewed error // what comparing the clocks has found last
+	failing
 }
 
 // entry is one policy: as compiled, or as written while it is not.
@@ -196,14 +197,7 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	if err := l.awaitEdits(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	if all {
-		return reconcile.Result{}, nil
-	}
-	// The cache lacks what is known: it is behind what was seen live, or something was deleted, or its list lacks some.
-	if err := l.confirm(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: confirmEvery}, nil
+	return l.confirmCaches(ctx, all)
 }
 
 // awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.

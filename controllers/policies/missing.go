@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // collection is what is known of the objects of a kind, and where the API server has each.
@@ -65,6 +67,50 @@ func (l *Loop) confirmGone(ctx context.Context, of collection, missing metav1.Ob
 		return fmt.Errorf("%s: %w", of.path(missing), errDisagree)
 	}
 	return nil
+}
+
+// failing is since when live reads fail that would tell whether what the caches lack is gone.
+type failing struct {
+	since time.Time // zero: the last one has told, or none was needed
+	err   error
+}
+
+// confirmCaches reads live, unless the caches have all that is known: they are behind what was seen live, or something was deleted,
+// or a list lacks some.
+func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
+	var err error
+	if !all {
+		err = l.confirm(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.failing = failing{}
+	case l.failing.err == nil:
+		l.failing = failing{l.Clock.Now(), err}
+	default:
+		l.failing.err = err
+	}
+	if all || err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: confirmEvery}, nil
+}
+
+// Trouble is why nothing can be deleted, whether or not anything is due: the clocks, or policies or namespaces that cannot be read.
+// It is nil for no reason.
+func (l *Loop) Trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.skewed != nil:
+		return l.skewed
+	case l.Clock.Now().Sub(l.failing.since) >= confirmEvery: // a moment after a change caches and API server may disagree
+		return l.failing.err
+	default:
+		return nil
+	}
 }
 
 // missing are the objects that are known and a live list should have, and has not.

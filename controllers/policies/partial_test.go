@@ -143,12 +143,16 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 			}
 			expect(t, "rules", want, sorted(l.rules("team-a")))
 			expect(t, "namespace known", true, l.book().Knows("team-b"))
+			expect(t, "in trouble at once", false, l.Trouble() != nil)
+			l.later(5 * time.Second)
+			expect(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
 			expect(t, "rules allowed", want, sorted(l.allowed("team-a")))
 			l.removePolicy("veto")
 			l.reconcile()
 			expect(t, "rules when it is deleted", want[:1], l.rules("team-a"))
+			expect(t, "in trouble when it is deleted", false, l.Trouble() != nil)
 		})
 	}
 }

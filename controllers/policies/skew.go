@@ -125,10 +125,3 @@ func (l *Loop) compareClocks(ctx context.Context) {
 	}
 	l.skewed = trouble
 }
-
-// ClockTrouble is why nothing can be deleted by our clock; nil for no reason.
-func (l *Loop) ClockTrouble() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.skewed
-}

@@ -53,7 +53,7 @@ func comparesClocks(t *testing.T) {
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()
-		if got := l.ClockTrouble() != nil; got != troubled {
+		if got := l.Trouble() != nil; got != troubled {
 			t.Errorf("%s: in trouble: %t, want %t", what, got, troubled)
 		}
 	}

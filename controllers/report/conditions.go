@@ -212,10 +212,10 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// doubt is why deletions wait: the clocks, or what the fence has found.
+// doubt is why deletions wait: what is wrong though nothing is due, or what the checks before a DELETE have found.
 func (r *Reporter) doubt() error {
-	if r.ClockTrouble != nil {
-		if err := r.ClockTrouble(); err != nil {
+	if r.Trouble != nil {
+		if err := r.Trouble(); err != nil {
 			return err
 		}
 	}

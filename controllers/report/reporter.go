@@ -46,13 +46,13 @@ type Reporter struct {
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
 	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
-	Rights       func(*policy.Rule) (err error, known bool)
-	Gates        Gates
-	Ledgers      Ledgers
-	Nodes        Nodes                      // nil: no agent reports
-	Board        Board                      // nil: as if all was well
-	Leadership   interface{ Check() error } // whether this process leads; nil: it does
-	ClockTrouble func() error               // why nothing can be deleted by our clock; nil: it is right
+	Rights     func(*policy.Rule) (err error, known bool)
+	Gates      Gates
+	Ledgers    Ledgers
+	Nodes      Nodes                      // nil: no agent reports
+	Board      Board                      // nil: as if all was well
+	Leadership interface{ Check() error } // whether this process leads; nil: it does
+	Trouble    func() error               // why nothing can be deleted, whether or not anything is due; nil for no reason
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers

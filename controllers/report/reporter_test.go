@@ -255,7 +255,7 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 func TestAClockThatIsWrongIsTold(t *testing.T) {
 	var trouble error
 	inBubble(t, func(w *world) {
-		w.ClockTrouble = func() error {
+		w.Trouble = func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return trouble

@@ -6,6 +6,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -21,6 +22,7 @@ type Lock struct {
 	clock   clock.PassiveClock
 	margin  time.Duration
 	renewed atomic.Pointer[time.Time]
+	holder  atomic.Pointer[string] // as last read; nil if nothing was
 }
 
 // Watch wraps a lock. margin is how long after a renewal leadership still counts; it must be shorter than the lease.
@@ -28,13 +30,28 @@ func Watch(lock resourcelock.Interface, c clock.PassiveClock, margin time.Durati
 	return &Lock{Interface: lock, clock: c, margin: margin}
 }
 
+// Get implements resourcelock.Interface.
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.holder.Store(nil)
+	if err == nil {
+		l.holder.Store(&record.HolderIdentity)
+	}
+	return record, raw, err
+}
+
 // Create implements resourcelock.Interface.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.note(record, func() error { return l.Interface.Create(ctx, record) })
 }
 
-// Update implements resourcelock.Interface.
+// Update implements resourcelock.Interface. It refuses to release a lease that another process holds: client-go does so when a
+// leader has lost its lease without having seen who has it.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if holder := l.holder.Load(); record.HolderIdentity == "" && (holder == nil || *holder != l.Identity()) {
+		l.renewed.Store(nil)
+		return errors.New("this process does not hold the lease")
+	}
 	return l.note(record, func() error { return l.Interface.Update(ctx, record) })
 }
 

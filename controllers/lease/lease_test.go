@@ -21,12 +21,21 @@ type lock struct {
 	clock *clocktesting.FakeClock
 	err   error
 	takes time.Duration
+
+	holder string
 }
 
 func (l *lock) Identity() string { return "me" }
 
-func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder}, nil, nil
+}
+
+func (l *lock) Create(_ context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.clock.Step(l.takes)
+	if l.err == nil {
+		l.holder = r.HolderIdentity
+	}
 	return l.err
 }
 
@@ -89,12 +98,34 @@ func play(t *testing.T, l *lease.Lock, inner *lock, s step) {
 	if s.fails {
 		inner.err = errors.New("no answer")
 	}
+	if s.update == "" && s.create == "" { // client-go reads before it releases
+		_, _, _ = l.Get(t.Context())
+	}
 	write, holder := l.Update, s.update
 	if s.create != "" {
 		write, holder = l.Create, s.create
 	}
 	if err := write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder}); !errors.Is(err, inner.err) {
 		t.Errorf("error %v, want %v", err, inner.err)
+	}
+}
+
+// A leader that was cut off does not know that another has taken over, and client-go has it release the lease all the same.
+func TestALeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
+	inner := &lock{clock: clocktesting.NewFakeClock(time.Now())}
+	l := lease.Watch(inner, inner.clock, margin)
+	release := func() error { return l.Update(t.Context(), resourcelock.LeaderElectionRecord{}) }
+	play(t, l, inner, step{update: "me"})
+	inner.holder = "you"
+	if release() == nil {
+		t.Error("released without being read")
+	}
+	_, _, _ = l.Get(t.Context())
+	if err := release(); err == nil || inner.holder != "you" {
+		t.Errorf("%q holds it after a release, error %v", inner.holder, err)
+	}
+	if l.Check() == nil {
+		t.Error("still the leader")
 	}
 }
 

@@ -44,6 +44,12 @@ func (p *page) Create(_ context.Context, o client.Object, _ ...client.CreateOpti
 	return nil
 }
 
+func (p *page) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.written)
+}
+
 // writing runs a test with a Scribe that has begun.
 func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *report.Scribe)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -114,11 +120,11 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 			t.Errorf("%d were taken", taken)
 		}
 		settle(time.Second)
-		if len(p.written) < 50 || len(p.written) > 100 {
-			t.Errorf("%d were written in a second", len(p.written))
+		if n := p.count(); n < 50 || n > 100 {
+			t.Errorf("%d were written in a second", n)
 		}
 		settle(time.Minute)
-		expect(t, "written in the end", taken, len(p.written))
+		expect(t, "written in the end", taken, p.count())
 	})
 }
 

@@ -237,7 +237,7 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *world) {
-					a := &answers{Rand: rand.New(rand.NewPCG(seed, 0)), last: map[string]time.Time{}, broken: map[string]time.Time{}}
+					a := &answers{Rand: random(seed), last: map[string]time.Time{}, broken: map[string]time.Time{}}
 					suspended := false
 					w.set(func() {
 						w.check = func(string) error { return a.ask("fence", time.Minute) }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 // apiServer is a model of an API server: its objects, and every change of them, whose version is its place in the history.
 type apiServer struct {
+	mu      sync.Mutex
 	objects map[string]*draft
 	history []written
 }
@@ -29,6 +31,8 @@ type written struct {
 }
 
 func (a *apiServer) write(d *draft, deleted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	d.ResourceVersion = strconv.Itoa(len(a.history) + 1)
 	a.history = append(a.history, written{d, deleted})
 	if deleted {
@@ -39,6 +43,8 @@ func (a *apiServer) write(d *draft, deleted bool) {
 }
 
 func (a *apiServer) list() []*draft {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return slices.SortedFunc(maps.Values(a.objects), func(x, y *draft) int { return compareNames(x.Name, y.Name) })
 }
 
@@ -283,7 +289,7 @@ func TestRelistsUnderEdits(t *testing.T) {
 	for seed := range games {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				g := &relistGame{Rand: rand.New(rand.NewPCG(uint64(seed), 10)), w: w, api: &apiServer{objects: map[string]*draft{}},
+				g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
 					rules: map[string][]*policy.Rule{}}
 				for range 4 {
 					g.mutate()

@@ -3,6 +3,7 @@ package retention_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,20 @@ func about(kind schema.GroupVersionKind) func(*policy.Rule) {
 func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
 func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
 func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
+
+// random gives random numbers to any number of goroutines.
+func random(seed uint64) *rand.Rand { return rand.New(&lockedSource{source: rand.NewPCG(seed, 0)}) }
+
+type lockedSource struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
+}
 
 // draft is a row to be, with the same facts about every rule.
 type draft struct {

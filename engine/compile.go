@@ -71,7 +71,7 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []finding) {
 	d := diagnosis{text: text, names: c.names, scope: s}
 	parsed, issues := s.env.Parse(text)
-	if issues.Err() != nil {
+	if len(issues.Errors()) > 0 {
 		return nil, d.explain(issues)
 	}
 	d.tree = parsed.NativeRep()
@@ -79,7 +79,7 @@ func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []findi
 		return nil, findings
 	}
 	checked, issues := s.env.Check(parsed)
-	if issues.Err() != nil {
+	if len(issues.Errors()) > 0 {
 		return nil, d.explain(issues)
 	}
 	if t := checked.OutputType(); !wants.accepts(t) {

@@ -33,6 +33,7 @@ type Compiler struct {
 
 	scopes   *memo[*scope]
 	compiled *memo[*compiled]
+	extents  *memo[extent]
 }
 
 // NewCompiler builds the CEL environment, which takes a few milliseconds.
@@ -55,6 +56,6 @@ func NewCompiler(options Options) (*Compiler, error) {
 	if options.CacheSize < 0 {
 		return nil, fmt.Errorf("cache size %d: must be positive", options.CacheSize)
 	}
-	c.scopes, c.compiled = newMemo[*scope](options.CacheSize), newMemo[*compiled](options.CacheSize)
+	c.scopes, c.compiled, c.extents = newMemo[*scope](options.CacheSize), newMemo[*compiled](options.CacheSize), newMemo[extent](options.CacheSize/8)
 	return c, nil
 }

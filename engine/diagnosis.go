@@ -56,10 +56,16 @@ func says(message, hint string) func(*diagnosis, complaint) finding {
 	return func(*diagnosis, complaint) finding { return finding{message: message, hint: hint} }
 }
 
-// explain gives one finding for each slip of the author, in the order of the text.
+// mostFindings bounds the findings of one expression.
+const mostFindings = 20
+
+// explain gives one finding for each slip of the author, in the order of the text, and not more than mostFindings.
 func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	var findings []finding
 	for _, e := range issues.Errors() {
+		if len(findings) == mostFindings {
+			break
+		}
 		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}
 		f := d.finding(c)
 		if !slices.ContainsFunc(findings, func(other finding) bool { return sameSlip(f, other) }) {

@@ -19,32 +19,15 @@ func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
 	return programs
 }
 
-// LoadWithin is Load where not all of the room for a policy is left. What is larger is invalid as a whole, and not compiled
-// any further. It also gives how much room the policy takes.
+// LoadWithin is Load where not all of the room for a policy is left. It also gives how much room the policy takes. If that is
+// more than the room, the policy is invalid as a whole and nothing of it is compiled.
 func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*Rule, size int) {
 	compiled := make([]*Rule, len(p.Rules))
 	var problems []policy.Problem
-	if size = Size(p); size <= room {
-		problems = c.checkReferences(p)
-	}
-	for i, r := range p.Rules {
-		if size > room {
-			continue
-		}
-		program, found := c.compileRule(r, p.Variables)
-		if program != nil {
-			size = add(size, program.sizeOf())
-		}
-		for _, problem := range found {
-			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
-				problems = append(problems, problem)
-			}
-		}
-		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
-	}
-	if size > room {
-		problems = append(problems, tooLarge(p, size, room))
-		clear(compiled)
+	if size = c.Size(p); size > room {
+		problems = []policy.Problem{tooLarge(p, size, room)}
+	} else {
+		compiled, problems = c.compileRules(p)
 	}
 	p.AddProblems(append(problems, p.SwitchedOff()...)...)
 	programs = map[string]*Rule{}
@@ -65,10 +48,22 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 			programs[r.Key] = program
 		}
 	}
-	if size > room {
-		size = 0 // nothing of it is kept
-	}
 	return programs, size
+}
+
+// compileRules compiles all rules, nil for one that is invalid. It gives each problem once.
+func (c *Compiler) compileRules(p *policy.Policy) ([]*Rule, []policy.Problem) {
+	compiled, problems := make([]*Rule, len(p.Rules)), c.checkReferences(p)
+	for i, r := range p.Rules {
+		program, found := c.compileRule(r, p.Variables)
+		for _, problem := range found {
+			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
+				problems = append(problems, problem)
+			}
+		}
+		compiled[i], r.ReadsReferences = program, program != nil && program.ReadsReferences()
+	}
+	return compiled, problems
 }
 
 // checkReferences compiles what a policy says about referrers, for the problems alone.

@@ -67,7 +67,7 @@ func (r *Rule) misreadings(declared *scope) []policy.Problem {
 func (c *Compiler) misread(text string, wants result, s *scope) (findings []finding) {
 	defer recoverAs(&findings)
 	parsed, issues := s.env.Parse(text)
-	if issues.Err() != nil {
+	if len(issues.Errors()) > 0 {
 		return nil // said already
 	}
 	if findings := unselected(parsed.NativeRep()); len(findings) > 0 {

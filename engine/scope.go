@@ -138,28 +138,34 @@ func (s *scope) digestFor(text string) string {
 	return digest(digests...)
 }
 
-// inline writes the variables out. One that is used more than once is computed once.
+// inline writes the variables out. One that is used more than once is computed once. What is written out is checked once more,
+// so all variables are written out before.
 func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
+	var inlined []*cel.InlineVariable
+	total := size(checked)
 	for _, v := range slices.Backward(s.variables) {
-		name := variablesVariable + "." + v.name
 		if v.definition == nil || !mentions(checked, v.name) {
 			continue
 		}
+		total += size(v.definition)
 		// The alias is no name that an expression can contain, so it hides nothing.
-		optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(cel.NewInlineVariableWithAlias(name, "@"+v.name, v.definition)))
-		if err != nil {
-			return nil, []finding{{message: err.Error(), line: 1, column: 1}}
-		}
-		inlined, issues := optimizer.Optimize(s.env, checked)
-		if issues.Err() != nil {
-			return nil, explainInlined(issues)
-		}
-		if n := size(inlined); n > MaxNodes {
-			return nil, []finding{{message: fmt.Sprintf("too large with its variables written out: %d nodes, and %d is the limit", n, MaxNodes), line: 1, column: 1}}
-		}
-		checked = inlined
+		inlined = append(inlined, cel.NewInlineVariableWithAlias(variablesVariable+"."+v.name, "@"+v.name, v.definition))
 	}
-	return checked, nil
+	if len(inlined) == 0 {
+		return checked, nil
+	}
+	if total > MaxNodes {
+		return nil, []finding{{message: fmt.Sprintf("too large with its variables written out: %d nodes, and %d is the limit", total, MaxNodes), line: 1, column: 1}}
+	}
+	optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(inlined...))
+	if err != nil {
+		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+	}
+	whole, issues := optimizer.Optimize(s.env, checked)
+	if len(issues.Errors()) > 0 {
+		return nil, explainInlined(issues)
+	}
+	return whole, nil
 }
 
 // mentions reports whether the expression uses the variable.

@@ -2,64 +2,115 @@ package engine
 
 import (
 	"fmt"
+	"regexp/syntax"
 	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// How large the expressions of policies may be, in bytes with their variables written out. To compile a byte takes some 10
-// microseconds and 50 bytes of memory, and sometimes ten times as long; an instruction of a regular expression counts as instructionSize bytes.
+// How large the expressions of policies may be, in bytes with their variables written out. To compile a byte takes some 5
+// microseconds and 50 bytes of memory. The type checker of CEL takes a time that grows with the square of the number of calls
+// in an expression, so the square of that number divided by callsPerByte counts as bytes, too. What a regular expression
+// repeats is short to write: each instruction beyond its length counts as instructionSize bytes.
 const (
-	MaxNamespaceSize = 64 << 10 // all RetentionPolicies of a namespace together
-	MaxClusterSize   = 2 << 20  // each ClusterRetentionPolicy
+	MaxNamespaceSize = 64 << 10  // all RetentionPolicies of a namespace together
+	MaxClusterSize   = 512 << 10 // each ClusterRetentionPolicy
 	instructionSize  = 4
+	callsPerByte     = 16
 )
 
-// Size is how large the expressions of a policy are with their variables written out, regular expressions not counted. It
-// takes no compiling.
-func Size(p *policy.Policy) int {
-	variables, sum := map[string]int{}, 0
+// extent is how large an expression is.
+type extent struct {
+	bytes int // of its text, and of its regular expressions
+	calls int // operators, functions, lists and maps, macros written out
+}
+
+func (e extent) plus(o extent) extent { return extent{add(e.bytes, o.bytes), add(e.calls, o.calls)} }
+
+func (e extent) size() int { return add(e.bytes, times(e.calls, e.calls)/callsPerByte) }
+
+// Size is how large the expressions of a policy are with their variables written out. They are parsed for it, and neither
+// checked nor compiled.
+func (c *Compiler) Size(p *policy.Policy) int {
+	variables, sum := map[string]extent{}, 0
 	for _, v := range p.Variables {
-		size := written(v.Expression, variables)
-		variables[v.Name] = size
-		sum = add(sum, size)
+		e := c.written(v.Expression, variables)
+		variables[v.Name] = e
+		sum = add(sum, e.size())
 	}
 	for _, r := range p.Rules {
 		s := source{rule: r.Spec}
 		for _, e := range s.expressions() {
-			sum = add(sum, written(e.text, variables))
+			sum = add(sum, c.written(e.text, variables).size())
 		}
 	}
 	for _, r := range p.References {
-		sum = add(sum, len(r.Names))
+		sum = add(sum, c.extentOf(r.Names).size())
 	}
 	return sum
 }
 
-// written is the size of a text with the variables that it uses. A comment can hide which these are.
-func written(text string, variables map[string]int) int {
-	sum := len(text)
+// written is the extent of a text with the variables that it uses. A comment can hide which these are.
+func (c *Compiler) written(text string, variables map[string]extent) extent {
+	sum := c.extentOf(text)
 	if !strings.Contains(text, variablesVariable) {
 		return sum
 	}
 	if strings.Contains(text, "//") {
-		for _, size := range variables {
-			sum = add(sum, size)
+		for _, e := range variables {
+			sum = sum.plus(e)
 		}
 		return sum
 	}
 	met := map[string]bool{}
 	for _, match := range used.FindAllStringSubmatch(text, -1) {
 		if !met[match[1]] { // it is computed once
-			sum = add(sum, variables[match[1]])
+			sum = sum.plus(variables[match[1]])
 		}
 		met[match[1]] = true
 	}
 	return sum
 }
 
+// extentOf is the extent of a text without its variables. What cannot be parsed is not checked either.
+func (c *Compiler) extentOf(text string) extent {
+	e := extent{bytes: len(text)}
+	if len(text) > MaxExpressionSize {
+		return e
+	}
+	return c.extents.get(digest(text), func() (extent, int) {
+		parsed, issues := c.env.Parse(text)
+		if len(issues.Errors()) == 0 {
+			ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(node ast.Expr) { e = e.plus(extentOfNode(node)) }))
+		}
+		return e, bytesOfExtent
+	})
+}
+
+// bytesOfExtent is about how much memory it takes to remember one.
+const bytesOfExtent = 256
+
+func extentOfNode(node ast.Expr) extent {
+	switch node.Kind() {
+	case ast.CallKind, ast.ListKind, ast.MapKind, ast.ComprehensionKind:
+		return extent{calls: 1}
+	case ast.LiteralKind:
+		if text, ok := node.AsLiteral().(types.String); ok { // which may be a regular expression
+			if re, err := syntax.Parse(string(text), syntax.Perl); err == nil {
+				return extent{bytes: instructionSize * max(0, instructions(re)-len(text))}
+			}
+		}
+	}
+	return extent{}
+}
+
 // add adds sizes, up to one that is too large for anything.
-func add(a, b int) int { return min(a+b, 1<<40) }
+func add(a, b int) int { return min(min(a, tooMuch)+min(b, tooMuch), tooMuch) }
+
+const tooMuch = 1 << 40
 
 // RoomFor is how large the expressions of a policy may be where there is no other.
 func RoomFor(p *policy.Policy) int {
@@ -74,21 +125,10 @@ func tooLarge(p *policy.Policy, size, room int) policy.Problem {
 	problem := policy.Problem{
 		Path:    "spec",
 		Message: fmt.Sprintf("the expressions take %d bytes with their variables written out, and %d is the limit", size, RoomFor(p)),
-		Hint:    "use smaller variables in fewer expressions, or several rules with simpler ones",
+		Hint:    "use smaller variables in fewer expressions, or several rules with simpler ones; in place of many ==, write: name in ['a', 'b']",
 	}
 	if p.Namespace != "" {
 		problem.Message += fmt.Sprintf(" for all RetentionPolicies of the namespace together, of which %d are left", max(room, 0))
 	}
 	return problem
-}
-
-// sizeOf is the size of the regular expressions in a rule.
-func (r *Rule) sizeOf() int {
-	sum := 0
-	for _, p := range []*program{r.eligible, r.startTime, r.ttlExpression, r.groupBy, r.outcome} {
-		if p != nil {
-			sum = add(sum, instructionSize*p.instructions)
-		}
-	}
-	return sum
 }

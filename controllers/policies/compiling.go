@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
 )
 
 const (
@@ -125,7 +126,7 @@ func (l *Loop) compileEdits(edits []*entry) {
 	for i, e := range edits {
 		done[i] = l.compile(context.Background(), e.written, taken)
 		if e.written.GetNamespace() != "" {
-			taken += done[i].size
+			taken += done[i].takes()
 		}
 	}
 	l.mu.Lock()
@@ -150,7 +151,7 @@ func (l *Loop) takenBesides(edits []*entry) (taken int) {
 	defer l.mu.Unlock()
 	for _, s := range l.namespaced.all {
 		if e := s.value; e.written == nil && e.policy.Namespace == namespace {
-			taken += e.size
+			taken += e.takes()
 		}
 	}
 	return taken
@@ -176,12 +177,45 @@ func (e *entry) become(l *Loop, done *entry) {
 	}
 	done.previews = previewsOf(e.written, done.policy, before)
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
+	done.shelf = e.shelf
 	e.shelf.all[keyOf(e.written)].value = done
 	l.dirty = true
 }
 
+// takes is how much room of its namespace the policy takes.
+func (e *entry) takes() int {
+	if e.refused != nil {
+		return 0
+	}
+	return e.size
+}
+
+// reconsider compiles the policies again that their namespaces had no room for and now have.
+func (l *Loop) reconsider() {
+	taken := map[string]int{}
+	var refused []*entry
+	for _, s := range l.namespaced.all {
+		switch e := s.value; {
+		case e.written != nil:
+			taken[e.written.GetNamespace()] = engine.MaxNamespaceSize // when it is compiled they are considered again
+		case e.refused != nil:
+			refused = append(refused, e)
+		default:
+			taken[e.policy.Namespace] += e.takes()
+		}
+	}
+	for _, e := range refused {
+		if taken[e.policy.Namespace]+e.size <= engine.MaxNamespaceSize {
+			l.edit(e.shelf, e.refused)
+		}
+	}
+}
+
 // settle publishes what has changed, once everything has been read and compiled.
 func (l *Loop) settle() {
+	if l.dirty {
+		l.reconsider()
+	}
 	if !l.complete && l.cachesRead && len(l.uncompiled()) == 0 {
 		l.complete, l.dirty, l.statuses = true, true, nil
 	}

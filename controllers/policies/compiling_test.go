@@ -150,7 +150,7 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 // TestThePoliciesOfANamespaceShareItsRoom, and those of others and of the cluster have their own.
 func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	large := func(size int) string {
-		return strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: \"finished(object) "+strings.Repeat("&& finished(object) ", size/20)+"\"", 1)
+		return strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", size)+"'", 1)
 	}
 	const eighth = engine.MaxNamespaceSize / 8
 	s := newServer()
@@ -170,7 +170,14 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	expect(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
 	l.removePolicy("team-a/own-0")
 	l.refresh() // which confirms that it is gone
-	l.policy("team-a/own-8", large(eighth-100))
+	l.compiled()
+	expect(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
+	l.policy("team-a/own-1", large(eighth-300))
 	l.refresh()
-	expect(t, "invalid once there is room for one that is edited", []string{"team-a/own-7"}, invalid())
+	l.compiled()
+	expect(t, "invalid where the room is too small", []string{"team-a/own-8"}, invalid())
+	l.policy("team-a/own-2", large(eighth-400))
+	l.refresh()
+	l.compiled()
+	expect(t, "invalid once there is room for all", []string(nil), invalid())
 }

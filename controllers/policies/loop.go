@@ -107,7 +107,8 @@ type entry struct {
 	leaves     bool   // it is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Rule
-	size       int // of its expressions
+	size       int                        // of its expressions
+	refused    *unstructured.Unstructured // as written, if its namespace has no room for its expressions; nil otherwise
 	previews   previews
 
 	written *unstructured.Unstructured // nil once compiled
@@ -276,7 +277,10 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, t
 	if l.DryRun {
 		e.policy.Rehearse()
 	}
-	e.programs, e.size = l.Compiler.LoadWithin(e.policy, engine.RoomFor(e.policy)-taken)
+	room := engine.RoomFor(e.policy) - taken
+	if e.programs, e.size = l.Compiler.LoadWithin(e.policy, room); e.size > room {
+		e.refused = object
+	}
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
 		"generation", e.generation, "problems", len(e.policy.Problems))
 	return e
@@ -338,5 +342,3 @@ func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u.SetGroupVersionKind(kind)
 	return u
 }
-
-var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}

@@ -7,10 +7,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
+
+var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
 // manyNamespaces is how many namespaces are read one by one in a second; more are read in one list.
 const manyNamespaces = 16

@@ -3,67 +3,81 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
-// compilesAtOnce bounds how many policies are compiled for reviews, of different namespaces.
-const compilesAtOnce = 2
-
-// turns lets the reviews of a namespace compile one after the other, so that none waits for more than one of each other
-// namespace. The zero value is ready to use.
+// turns lets the reviews of ClusterRetentionPolicies compile one after the other, and beside them those of RetentionPolicies. Of
+// the namespaces that wait, the one comes first whose last turn is the longest ago: a namespace that has not compiled for a while
+// waits for one policy of another, however many there are. The zero value is ready to use.
 type turns struct {
 	mu      sync.Mutex
-	waiting map[string]*turn
-	all     chan struct{}
+	running map[bool]bool // for the cluster, and for namespaces
+	waiting []*turn
+	last    map[string]int // the number of the last turn of a namespace
+	count   int
 }
 
 type turn struct {
-	free chan struct{} // has an element while the turn is free
-	used int
+	namespace string
+	begins    chan struct{} // closed when it does
 }
 
-// take waits for the turn of a namespace, until ctx ends. Call done after it.
+// mostRemembered bounds the namespaces whose last turn is remembered.
+const mostRemembered = 10_000
+
+// take waits for a turn of a namespace, "" for the cluster, until ctx ends. Call done after it.
 func (t *turns) take(ctx context.Context, namespace string) (done func(), err error) {
-	own, all := t.join(namespace)
+	own := &turn{namespace: namespace, begins: make(chan struct{})}
+	t.mu.Lock()
+	t.waiting = append(t.waiting, own)
+	t.next(namespace == "")
+	t.mu.Unlock()
 	select {
-	case <-own.free:
+	case <-own.begins:
+		return func() { t.end(own) }, nil
 	case <-ctx.Done():
-		t.leave(namespace, own)
-		return nil, fmt.Errorf("other policies of namespace %q are being compiled; try again: %w", namespace, ctx.Err())
+		t.end(own)
+		return nil, fmt.Errorf("other policies are being compiled; try again: %w", ctx.Err())
 	}
-	leave := func() {
-		own.free <- struct{}{}
-		t.leave(namespace, own)
-	}
-	select {
-	case all <- struct{}{}:
-	case <-ctx.Done():
-		leave()
-		return nil, fmt.Errorf("policies of other namespaces are being compiled; try again: %w", ctx.Err())
-	}
-	return func() { <-all; leave() }, nil
 }
 
-func (t *turns) join(namespace string) (*turn, chan struct{}) {
+// end ends a turn, or leaves it to others when it has not begun.
+func (t *turns) end(own *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all == nil {
-		t.all, t.waiting = make(chan struct{}, compilesAtOnce), map[string]*turn{}
+	if i := slices.Index(t.waiting, own); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+		return
 	}
-	own := t.waiting[namespace]
-	if own == nil {
-		own = &turn{free: make(chan struct{}, 1)}
-		own.free <- struct{}{}
-		t.waiting[namespace] = own
-	}
-	own.used++
-	return own, t.all
+	ofCluster := own.namespace == ""
+	t.running[ofCluster] = false
+	t.next(ofCluster)
 }
 
-func (t *turns) leave(namespace string, own *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if own.used--; own.used == 0 {
-		delete(t.waiting, namespace)
+// next begins a turn if none has begun.
+func (t *turns) next(ofCluster bool) {
+	if t.running[ofCluster] {
+		return
 	}
+	first := -1
+	for i, w := range t.waiting {
+		if (w.namespace == "") == ofCluster && (first < 0 || t.last[w.namespace] < t.last[t.waiting[first].namespace]) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return
+	}
+	if t.running == nil {
+		t.running = map[bool]bool{}
+	}
+	if t.last == nil || len(t.last) >= mostRemembered {
+		t.last = map[string]int{}
+	}
+	own := t.waiting[first]
+	t.waiting = slices.Delete(t.waiting, first, first+1)
+	t.count++
+	t.running[ofCluster], t.last[own.namespace] = true, t.count
+	close(own.begins)
 }

@@ -2,37 +2,73 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func TestReviewsOfANamespaceTakeTurns(t *testing.T) {
+// TestANamespaceThatHasNotCompiledForAWhileIsNext although fifty others have ten policies each that wait.
+func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 300 * time.Millisecond
+		var all turns
+		var mu sync.Mutex
+		waited := map[string][]time.Duration{}
+		compile := func(namespace string) {
+			began := time.Now()
+			done, err := all.take(t.Context(), namespace)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			waited[namespace] = append(waited[namespace], time.Since(began))
+			mu.Unlock()
+			time.Sleep(takes)
+			done()
+		}
+		for range 10 {
+			for i := range 50 {
+				go compile(fmt.Sprintf("flood-%d", i))
+			}
+		}
+		for range 3 {
+			synctest.Wait()
+			time.Sleep(20 * time.Second)
+			go compile("quiet")
+			go compile("")
+		}
+		time.Sleep(time.Hour)
+		for _, namespace := range []string{"quiet", ""} {
+			if got := waited[namespace]; len(got) != 3 || slices.Max(got) > takes {
+				t.Errorf("namespace %q waited for %s", namespace, got)
+			}
+		}
+	})
+}
+
+func TestATurnThatNobodyWaitsForIsLeftToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all turns
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		done, err := all.take(ctx, "a")
+		done, err := all.take(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		if _, err := all.take(short, "a"); err == nil {
-			t.Error("two of a namespace at a time")
-		}
-		other, err := all.take(ctx, "b")
-		if err != nil {
-			t.Fatalf("another namespace: %v", err)
-		}
-		other()
-		done()
-		if done, err = all.take(ctx, "a"); err != nil {
-			t.Fatalf("the next of the namespace: %v", err)
+		if _, err := all.take(short, "b"); err == nil {
+			t.Error("two at a time")
 		}
 		done()
-		if len(all.waiting) > 0 {
-			t.Errorf("nobody waits, and %d namespaces are remembered", len(all.waiting))
+		if done, err = all.take(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		done()
+		if len(all.waiting) > 0 || all.running[false] {
+			t.Errorf("%d wait, running %v, and nobody is there", len(all.waiting), all.running)
 		}
 	})
 }

@@ -24,6 +24,9 @@ func (p *Pending) add(namespace string, one Backlog) {
 // by their own word, now and within the horizon, and would not have gone at the same moment by what was in force before.
 func (t *Tallies) backlog(s Subject, all, policy []Ruling, was Was) Backlog {
 	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
+	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
+		return recount.of(&c, policy)
+	}
 	soon, later := quietBy(policy, t.now), t.now.Add(horizon)
 	b := Backlog{Selected: 1}
 	if !c.comes(soon) && !c.comes(later) {

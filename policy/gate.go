@@ -18,6 +18,7 @@ type Gate struct {
 	Namespaces Scope            // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
+	Recount    *Recount         // not nil: of the leader before, only a count is known, and everything waits for the first of this one
 	Before     *Book            // what was in force before; nil when nobody knows: then everything that is due is new
 }
 

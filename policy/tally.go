@@ -43,11 +43,14 @@ type Backlog struct {
 	Selected int64
 	Due      int64 // now or at the end of a quiet period
 	Week     int64 // the worst case within 7 days, with those due now
+
+	// Newcomers are new since an earlier count, and may take the place of others under a rule that ranks; only for a Recount.
+	Newcomers int64
 }
 
 // Plus is the sum of two.
 func (b Backlog) Plus(o Backlog) Backlog {
-	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week}
+	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
 }
 
 // Was gives a subject as it would be, with its rulings, if another book were in force. The rulings are valid until the next

@@ -176,6 +176,12 @@ func (e *entry) become(l *Loop, done *entry) {
 		before = nil
 	}
 	done.previews = previewsOf(e.written, done.policy, before)
+	if !l.complete {
+		done.previews.recount = l.statuses[e.written.GetUID()].Enforced
+	}
+	if known := done.previews.recount; known != nil && done.policy.Approved == done.policy.RecountHash(known.Time.Time) {
+		done.previews.recount = nil
+	}
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	done.shelf = e.shelf
 	e.shelf.all[keyOf(e.written)].value = done

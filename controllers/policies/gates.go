@@ -21,7 +21,9 @@ type previews struct {
 	byHash map[string]v1alpha1.Preview
 	scope  policy.Scope
 	before *policy.Book // what was in force before what waits now; nil when nobody knows
-	blind  bool         // what waits cannot be compared with what was in force before
+	// recount is what the leader before counted, until this one has; nil when that is known, or nothing was counted before.
+	recount *v1alpha1.EnforcedCount
+	blind   bool // what waits cannot be compared with what was in force before
 }
 
 // previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
@@ -37,6 +39,7 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	switch {
 	case before != nil:
 		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
+		all.recount = before.previews.recount
 		for _, hash := range []string{before.policy.Hash, p.Hash} {
 			if known, ok := before.previews.byHash[hash]; ok {
 				all.byHash[hash] = known
@@ -69,6 +72,9 @@ func (e *entry) gate() *policy.Gate {
 		return nil
 	}
 	known, counted := e.previews.byHash[p.Hash]
+	if recount := e.recount(); recount != nil && counted {
+		return recount
+	}
 	var uncounted sets.Set[string]
 	switch approved := p.Approved == p.ApprovalHash(); {
 	case approved:
@@ -84,6 +90,16 @@ func (e *entry) gate() *policy.Gate {
 		return &policy.Gate{Hash: p.ApprovalHash(), Rules: uncounted}
 	}
 	return nil
+}
+
+// recount is where a policy waits until this process has counted what the process before has, and has found no more than approval
+// allows; nil for nowhere. Rules about images are counted by agents, which restart by themselves: their policies do not wait.
+func (e *entry) recount() *policy.Gate {
+	p, known := e.policy, e.previews.recount
+	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
+		return nil
+	}
+	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
 // gated is the policy with its gate, and without the rules that lack rights. The policy itself is not changed.
@@ -156,7 +172,7 @@ func (l *Loop) compare() (changed bool) {
 	for _, e := range l.entries() {
 		gate := e.gate()
 		switch {
-		case gate == nil || gate.Rules != nil:
+		case gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0:
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && l.book != nil:
 			e.previews.before, changed = l.pastBook(), true
@@ -232,6 +248,9 @@ func (l *Loop) Previewed(counts ...Count) {
 
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
+	if c.Gate != nil && c.Gate.Recount != nil {
+		e.previews.recount = nil
+	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)
 }
 

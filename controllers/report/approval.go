@@ -53,6 +53,9 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 		return before.Previews, stillPending(p, before.PendingApproval)
 	}
 	_, pending := v.settle(p, before.PendingApproval)
+	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
+		pending = stillPending(p, before.PendingApproval) // which waits next
+	}
 	if p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil {
 		return before.Previews, pending
 	}
@@ -60,7 +63,25 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	preview := v1alpha1.Preview{
 		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
 	}
+	if known, ok := previewOf(before, p.Hash); ok && p.Gate != nil && p.Gate.Recount != nil {
+		known.Uncounted = slices.Compact(slices.Sorted(slices.Values(slices.Concat(known.Uncounted, uncounted)))) // they are counted by themselves
+		return replace(before.Previews, known), pending
+	}
 	return remember(before.Previews, preview), pending
+}
+
+// enforced is what a leader that starts compares its first count with: what is due while nothing waits. Meanwhile, and until
+// everything is counted, it stays as it was.
+func (v *view) enforced(p *policy.Policy, before *v1alpha1.EnforcedCount) *v1alpha1.EnforcedCount {
+	_, counted := v.uncounted(p)
+	switch {
+	case p.Mode == v1alpha1.DryRun && !p.Rehearsed:
+		return nil
+	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p):
+		return before
+	}
+	due := v.tally(p).Due
+	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
 }
 
 // settle says in which namespaces the rules that apply anew need wait no longer, and what waits for approval, once everything is
@@ -72,6 +93,11 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
 	switch {
 	case gate == nil:
+		return nil, nil
+	case gate.Recount != nil:
+		if more := gate.Recount.More(all.Backlog); exceeds(more) {
+			return nil, pendingOf(gate.Hash, more, nil)
+		}
 		return nil, nil
 	case gate.Namespaces == nil && exceeds(all.Backlog):
 		return nil, pendingOf(gate.Hash, all.Backlog, nil)
@@ -165,6 +191,9 @@ func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
 
 // stillPending is what waited before if it waits behind the same gate.
 func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.Since != nil {
+		return before // which waits once everything has been counted again
+	}
 	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 {
 		return nil
 	}
@@ -180,6 +209,13 @@ func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview 
 	}
 	all = append(all, p)
 	return all[max(0, len(all)-previewsKept):]
+}
+
+// replace puts a preview in the place of the one of the same form.
+func replace(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
+	all := slices.Clone(before)
+	all[slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })] = p
+	return all
 }
 
 // previewOf finds the preview of a form of a policy.
@@ -210,6 +246,7 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if !v.permitted(p).ok {
 		return nil, false
 	}
+	settled := p.Gate != nil && (p.Gate.Namespaces != nil || p.Gate.Recount != nil) // whether rules have been counted before
 	for _, r := range p.Rules {
 		k, watched := v.kinds[policy.StoredAs(r.Kind)]
 		switch {
@@ -228,9 +265,9 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 			return nil, false
 		case r.Capacity.ByQuota && v.edition.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
 			rules = append(rules, r.ID.Rule)
-		case p.Gate != nil && p.Gate.Namespaces != nil && v.relisting(r):
+		case settled && v.relisting(r):
 			return nil, false // by a rule that is new: what it keeps is not known yet
-		case v.unsettled(r) && p.Gate != nil && p.Gate.Namespaces != nil:
+		case settled && v.unsettled(r):
 			return nil, false // single rules do not wait behind such a gate
 		case v.unsettled(r):
 			rules = append(rules, r.ID.Rule)

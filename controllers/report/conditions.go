@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +180,10 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	what := "its rules are new or have changed"
 	if len(pending.Namespaces) > 0 {
 		what = fmt.Sprintf("its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
+	}
+	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
+		what = fmt.Sprintf("they were not due when Sunset last enforced this policy, at %s, and the configuration has changed while it was down or restarting",
+			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()
 	if p.Namespace != "" {

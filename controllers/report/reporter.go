@@ -315,7 +315,7 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 	gauges.rules(all)
 	gauges.nodes(book, v.nodes)
 	gauges.references(r.References, v.referrers, v.edition.Referred)
-	r.changes = soonest(all.Changes(), v.nodes.sums.Changes)
+	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(book, r.counted))
 	for _, p := range book.Policies() {
 		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)

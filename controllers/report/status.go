@@ -84,6 +84,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 		s.ClusterRules = v.clusterRules(p)
 	}
 	s.Previews, s.PendingApproval = v.previews(p, before)
+	s.Enforced = v.enforced(p, before.Enforced)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
 	if kept, ok := v.ledger(p); ok {
@@ -194,9 +195,14 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	r.keepImages(p, rec.status)
 	status := v.status(p, r.historyOf(p.UID), rec.status)
 	preview, counted := previewOf(status, p.Hash)
-	_, knew := previewOf(rec.status, p.Hash)
+	known, knew := previewOf(rec.status, p.Hash)
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
 	passes = passes && counted
+	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, status) {
+		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened})
+		return nil
+	}
 	if !sameStatus(rec.status, status) {
 		if !last && knew == counted && !passes && v.now.Sub(rec.at) < writeEvery {
 			r.Changed()
@@ -295,8 +301,29 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	return r.written[p.UID], nil
 }
 
-// sameStatus compares all but when the counting was done.
+// sameDistrust reports whether the next leader is told of the same marks not to believe.
+func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
+	return slices.EqualFunc(a.Rules, b.Rules, func(a, b v1alpha1.RuleStatus) bool { return slices.Equal(a.DistrustedMarks, b.DistrustedMarks) })
+}
+
+// enforcedEvery is how old a count that has not changed may be for a leader that starts, and compares its own with it.
+const enforcedEvery = time.Hour
+
+// enforcedUntil is when a count is too old for that; zero where no policy is enforced.
+func enforcedUntil(book *policy.Book, counted time.Time) time.Time {
+	if !slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Mode == v1alpha1.Enforce }) {
+		return time.Time{}
+	}
+	return counted.Add(enforcedEvery)
+}
+
+// sameStatus compares all but when the counting was done, if that is not long ago.
 func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
 	a.ObservedTime, b.ObservedTime = nil, nil
+	if a.Enforced != nil && b.Enforced != nil && b.Enforced.Time.Sub(a.Enforced.Time.Time) < enforcedEvery {
+		is := *b.Enforced
+		is.Time = a.Enforced.Time
+		b.Enforced = &is
+	}
 	return equality.Semantic.DeepEqual(a, b)
 }

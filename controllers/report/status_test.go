@@ -155,6 +155,8 @@ func TestNumbers(t *testing.T) {
 	)
 	s := report.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
 	s.Conditions, s.Previews = nil, nil
+	expect(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
+	s.Enforced = nil
 	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
 	sample := func(name string, d time.Duration) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Namespace: "team-a", Name: name, DueTime: at(d)}

@@ -91,6 +91,11 @@ type RetentionPolicyStatus struct {
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
+	// enforced is what was due when this policy was last counted while no change of it waited. A leader that starts compares
+	// its first count with it. Absent on a dry run.
+	// +optional
+	Enforced *EnforcedCount `json:"enforced,omitempty"`
+
 	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while something waits for approval; Permitted on a
 	// RetentionPolicy with rules of its own; ReferencesKnown where rules read references.
 	// +optional
@@ -134,6 +139,20 @@ type PendingApproval struct {
 	// since when it applies there.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
+}
+
+// EnforcedCount is what was due of an enforced policy at a time.
+type EnforcedCount struct {
+	// hash of the spec that was counted, as in previews.
+	Hash string `json:"hash"`
+	// time of the count.
+	Time metav1.Time `json:"time"`
+	// due is how many objects were due then.
+	// +optional
+	Due int64 `json:"due,omitempty"`
+	// week is how many were due within 7 days of then, those of due included.
+	// +optional
+	Week int64 `json:"week,omitempty"`
 }
 
 // Preview is a form of the spec whose effect has been counted.

@@ -33,7 +33,7 @@ func (o objects) rulings(l *loop, book *policy.Book) (subjects []policy.Subject,
 	for i, age := range o {
 		s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Created: l.clock.Now().Add(-100 * policy.Day)}
 		for _, r := range page.Rules {
-			f := policy.Facts{Selected: true, Eligible: true, Start: l.clock.Now().Add(-age)}
+			f := policy.Facts{Selected: true, Eligible: true, Start: l.clock.Now().Add(-age).Truncate(time.Second)}
 			if r.Mark != "" {
 				f.Start, f.Estimated = l.clock.Now(), true
 			}

@@ -62,6 +62,7 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 	for i := range 20 {
 		finishing[20+i] = -time.Hour
 	}
+	soon := slices.Repeat(objects{-time.Second / 2}, 30) // finish in the second of the last count, after it
 	nothing := func(*server) {}
 	withP := func(s *server) { s.policy("p", p) }
 	tests := map[string]struct {
@@ -85,6 +86,7 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 		"nothing changes for weeks":                {func(s *server) { s.policy("p", in(spec("Enforce", "30d"))) }, nothing, spread, 50 * policy.Day, 0, 0},
 		"what another keeps longer becomes due":    {func(s *server) { withP(s); s.policy("q", spec("Enforce", "11d")) }, nothing, old(30), 2 * policy.Day, 0, 0},
 		"others finish":                            {withP, nothing, finishing[20:], policy.Day, 0, 0},
+		"others finish in the same second":         {withP, nothing, soon, time.Minute, 0, 0},
 		"others finish, and the newest are others": {func(s *server) { s.policy("p", newest) }, nothing, finishing, policy.Day, 0, 0},
 		"a veto comes":                             {withP, func(s *server) { s.policy("q", q) }, old(30), time.Minute, 0, 0},
 	}

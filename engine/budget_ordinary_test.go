@@ -69,11 +69,11 @@ func TestTheBudgetIsOfOneRuleAndOneObject(t *testing.T) {
 	job := object(t, "job-complete")
 	job["text"] = strings.Repeat("x", engine.MaxBuilt/4)
 	r := rule()
-	r.Eligible = "size(object.text + object.text) > 0" // half of what there is
+	r.Eligible = "object.text + object.text != ''" // half of what there is
 	half := mustCompile(t, c, r)
-	r.StartTime = "size(object.text + object.text) > 0 ? object.status.completionTime : ''"
+	r.StartTime = "object.text + object.text != '' ? object.status.completionTime : ''"
 	whole := mustCompile(t, c, r)
-	r.TTL, r.TTLExpression = "", "size(object.text + 'x') > 0 ? days(1) : days(2)"
+	r.TTL, r.TTLExpression = "", "object.text + 'x' != '' ? days(1) : days(2)"
 	more := mustCompile(t, c, r)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()

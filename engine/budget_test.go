@@ -62,6 +62,9 @@ const twice = "[dyn(V), dyn(V)]"
 
 // attacks are expressions that compile, and would allocate without bound or never end.
 var attacks = map[string]string{
+	"a long text measured in a loop":    "lists.range(200).all(x, lists.range(200).all(y, object.spec.text.size() > 0))",
+	"a long text searched in a loop":    "lists.range(200).all(x, lists.range(200).all(y, !object.spec.text.contains(object.spec.needle)))",
+	"long texts compared in a loop":     "lists.range(200).all(x, lists.range(200).all(y, object.spec.needle > object.spec.text))",
 	"text doubled":                      binds("'xxxxxxxxxx'", "V + V", "size(V) > 0"),
 	"bytes doubled":                     binds("b'xxxxxxxxxx'", "V + V", "size(V) > 0"),
 	"a list doubled":                    binds("[1, 2]", "V + V", "3 in V"),

@@ -79,11 +79,25 @@ func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
 	return e.facts(r, object)
 }
 
-func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
-	marked := policy.Facts{}
-	if r.mark != "" {
-		marked = policy.Facts{Marked: true, Start: markOf(object, r.mark)}
+// NotAsked is Facts of a rule that is not evaluated: if the rule selects the object they have the error.
+func (e *Evaluator) NotAsked(r *Rule, object map[string]any, err error) policy.Facts {
+	facts := markedBy(r, object)
+	if r.selects(object) {
+		facts.Selected, facts.Err = true, err
 	}
+	return facts
+}
+
+// markedBy are the facts about the object's mark.
+func markedBy(r *Rule, object map[string]any) policy.Facts {
+	if r.mark == "" {
+		return policy.Facts{}
+	}
+	return policy.Facts{Marked: true, Start: markOf(object, r.mark)}
+}
+
+func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
+	marked := markedBy(r, object)
 	if !r.selects(object) {
 		return marked
 	}

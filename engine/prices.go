@@ -66,6 +66,15 @@ var prices = map[string]price{
 	operators.In:            priceOfMembership,
 	operators.Equals:        priceOfEqual,
 	operators.NotEquals:     priceOfEqual,
+	operators.Less:          priceOfPrefix,
+	operators.LessEquals:    priceOfPrefix,
+	operators.Greater:       priceOfPrefix,
+	operators.GreaterEquals: priceOfPrefix,
+	"startsWith":            priceOfPrefix,
+	"endsWith":              priceOfPrefix,
+	"contains":              priceOfScan,
+	"size":                  priceOfScan,
+	"trim":                  priceOfScan,
 }
 
 // lengthOf is the length of a text in bytes, or of a list in elements.
@@ -81,6 +90,17 @@ func lengthOf(v ref.Val) int {
 	}
 	return 0
 }
+
+// priceOfScan is that of reading a whole text.
+func priceOfScan(args operands, _ int) int {
+	if _, isText := args[0].(types.String); isText {
+		return lengthOf(args[0]) / 4
+	}
+	return 0
+}
+
+// priceOfPrefix is that of comparing two texts until they differ.
+func priceOfPrefix(args operands, _ int) int { return priceOfScan(args, 0) / 4 }
 
 // times multiplies what is not negative and does not overflow.
 func times(a, b int) int {

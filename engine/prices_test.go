@@ -12,7 +12,7 @@ var constant = map[string]string{
 	"_[_]": "an element", "_[?_]": "an element", "_?._": "a field", "_?_:_": "one of two", "first": "an element", "last": "an element",
 	"value": "what is in it", "or": "one of two", "orValue": "one of two", "optional.of": "what it is given", "optional.ofNonZeroValue": "what it is given",
 	"optional.none": "nothing", "dyn": "what it is given", "type": "a type", "min": "an element", "max": "an element",
-	"math.@max": "a number", "math.@min": "a number", "cel.@block": "cannot be written", "trim": "a part of the text",
+	"math.@max": "a number", "math.@min": "a number", "cel.@block": "cannot be written",
 	"getQuery": "url() has paid", "getEscapedPath": "url() has paid", "getHost": "url() has paid", "getHostname": "url() has paid",
 	"getPort": "url() has paid", "getScheme": "url() has paid", "controllerOf": "a part of the object",
 	"imageRepository": "a part of the text", "imageTag": "a part of the text",

@@ -42,6 +42,8 @@ func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
 			go compile("")
 		}
 		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		for _, namespace := range []string{"quiet", ""} {
 			if got := waited[namespace]; len(got) != 3 || slices.Max(got) > takes {
 				t.Errorf("namespace %q waited for %s", namespace, got)

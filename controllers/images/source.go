@@ -189,7 +189,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 func (s *source) Ask(retention.Questions) bool { return false }
 
 // List implements retention.Source. Images are in no namespace.
-func (s *source) List(_ context.Context, _ string, take func([]*index.Row) bool) error {
+func (s *source) List(_ context.Context, _ string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
 	take(nil)
 	return nil
 }

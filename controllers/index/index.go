@@ -41,8 +41,9 @@ type place struct {
 // space is a place with the rules that apply there.
 type space struct {
 	place
-	rows int
-	page page
+	rows  int
+	again int // of the rows, those with facts that are worth asking for again
+	page  page
 }
 
 // page is the rules that apply in one namespace, with the column that holds the facts of each; -1 for none.
@@ -154,29 +155,44 @@ func (x *Index) Len() (subjects int, synced bool) {
 }
 
 // Has reports whether every row that a rule of the book is about carries facts about the rule, read at the version that its
-// rules want, and is judged by that book. Every row carries the facts that the listing has everywhere.
+// rules want, and is judged by that book. Facts that are worth asking for again are none. Every row carries the facts that the
+// listing has everywhere.
 func (x *Index) Has(book *policy.Book, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
-		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return x.column(s.layout, r.Key) < 0 })
+		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return s.again > 0 || x.column(s.layout, r.Key) < 0 })
 }
 
 // Lacking gives the namespaces for which the listing of that ID does not have the wanted layout, or that have a row without
-// some of its columns: a listing that began before the rules changed brings such rows, whenever it ends.
+// some of its columns, or with facts that are worth asking for again: a listing that began before the rules changed brings such
+// rows, whenever it ends.
 func (x *Index) Lacking(from uint64, wanted map[string]*Layout) (namespaces []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID != from {
 		return nil
 	}
+	for namespace, here := range x.spaces {
+		if wanted[namespace] == nil && namespace != "" && slices.ContainsFunc(here, func(s *space) bool { return s.again > 0 }) {
+			namespaces = append(namespaces, namespace)
+		}
+	}
 	for namespace, want := range wanted {
-		lacks := func(s *space) bool { return !s.layout.covers(want) }
+		lacks := func(s *space) bool { return s.again > 0 || !s.layout.covers(want) }
 		if !x.listing.layoutIn(namespace).covers(want) || slices.ContainsFunc(x.spaces[namespace], lacks) {
 			namespaces = append(namespaces, namespace)
 		}
 	}
 	return namespaces
+}
+
+// Knows reports whether the facts of exactly this version are known for all columns of a layout, and not worth asking for again.
+func (x *Index) Knows(s policy.Subject, l *Layout) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.rows[s.UID]
+	return row != nil && !row.again() && row.version() == s.ResourceVersion && row.space.layout.covers(l)
 }
 
 // column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version

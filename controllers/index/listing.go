@@ -178,6 +178,9 @@ func (x *Index) join(row *Row) {
 		x.spaces[at.namespace] = append(x.spaces[at.namespace], shared)
 	}
 	shared.rows++
+	if row.again() {
+		shared.again++
+	}
 	row.space = shared
 }
 
@@ -206,6 +209,9 @@ func (x *Index) eachSpace(visit func(*space) bool) {
 func (x *Index) drop(row *Row) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
+	if row.again() {
+		row.space.again--
+	}
 	if row.space.rows--; row.space.rows > 0 {
 		return
 	}

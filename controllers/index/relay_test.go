@@ -60,6 +60,37 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// TestWhatIsWorthAskingForAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
+// that row is asked for.
+func TestWhatIsWorthAskingForAgain(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
+	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
+	expect(t, "lacking", []string{"team-a"}, lacking())
+	knows := func(r *index.Row) bool { return w.Knows(r.Subject(), columns["a"]) }
+	expect(t, "knows what was not asked", false, knows(row("x", now)))
+	expect(t, "knows what was", true, knows(row("y", now)))
+	expect(t, "knows another version", false, knows(row("y", now, at("2"))))
+	expect(t, "knows what is not there", false, knows(row("none", now)))
+	expect(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
+	w.Relay(w.listing, []*index.Row{row("x", now)}, now)
+	expect(t, "lacking in the end", nil, lacking())
+	expect(t, "knows it in the end", true, knows(row("x", now)))
+	w.Apply(w.listing.ID, row("y", now, at("2"), failing).AskAgain(true), now)
+	w.Forget(w.listing.ID, "y", now)
+	expect(t, "lacking once it is gone", nil, lacking())
+}
+
+// TestWhatIsWorthAskingForAgainIsNotCounted: what is not evaluated yet may be due, and must not pass an approval uncounted.
+func TestWhatIsWorthAskingForAgainIsNotCounted(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now))
+	w.SetBook(bookWithOwn(), now)
+	w.Relay(w.relaid(), []*index.Row{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
+	expect(t, "has facts", false, w.has(ownRule("b")))
+	expect(t, "reason", policy.EvaluationFailed, w.reason("x", now))
+	w.Relay(w.relaid(), []*index.Row{row("x", now, at("2"), under("a b"))}, now)
+	expect(t, "has facts in the end", true, w.has(ownRule("b")))
+}
+
 func TestRelayOfAnotherListing(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	w.SetBook(bookWithOwn(), now)

@@ -52,6 +52,7 @@ type note struct {
 	notBefore      seconds
 	notBeforeNanos int32
 	unpullable     bool
+	again          bool // the error is worth asking for again
 	outdated       bool // the mark on the object does not count; of one in doubt, since it was known what refers to it
 }
 
@@ -103,6 +104,21 @@ func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
 		r.facts[i] = packFacts(&facts[i])
 	}
 	return r
+}
+
+// AskAgain says that facts that have an error are worth asking for again, if they are: a rule was not evaluated when the row was
+// read.
+func (r *Row) AskAgain(again bool) *Row {
+	for _, f := range r.facts {
+		if f.note != nil && f.note.err != nil {
+			f.note.again = again
+		}
+	}
+	return r
+}
+
+func (r *Row) again() bool {
+	return slices.ContainsFunc(r.facts, func(f fact) bool { return f.note != nil && f.note.again })
 }
 
 func packFacts(f *policy.Facts) fact {

@@ -29,6 +29,7 @@ type Cluster struct {
 	compiler   *engine.Compiler
 	protection policy.Protection
 	changes    *changes // nil where nobody knows what refers to objects
+	allowance  allowance
 
 	mu         sync.Mutex
 	servedHere map[schema.GroupVersion]time.Time // of owners, when that was last found
@@ -63,6 +64,7 @@ func New(o Options) (*Cluster, error) {
 	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cluster := &Cluster{
 		base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection,
+		allowance: allowance{clock: o.Clock},
 	}
 	if o.References != nil {
 		cluster.changes = newChanges(o.References)
@@ -74,7 +76,7 @@ func New(o Options) (*Cluster, error) {
 func (c *Cluster) Open(q retention.Questions) retention.Source {
 	s := &source{cluster: c, kind: q.Kind, asks: q}
 	if c.follows(q) {
-		s.memory = &memory{kind: q.Kind, clock: c.clock, changes: c.changes, waiting: newWaiting()}
+		s.memory = &memory{kind: q.Kind, clock: c.clock, changes: c.changes, allowance: &c.allowance, waiting: newWaiting()}
 	}
 	return s
 }

@@ -50,9 +50,11 @@ func (o *observation) GetResourceVersion() string {
 
 // decoder turns the JSON of an object into facts. It implements stream.Decoder.
 type decoder struct {
-	kind schema.GroupVersionKind
+	kind      schema.GroupVersionKind
+	allowance *allowance
 
-	keeps bool // what it takes to ask rules later
+	keeps bool                                         // what it takes to ask rules later
+	knows func(s policy.Subject, l *index.Layout) bool // what need not be evaluated; nil for nothing
 
 	mu   sync.Mutex // not held while an object is evaluated, so that a change of questions does not wait
 	asks *asking
@@ -65,8 +67,8 @@ type decoder struct {
 }
 
 // newDecoder makes a decoder, which owns the evaluator from now on.
-func newDecoder(q retention.Questions, e *engine.Evaluator) *decoder {
-	d := &decoder{kind: q.Kind, evaluator: e, identity: engine.NewDecoder()}
+func newDecoder(q retention.Questions, e *engine.Evaluator, a *allowance) *decoder {
+	d := &decoder{kind: q.Kind, allowance: a, evaluator: e, identity: engine.NewDecoder()}
 	d.ask(q)
 	return d
 }
@@ -154,24 +156,19 @@ func (d *decoder) observe(object map[string]any, asks *asking) (*observation, er
 	if subject.UID == "" {
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
-	asked := nothingAsked
-	if asks != nil {
-		asked = asks.About(subject.Namespace)
+	if asks == nil {
+		return &observation{row: index.NewRow(subject, nothingAsked.Layout)}, nil
+	}
+	asked := asks.About(subject.Namespace)
+	if d.knows != nil && d.knows(subject, asked.Layout) {
+		return &observation{version: &subject.ResourceVersion}, nil
 	}
 	if d.keeps && len(asked.Rules) > 0 {
 		kept, err := asks.keep(subject.ResourceVersion, object)
 		return &observation{row: index.NewRow(subject, nothingAsked.Layout), kept: kept}, err
 	}
-	return &observation{row: index.NewRow(subject, asked.Layout, factsOf(d.evaluator, asked.Rules, object)...)}, nil
-}
-
-// factsOf asks rules about an object.
-func factsOf(e *engine.Evaluator, rules []*engine.Rule, object map[string]any) []policy.Facts {
-	facts := make([]policy.Facts, len(rules))
-	for i, rule := range rules {
-		facts[i] = e.Facts(rule, object)
-	}
-	return facts
+	facts, again := d.allowance.ask(d.evaluator, asks.Questions, subject.Namespace, object)
+	return &observation{row: index.NewRow(subject, asked.Layout, facts...).AskAgain(again)}, nil
 }
 
 func text(m map[string]any, key string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // OutcomeOf is what an answer to a DELETE means.
@@ -18,11 +19,33 @@ var OutcomeOf = outcomeOf
 // TroubleOf is what a failed list or watch means to people.
 var TroubleOf = troubleOf
 
+// Allowance bounds the evaluation of rules of RetentionPolicies for the tests.
+type Allowance struct{ allowance }
+
+// NewAllowance makes one.
+func NewAllowance(c clock.PassiveClock) *Allowance { return &Allowance{allowance{clock: c}} }
+
+// Ask asks the rules about an object.
+func (a *Allowance) Ask(e *engine.Evaluator, q retention.Questions, namespace string, object map[string]any) ([]policy.Facts, bool) {
+	return a.ask(e, q, namespace, object)
+}
+
+// Debtors is how many namespaces have used more than others.
+func (a *Allowance) Debtors() int {
+	_ = a.left("")
+	return len(a.debts)
+}
+
+// The bounds of an Allowance.
+const MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
+
 // Decoder decodes objects of a kind into facts for the tests.
 type Decoder struct{ *decoder }
 
 // NewDecoder makes one.
-func NewDecoder(q retention.Questions, e *engine.Evaluator) Decoder { return Decoder{newDecoder(q, e)} }
+func NewDecoder(q retention.Questions, e *engine.Evaluator) Decoder {
+	return Decoder{newDecoder(q, e, &allowance{clock: clock.RealClock{}})}
+}
 
 // Ask changes what it asks.
 func (d Decoder) Ask(q retention.Questions) { d.ask(q) }
@@ -89,7 +112,8 @@ func NewMemory(ctx context.Context, q retention.Questions, x *references.Index, 
 		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
 		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]remembered{},
 	}
-	d := newDecoder(q, c.NewEvaluator(ctx))
+	m.allowance = &allowance{clock: clock.RealClock{}}
+	d := newDecoder(q, c.NewEvaluator(ctx), m.allowance)
 	d.keeps = true
 	return &Memory{m, d}
 }

@@ -22,10 +22,11 @@ import (
 // the rules read. It hands the answers to the sink, one after the other, so that none is overtaken by an older one. It
 // implements cache.ReflectorStore.
 type memory struct {
-	kind    schema.GroupVersionKind
-	clock   clock.Clock
-	changes *changes
-	waiting waiting
+	kind      schema.GroupVersionKind
+	clock     clock.Clock
+	changes   *changes
+	allowance *allowance
+	waiting   waiting
 
 	mu        sync.Mutex     // held while the sink is told
 	sink      retention.Sink // nil while nobody listens
@@ -155,11 +156,11 @@ func (m *memory) ask(kept *remembered) (row *index.Row, mayChange bool, err erro
 	}
 	asked := kept.asks.About(subject.Namespace)
 	m.evaluator.SetReferences(m.referencesTo(subject))
-	facts := factsOf(m.evaluator, asked.Rules, object)
+	facts, again := m.allowance.ask(m.evaluator, kept.asks.Questions, subject.Namespace, object)
 	for i, rule := range asked.Rules {
 		mayChange = mayChange || facts[i].Selected && rule.ReadsReferences()
 	}
-	return index.NewRow(subject, asked.Layout, facts...), mayChange, nil
+	return index.NewRow(subject, asked.Layout, facts...).AskAgain(again), mayChange, nil
 }
 
 // referencesTo is what refers to an object now.

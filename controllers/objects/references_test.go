@@ -422,7 +422,7 @@ func TestANamespaceAsksForItself(t *testing.T) {
 		expect(t, "before the list", "no", u.says("a"))
 
 		var rows []*index.Row
-		expect(t, "error", nil, u.source.List(u.ctx, "team-a", func(all []*index.Row) bool { rows = all; return false }))
+		expect(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.Row) bool { rows = all; return false }))
 		expect(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
 		u.refer("web", "a", "b")
 		expect(t, "told", []string{"apply b@1"}, u.told())

@@ -58,7 +58,7 @@ func (s *source) watching(ctx context.Context) *decoder {
 }
 
 func (s *source) newDecoder(ctx context.Context) *decoder {
-	d := newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx))
+	d := newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx), &s.cluster.allowance)
 	d.keeps = s.memory != nil
 	return d
 }
@@ -78,7 +78,7 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(ctx context.Context, namespace string, take func([]*index.Row) bool) error {
+func (s *source) List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", s.kind, err)
@@ -88,6 +88,7 @@ func (s *source) List(ctx context.Context, namespace string, take func([]*index.
 		return nil
 	}
 	decoder := s.decoder(ctx)
+	decoder.knows = knows
 	defer decoder.close()
 	list, err := s.collection(mapping, namespace, decoder).All(ctx)
 	switch {

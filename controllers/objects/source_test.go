@@ -295,7 +295,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 
 // listed is what a source lists of a namespace.
 func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.Row, err error) {
-	err = s.List(ctx, namespace, func(all []*index.Row) bool { rows = all; return true })
+	err = s.List(ctx, namespace, nil, func(all []*index.Row) bool { rows = all; return true })
 	return rows, err
 }
 

@@ -220,7 +220,7 @@ func (u *referred) playReads(r *rand.Rand, source retention.Source, k *turns) {
 	case 0:
 		_ = source.Read(u.ctx, s, k.take)
 	case 1:
-		_ = source.List(u.ctx, "team-a", k.takeAll)
+		_ = source.List(u.ctx, "team-a", nil, k.takeAll)
 	default:
 		_ = source.Confirm(s)
 	}

@@ -220,7 +220,7 @@ func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*ind
 func (*shelf) Ask(retention.Questions) bool { return false }
 
 // List implements retention.Source: backups are in no namespace.
-func (*shelf) List(_ context.Context, _ string, take func([]*index.Row) bool) error {
+func (*shelf) List(_ context.Context, _ string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
 	take(nil)
 	return nil
 }

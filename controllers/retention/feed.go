@@ -23,7 +23,7 @@ type feed struct {
 	listing     index.Listing
 	asks        Questions
 	stale       map[string]time.Time // namespaces that lack facts, and since when
-	listed      map[string]time.Time // when namespaces were, of late
+	listed      map[string]time.Time // when namespaces that were listed of late may be listed again
 	lost        *Trouble
 	undeletable *Trouble
 	unmarkable  *Trouble
@@ -95,6 +95,8 @@ func (f *feed) nudge() {
 const (
 	relistPause = 200 * time.Millisecond // between two namespaces
 	relistAgain = 5 * time.Second        // between two listings of one namespace, however often its rules change
+	relistRest  = 10                     // or so much longer than its listing took,
+	relistLater = time.Minute            // but not more
 )
 
 // relist lists namespaces whose own rules have changed, one after the other, until ctx ends.
@@ -146,10 +148,10 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 	if len(f.listed) > 0 {
 		wait = relistAgain
 	}
-	maps.DeleteFunc(f.listed, func(_ string, at time.Time) bool { return now.Sub(at) >= relistAgain })
+	maps.DeleteFunc(f.listed, func(_ string, again time.Time) bool { return !now.Before(again) })
 	for name, since := range f.stale {
-		if at, listed := f.listed[name]; listed {
-			wait = min(wait, relistAgain-now.Sub(at))
+		if again, listed := f.listed[name]; listed {
+			wait = min(wait, again.Sub(now))
 		} else if namespace == "" || since.Before(f.stale[namespace]) || since.Equal(f.stale[namespace]) && name < namespace {
 			namespace = name
 		}
@@ -159,12 +161,16 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 
 func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	f.owner.mu.Lock()
-	asked := f.asks.About(namespace).Layout
-	f.listed[namespace] = f.owner.Clock.Now()
+	asked, began := f.asks.About(namespace).Layout, f.owner.Clock.Now()
 	f.owner.mu.Unlock()
+	defer func() {
+		f.owner.mu.Lock()
+		defer f.owner.mu.Unlock()
+		f.listed[namespace] = began.Add(max(relistAgain, min(relistRest*f.owner.Clock.Since(began), relistLater)))
+	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
-	return f.source.List(ctx, namespace, func(rows []*index.Row) bool { return f.relay(namespace, asked, rows) })
+	return f.source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.Row) bool { return f.relay(namespace, asked, rows) })
 }
 
 // relay takes in the rows of a namespace, and reports whether they count: not if its rules have changed again.

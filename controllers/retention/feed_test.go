@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -127,6 +128,52 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 		expect(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
 	})
 }
+
+// TestANamespaceThatTakesLongToListHoldsUpNoOther although its rules change during each list.
+func TestANamespaceThatTakesLongToListHoldsUpNoOther(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x, y := row("x", w.began), row("y", w.began, in("team-b"))
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(x, y)
+		s.set(func() {
+			s.listing = func(namespace string) ([]*draft, error) {
+				if namespace == "team-a" {
+					time.Sleep(8 * time.Second)
+					return []*draft{x}, nil
+				}
+				return []*draft{y}, nil
+			}
+		})
+		for i := range 30 {
+			rules := []*policy.Rule{rule("a"), own("team-a", fmt.Sprint("edit ", i))}
+			if i > 0 {
+				rules = append(rules, own("team-b", "b"))
+			}
+			w.use(rules...)
+			w.after(time.Second)
+		}
+		expect(t, "has facts", true, w.has(own("team-b", "b")))
+	})
+}
+
+// TestWhatWasNotAskedIsAskedAgain in a namespace without rules of its own, too.
+func TestWhatWasNotAskedIsAskedAgain(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		x := row("x", w.began)
+		w.use(rule("a"))
+		s := w.source(0)
+		s.sink.Replace([]*index.Row{s.answered(row("x", w.began, failing)).AskAgain(true)})
+		s.holds(x)
+		w.after(time.Minute)
+		expect(t, "listed", []string{"team-a"}, s.relisted())
+		w.after(time.Hour)
+		expect(t, "removed", []string{"x"}, w.removed())
+	})
+}
+
+// failing is an evaluation that failed.
+func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New("not evaluated")} }
 
 // TestAListOfANamespaceThatComesTooLate: its rules have changed while it was listed.
 func TestAListOfANamespaceThatComesTooLate(t *testing.T) {

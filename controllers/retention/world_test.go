@@ -162,7 +162,7 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(_ context.Context, namespace string, take func([]*index.Row) bool) error {
+func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
 	s.mu.Lock()
 	s.listed = append(s.listed, namespace)
 	listing, slow, asks := s.listing, s.slow, s.asks

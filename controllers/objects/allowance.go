@@ -1,0 +1,97 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	freeTime = time.Millisecond       // for the rules of RetentionPolicies on one object; a longer time is a debt of their namespace
+	mostDebt = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
+	// A namespace pays back a tenth of the time that passes, and all namespaces together half of it.
+	shareOfOne, shareOfAll = 10, 2
+)
+
+var errNoTime = fmt.Errorf("not evaluated yet, it is retried: rules of RetentionPolicies that take more than %s on one object may use %s at once and "+
+	"a tenth of the time in each namespace; simplify the expressions", freeTime, mostDebt)
+
+// allowance bounds for how long the rules of each namespace's RetentionPolicies are evaluated, so that all other evaluations wait
+// for one of them at most.
+type allowance struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	debts map[string]time.Duration // by namespace; no more than those that have some
+	paid  time.Time                // when some of them was last paid back
+}
+
+// ask asks the rules about an object, but for those of its namespace while that has no time left: their facts have an error. It
+// reports whether some facts are worth asking for again.
+func (a *allowance) ask(e *engine.Evaluator, q retention.Questions, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
+	rules, general := q.About(namespace).Rules, len(q.Everywhere.Rules)
+	facts = make([]policy.Facts, len(rules))
+	var left, took time.Duration
+	if len(rules) > general {
+		left = a.left(namespace)
+	}
+	for i, rule := range rules {
+		switch {
+		case i < general:
+			facts[i] = e.Facts(rule, object)
+		case took >= left:
+			facts[i] = e.NotAsked(rule, object, errNoTime)
+		default:
+			began := a.clock.Now()
+			facts[i] = e.Facts(rule, object)
+			took += a.clock.Since(began)
+		}
+		again = again || errors.Is(facts[i].Err, errNoTime) || errors.Is(facts[i].Err, engine.ErrDeadline)
+	}
+	if took > freeTime {
+		a.owe(namespace, took)
+	}
+	return facts, again
+}
+
+// left is the time that the rules of a namespace may take now.
+func (a *allowance) left(namespace string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.payBack()
+	return mostDebt - a.debts[namespace]
+}
+
+func (a *allowance) owe(namespace string, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.payBack()
+	if a.debts == nil {
+		a.debts = map[string]time.Duration{}
+	}
+	a.debts[namespace] += took
+}
+
+func (a *allowance) payBack() {
+	now := a.clock.Now()
+	passed := now.Sub(a.paid)
+	a.paid = now
+	if len(a.debts) == 0 {
+		return
+	}
+	part := min(passed/shareOfOne, passed/shareOfAll/time.Duration(len(a.debts)))
+	for namespace, debt := range a.debts {
+		if debt <= part {
+			delete(a.debts, namespace)
+		} else {
+			a.debts[namespace] = debt - part
+		}
+	}
+}

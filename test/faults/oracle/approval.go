@@ -26,14 +26,20 @@ type backlogKey struct {
 }
 
 // waits checks that the policy that decides needed no approval: it was approved, its form was there before, as a dry run
-// perhaps, or not too much was due when it came into force, or is by now. Whether the form was counted completely before
-// is not known here, and taken for granted.
+// perhaps, or not too much was due when it came into force, or is by now; and that nothing big became due by it because something
+// else had changed since. Whether the form was counted completely before is not known here, and taken for granted.
 func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	p := v.by.policy
-	if p.isBoundless() || j.isApproved(p) {
+	if p.isBoundless() {
 		return nil
 	}
 	since := j.unbroken(p, o.revision, func(other *policy) bool { return other.enforced() && other.form() == p.form() })
+	if v := j.changed(d, v, o, since); v != nil {
+		return v
+	}
+	if j.isApproved(p, 0) {
+		return nil
+	}
 	if j.wasBefore(p, since) {
 		return nil
 	}
@@ -49,11 +55,15 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 }
 
 // isApproved reports whether the form that a policy has is approved: its status named the hash that is on it for what waited of
-// this form. What a hash is made of only the product knows, and for which namespaces one is; but that it is one of another form
-// shows.
-func (j *judge) isApproved(p *policy) bool {
+// this form, at a revision or later. What a hash is made of only the product knows, and for which namespaces one is; but that it is
+// one of another form shows.
+func (j *judge) isApproved(p *policy, since int64) bool {
 	hash := p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation]
-	return hash != "" && slices.ContainsFunc(j.Log.Of(p.state.Key), func(c history.Change) bool {
+	changes := j.Log.Of(p.state.Key)
+	if n := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since }); n > 0 {
+		changes = changes[n-1:] // with what it was at that revision
+	}
+	return hash != "" && slices.ContainsFunc(changes, func(c history.Change) bool {
 		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
 			return false
 		}
@@ -129,9 +139,14 @@ func (j *judge) isTooMuch(p *policy, revision int64, at time.Time) bool {
 			due++
 		}
 	}
-	count, percent := p.backlog()
-	j.backlogs[key] = due > count || due >= leastForPercent && due*100 > percent*selected
+	j.backlogs[key] = p.exceeds(due, selected)
 	return j.backlogs[key]
+}
+
+// exceeds reports whether so many objects need approval.
+func (p *policy) exceeds(due, selected int64) bool {
+	count, percent := p.backlog()
+	return due > count || due >= leastForPercent && due*100 > percent*selected
 }
 
 // selected are the objects that a policy's rules are about.

@@ -25,6 +25,7 @@ type judge struct {
 	known    map[question]facts
 	removals map[types.UID]*removal
 	backlogs map[backlogKey]bool
+	due      map[dueKey][2]int64 // due by a change, and all
 	report   Report
 }
 
@@ -72,7 +73,7 @@ func newJudge(e Evidence) (*judge, error) {
 	return &judge{
 		Evidence: e.withDefaults(), env: env, times: history.NewTimeline(e.Requests, e.Log), writers: writersOf(e.Requests),
 		policies: map[*history.State]*policy{}, bySpec: map[string]*policy{}, editions: map[place][]edition{}, known: map[question]facts{},
-		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{},
+		removals: map[types.UID]*removal{}, backlogs: map[backlogKey]bool{}, due: map[dueKey][2]int64{},
 	}, nil
 }
 

@@ -74,7 +74,7 @@ func (j *judge) isLate(s *history.State, w window, now int64, at time.Time) bool
 	}
 	v := j.decide(s, o, at)
 	if !v.goes || v.unknown != nil || v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], at) ||
-		j.pending(v.by.policy, now) || j.waits(&removal{sent: at}, v, o) != nil || j.mayLoop(s) {
+		j.pending(v.by.policy, now) || j.waits(&removal{sent: at, change: history.Change{Before: s}}, v, o) != nil || j.mayLoop(s) {
 		return false
 	}
 	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed or changed, and it was there at %s",

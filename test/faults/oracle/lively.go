@@ -54,7 +54,7 @@ func (j *judge) overdue(s *history.State, o order, by time.Time, left map[types.
 	case left[s.GetUID()]:
 	case v.unknown != nil:
 		j.notJudged("whether %s is overdue: %v", nameOf(s), v.unknown)
-	case !v.goes, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by}, v, o) != nil, j.mayLoop(s):
+	case !v.goes, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
 		return
 	default:
 		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed since %s, and it was there at %s",

@@ -1,0 +1,105 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// What kept objects from a policy that is enforced goes away: while a replica leads, which is killed then, or while none does. The
+// objects wait for approval all the same.
+func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
+	const due = 20
+	suspended := func(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
+		return s.Policy("veto", previews("Suspended", "0s"))
+	}
+	ways := map[string]struct {
+		rule  string // beside the usual one: what is added to it
+		keeps func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
+		stay  int // in the end
+	}{
+		"a policy is deleted": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+			veto := suspended(s)
+			return func() { s.Remove(veto) }
+		}},
+		"a policy becomes a dry run": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+			veto := suspended(s)
+			return func() { s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }) }
+		}},
+		"a policy is narrowed": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+			veto := suspended(s)
+			return func() {
+				s.Edit(veto, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
+			}
+		}},
+		"a hold is removed": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+			namespace := &corev1.Namespace{}
+			if err := s.Get(s.Context(), types.NamespacedName{Name: s.Namespace}, namespace); err != nil {
+				s.Fatal(err)
+			}
+			s.Hold(namespace)
+			return func() { s.Unhold(namespace) }
+		}},
+		"an override is deleted": {keeps: func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) func() {
+			pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+			return func() { s.Remove(pause) }
+		}},
+		"a quota shrinks": {rule: "  capacity: {percentOfQuota: 100}\n", stay: 1, keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "quota"}}
+			quota.Spec.Hard = corev1.ResourceList{"count/configmaps": resource.MustParse("1000")}
+			s.MustCreate(quota)
+			return func() { s.Change(quota, func() { quota.Spec.Hard["count/configmaps"] = resource.MustParse("1") }) }
+		}},
+	}
+	for name, way := range ways {
+		for when, led := range map[string]bool{"while one leads": true, "while none leads": false} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				scene.Long(t)
+				s := scene.New(t, scene.Options{})
+				ttl := "0s"
+				if way.rule != "" {
+					ttl = "1000h"
+				}
+				p := s.Policy("previews", previews("Enforce", ttl)+way.rule+"approval: {backlogCount: 10, backlogPercent: 25}\n")
+				goesAway := way.keeps(s, p)
+				leads, waits := pair(s, scene.Start{Failover: true})
+				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
+					if status.Enforced == nil {
+						return errors.New("it is not enforced yet")
+					}
+					return nil
+				})
+				kept := configMaps(s, "cm", due, preview) // by its own word the policy would delete them at once
+				counted(s, p, due)
+				if led {
+					goesAway()
+					tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+				}
+				leads.Kill()
+				if !led {
+					goesAway()
+				}
+				if s.Leader() != waits {
+					t.Error("the other replica does not lead")
+				}
+				tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+				silent(t, 3*time.Second, waits)
+				if left := s.Left(&corev1.ConfigMapList{}, preview); left != len(kept) {
+					t.Errorf("%d of %d are left before it is approved", left, len(kept))
+				}
+				approve(s, p)
+				atMost(s, preview, way.stay)
+				s.Calm()
+			})
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/test/faults/history"
+)
+
+// dueKey is a change of the configuration by its revision, a policy, and the revision at which its objects are counted.
+type dueKey struct {
+	uid         string
+	change, now int64
+}
+
+// changed checks that what let an object go needed no approval, where that was not the policy itself but something that changed
+// while it was enforced, from a revision on: another policy, an override, the namespace or a quota. It counts what would have gone at
+// the moment of that change, and would not have without it. The product counts more: what would go within 7 days, and what is kept by
+// something else; so what is too much here is too much there.
+func (j *judge) changed(d *removal, v verdict, o order, since int64) *verdict {
+	p := v.by.policy
+	c := j.latestChange(d.change.Before, p, since, o.revision)
+	if c == nil {
+		return nil
+	}
+	due, selected := j.dueBy(p, c.Revision, c.Revision)
+	if !p.exceeds(due, selected) || j.isApproved(p, c.Revision) {
+		return nil
+	}
+	if left, all := j.dueBy(p, c.Revision, o.revision); !p.exceeds(left, all) {
+		return nil // others have deleted the rest, or it was gone
+	}
+	return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf(
+		"%s changed at revision %d, by which %d of %d objects were due at once by policy %s, and nobody had approved it",
+		nameOf(stateOf(c)), c.Revision, due, selected, p.name)}
+}
+
+func stateOf(c *history.Change) *history.State {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}
+
+// latestChange is the last change of the configuration, within two revisions, by which an object was due at once; nil for none.
+func (j *judge) latestChange(s *history.State, p *policy, after, upTo int64) *history.Change {
+	changes := j.configured(s.GetNamespace(), p, after, upTo)
+	for _, c := range slices.Backward(changes) {
+		if was := j.Log.At(s.Key, c.Revision); was != nil && was.GetUID() == s.GetUID() && j.flips(was, p, c.Revision, c.Revision) {
+			return &c
+		}
+	}
+	return nil
+}
+
+// configured are the changes that may have made objects of a namespace due: not those of the policy itself.
+func (j *judge) configured(namespace string, p *policy, after, upTo int64) (all []history.Change) {
+	for _, kind := range []schema.GroupKind{clusterKind, teamKind, {Kind: "Namespace"}, {Kind: "ResourceQuota"}} {
+		for _, c := range j.Log.Between(kind, after, upTo) {
+			s := stateOf(&c)
+			switch {
+			case s.GetUID() == p.state.GetUID(), kind.Kind == "Namespace" && s.GetName() != namespace,
+				kind != clusterKind && kind.Kind != "Namespace" && s.GetNamespace() != namespace,
+				kind.Group == clusterKind.Group && !j.Sees(s), c.Before == nil && kind != teamKind, isStatusOnly(c):
+				continue
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b history.Change) int { return int(a.Revision - b.Revision) })
+	return all
+}
+
+// isStatusOnly reports whether a change is of nothing that anybody wrote.
+func isStatusOnly(c history.Change) bool {
+	return c.Before != nil && c.After != nil && c.Before.GetUID() == c.After.GetUID() && c.Before.GetDeletionTimestamp() == nil && c.After.GetDeletionTimestamp() == nil &&
+		fmt.Sprint(c.Before.Object["spec"], c.Before.GetLabels(), c.Before.GetAnnotations()) == fmt.Sprint(c.After.Object["spec"], c.After.GetLabels(), c.After.GetAnnotations())
+}
+
+// flips reports whether a state of an object goes by a policy under what was in force after a change, and would not under what was
+// before it, at the moment of a revision.
+func (j *judge) flips(s *history.State, p *policy, change, moment int64) bool {
+	at, known := j.times.Latest(moment)
+	if !known {
+		return false
+	}
+	with := j.decide(s, j.orderAt(s, change), at)
+	if !with.goes || with.by.policy.uid != p.uid {
+		return false
+	}
+	without := j.decide(s, j.orderAt(s, change-1), at)
+	return !without.goes && without.unknown == nil
+}
+
+func (j *judge) orderAt(s *history.State, revision int64) order {
+	return j.orders(s.GetNamespace(), window{revision, revision})[0]
+}
+
+// dueBy counts the objects of a policy that a change has made due, of those there at a revision, and all that it selects.
+func (j *judge) dueBy(p *policy, change, revision int64) (due, selected int64) {
+	key := dueKey{p.uid, change, revision}
+	if known, ok := j.due[key]; ok {
+		return known[0], known[1]
+	}
+	for _, s := range j.selected(p, revision) {
+		selected++
+		if j.flips(s, p, change, revision) {
+			due++
+		}
+	}
+	j.due[key] = [2]int64{due, selected}
+	return due, selected
+}

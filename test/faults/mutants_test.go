@@ -28,6 +28,7 @@ var mutants = map[string]struct {
 	"no-throttling":       {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|a second with the webhook`, scene.Long},
 	"believes-marks":      {"^TestF45AMarkThatCouldNotBeRemoved$", `before its time`, scene.Long},
 	"changes-uncounted":   {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_while_none_leads$", `broken: nothing big goes`, scene.Long},
+	"endless-loops":       {"^TestF49ALoopEnds$", `the loop went on`, scene.Long},
 	"marks-stay":          {"^TestATimeStartsAnew$", `broken: nothing goes before its time`, scene.Short},
 }
 

@@ -29,6 +29,7 @@ func blocksOf(in Input) []Block {
 			blocks = append(blocks, in.blockOf(r)...)
 			blocks = append(blocks, in.forbidden(r.Rule)...)
 			blocks = append(blocks, in.counting(r.Rule)...)
+			blocks = append(blocks, in.recreated(r.Rule)...)
 		}
 	}
 	return unique(blocks)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -9,6 +10,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
+
+// recreated is what keeps an object that is due because objects of its name came back each time. Only the controller knows the
+// names: the status of the policy has how many they are, and some of them.
+func (in *Input) recreated(r *policy.Rule) []Block {
+	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionRecreated)
+	if in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	is, name := "may be", strings.TrimPrefix(in.Subject.Namespace+"/"+in.Subject.Name, "/")
+	if slices.ContainsFunc(strings.Fields(c.Message), func(word string) bool { return strings.TrimRight(word, ",:;") == name }) {
+		is = "is"
+	}
+	return []Block{{policy.KeptRecreated, "policy " + r.ID.Policy + ": " + c.Message + "; this object " + is + " one of them", ""}}
+}
 
 // counting is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
 // ledger is in trouble. The cluster's status says so.

@@ -56,3 +56,42 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsDueAndComesBack(t *testing.T) {
+	rule := policy.RuleID{Policy: "p", Rule: "r"}
+	due := policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: at, Rule: rule}
+	waits, other := due, due
+	waits.Action, waits.Reason = policy.Wait, policy.Waiting
+	other.Rule.Rule = "other"
+	const message = "rule r keeps 4 Job, such as a/x, a/y, a/z: something re-creates these objects as fast as Sunset deletes them"
+	tests := map[string]struct {
+		name    string
+		verdict policy.Verdict
+		status  metav1.ConditionStatus
+		want    string // how the message ends; empty for none
+	}{
+		"it is named":          {"z", due, metav1.ConditionTrue, "this object is one of them"},
+		"others are named":     {"w", due, metav1.ConditionTrue, "this object may be one of them"},
+		"it is not due":        {"z", waits, metav1.ConditionTrue, ""},
+		"another rule decides": {"z", other, metav1.ConditionTrue, ""},
+		"nothing comes back":   {"z", due, metav1.ConditionFalse, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &policy.Rule{ID: rule, Mode: v1alpha1.Enforce, TTL: time.Hour}
+			condition := metav1.Condition{Type: v1alpha1.ConditionRecreated, Status: test.status, Reason: "Recreated", Message: message}
+			page := explain.New(explain.Input{
+				At: at, Verdict: test.verdict, Subject: policy.Subject{Namespace: "a", Name: test.name},
+				Rulings: []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
+				Status:  map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{condition}}},
+			})
+			var want []explain.Block
+			if test.want != "" {
+				want = []explain.Block{{Reason: policy.KeptRecreated, Message: "policy p: " + message + "; " + test.want}}
+			}
+			if diff := cmp.Diff(want, page.Blocks); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -153,3 +153,25 @@ func TestNewBookDoesNotSortItsArgument(t *testing.T) {
 		t.Error("the caller's slice was sorted")
 	}
 }
+
+// TestRankedIsWhatAnyNamespaceHasRanked: a rule that ranks nothing by itself does where a namespace sets keepNewest.
+func TestRankedIsWhatAnyNamespaceHasRanked(t *testing.T) {
+	for name, test := range map[string]struct {
+		override policy.Override
+		want     int
+	}{
+		"keepNewest of this rule":    {policy.Override{Policy: "p", Rule: "r", Keep: ptr(2), InForce: true}, 1},
+		"keepNewest of every rule":   {policy.Override{Policy: "p", Keep: ptr(2), InForce: true}, 1},
+		"keepNewest of another rule": {policy.Override{Policy: "p", Rule: "s", Keep: ptr(2), InForce: true}, 0},
+		"a time to live":             {policy.Override{Policy: "p", TTL: ptr(hour), InForce: true}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := own("team-a", "mine")
+			mine.Overrides = []*policy.Override{&test.override}
+			book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "r")), mine}, namespaces, policy.Protection{})
+			if got := book.Ranked(jobs.GroupKind()); len(got) != test.want {
+				t.Errorf("ranked are %v, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -27,11 +27,11 @@ func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
 	return v, Warrant{intent: intentOf(s, rulings, c.due.rule, v.Due), reason: v.Reason, rulings: heard(rulings)}
 }
 
-// heard are the rulings that count, of rules that select the subject.
+// heard are the rulings that count, of rules that select the subject. Where a verdict deletes, all of them are known.
 func heard(rulings []Ruling) []Ruling {
 	all := make([]Ruling, 0, len(rulings))
 	for i := range rulings {
-		if r := &rulings[i]; inForce(r.Rule) == acting && (r.Facts.Selected || !r.Known) {
+		if r := &rulings[i]; inForce(r.Rule) == acting && r.Facts.Selected {
 			all = append(all, *r)
 		}
 	}

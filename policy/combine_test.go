@@ -130,6 +130,7 @@ func TestOneRule(t *testing.T) {
 		"its owner is to go":                           {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
 		"its owner is to go, later":                    {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
 		"no owner to go":                               {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not even an unfinished one":   {says("a", lets(nil), func(r *policy.Ruling) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, later":                        {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, over capacity":                {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, within capacity":              {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},

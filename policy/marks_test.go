@@ -1,14 +1,17 @@
 package policy_test
 
 import (
+	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // marking makes a rule one that marks, under its own name; the object is not marked and not seen eligible yet.
@@ -231,6 +234,55 @@ func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
 		forged := policy.ParseMarks(`{"a":"` + text + `"}`)["a"]
 		if v, _ := policy.Decide(policy.Subject{Created: created.Add(-policy.Week)}, rulings(says("a", markedAt(forged))), now); v.Action == policy.Delete {
 			t.Errorf("%s: verdict %+v", text, v)
+		}
+	}
+}
+
+// TestWhereMarksAreDistrusted: where the next leader must not believe the mark that an object carries.
+func TestWhereMarksAreDistrusted(t *testing.T) {
+	old := func(r *policy.Ruling) { r.Rule.MarksSince = started.Add(1) }
+	gap := changed(func(f *policy.Facts) { f.Outdated = true })
+	here := []string{"team-a"}
+	for name, test := range map[string]struct {
+		flags  policy.Flags
+		ruling policy.Ruling
+		want   []string
+	}{
+		"not marked":                        {0, says("a", marking), nil},
+		"marked":                            {0, says("a", markedAt(started)), nil},
+		"marked, and used again":            {0, says("a", markedAt(started), changed(noLonger)), here},
+		"marked before marks were kept":     {0, says("a", markedAt(started), old), here},
+		"marked when marks were first kept": {0, says("a", markedAt(started.Add(1)), old), nil},
+		"used since by what nobody saw":     {0, says("a", markedAt(started), gap), here},
+		"estimated, as the mark is void":    {0, says("a", estimated, gap), here},
+		"estimated, as there is no mark":    {0, says("a", estimated), nil},
+		"references are unknown":            {0, says("a", markedAt(started), changed(inDoubt)), nil},
+		"nobody may remove the mark":        {0, says("a", markedAt(started), suspended), here},
+		"being deleted, and used again":     {policy.IsTerminating, says("a", markedAt(started), changed(noLonger)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tallies := tallyOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.ruling)
+			var got []string
+			if p := tallies.Policies["p"]; p != nil && p.Rules["a"] != nil {
+				got = p.Rules["a"].Distrusted.Namespaces()
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMoreNamespacesThanAreListedAreAll: no namespace is left out for want of room.
+func TestMoreNamespacesThanAreListedAreAll(t *testing.T) {
+	for n, want := range map[int]int{v1alpha1.MaxDistrusted - 1: v1alpha1.MaxDistrusted - 1, v1alpha1.MaxDistrusted: v1alpha1.MaxDistrusted, v1alpha1.MaxDistrusted + 1: 1} {
+		tallies := policy.NewTallies(now)
+		for i := range n {
+			tallies.Add(policy.Subject{Namespace: fmt.Sprint("n", i)}, rulings(says("a", markedAt(started), changed(noLonger))))
+		}
+		got := tallies.Policies["p"].Rules["a"].Distrusted.Namespaces()
+		if all := len(got) == 1 && got[0] == v1alpha1.AllNamespaces; len(got) != want || all != (want == 1) {
+			t.Errorf("%d namespaces are listed as %d: %v", n, len(got), got)
 		}
 	}
 }

@@ -30,7 +30,8 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a", "uid": "u",
 		"annotations": {"sunset.x-k8s.io/approved": "abc"}},
 		"spec": {"mode": "Enforce", "serviceAccountName": "cleaner", "approval": {"backlogCount": 7}, "rules": [`+ownRule+`],
-			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3}]}}`)
+			"overrides": [{"policy": "batch", "rule": "jobs", "ttl": "4h"}, {"policy": "batch", "suspend": true, "keepNewest": 3},
+				{"policy": "batch", "ttl": "0s", "keepNewest": 0}]}}`)
 	p := d.Load(policy.DefaultProtection())
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v, want none", p.Problems)
@@ -43,10 +44,11 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 	if r.ID != (policy.RuleID{Policy: "team-a/mine", Rule: "own"}) || r.Namespace != "team-a" || r.ServiceAccount != "cleaner" || r.PolicyUID != "u" {
 		t.Errorf("rule is %+v", r)
 	}
-	fourHours, three := 4*hour, 3
+	fourHours, three, atOnce, none := 4*hour, 3, time.Duration(0), 0
 	want := []*policy.Override{
 		{From: "team-a/mine", Path: "spec.overrides[0]", Policy: "batch", Rule: "jobs", TTL: &fourHours, InForce: true},
 		{From: "team-a/mine", Path: "spec.overrides[1]", Policy: "batch", Suspend: true, Keep: &three, InForce: true},
+		{From: "team-a/mine", Path: "spec.overrides[2]", Policy: "batch", TTL: &atOnce, Keep: &none, InForce: true},
 	}
 	if diff := cmp.Diff(want, p.Overrides); diff != "" {
 		t.Errorf("overrides: -want +got\n%s", diff)

@@ -101,3 +101,17 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOverrideThatKeepsForAnotherReasonIsAnother: what an invalid one may have meant is unknown, although a valid one kept as well.
+func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
+	page := func(o policy.Override) *policy.Page {
+		r := enforced("p", "r")
+		overriding(&o)(r)
+		return &policy.Page{Rules: []*policy.Rule{r}}
+	}
+	suspends, invalid := page(policy.Override{Policy: "p", Suspend: true}), page(policy.Override{Policy: "p", Invalid: true})
+	both := page(policy.Override{Policy: "p", Suspend: true, Invalid: true})
+	if suspends.SameSettings(invalid) || suspends.SameSettings(both) || both.SameSettings(invalid) {
+		t.Error("an override that suspends is the same as one that is invalid")
+	}
+}

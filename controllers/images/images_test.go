@@ -40,9 +40,10 @@ type machine struct {
 	removed []string
 	failed  []string
 	lists   int
-	before  int           // how many lists there were when an image was last removed
-	slow    time.Duration // each listing takes so long
-	unread  string        // the ID of an image of which the runtime says nothing
+	before  int               // how many lists there were when an image was last removed
+	slow    time.Duration     // each listing takes so long
+	unread  string            // the ID of an image of which the runtime says nothing
+	during  func(call string) // as each call ends; nil for nothing
 
 	programs map[string]*engine.Rule
 	used     int32 // percent of the filesystem; 0 is not known
@@ -88,6 +89,7 @@ func (r runtime) Images(context.Context) ([]cri.Image, error) {
 	defer r.m.mu.Unlock()
 	r.m.lists++
 	time.Sleep(r.m.slow)
+	defer r.m.ends("Images")
 	return slices.Collect(maps.Values(r.m.listed)), r.m.list
 }
 
@@ -98,10 +100,18 @@ func (r runtime) Image(_ context.Context, id string) (cri.Image, bool, error) {
 		return cri.Image{}, false, status.Error(codes.Internal, "no content")
 	}
 	i, ok := r.m.listed[id]
+	defer r.m.ends("Image")
 	return i, ok, r.m.list
 }
 
+func (m *machine) ends(call string) {
+	if m.during != nil {
+		m.during(call)
+	}
+}
+
 func (r runtime) Uses(context.Context) (cri.Uses, error) {
+	defer r.m.ends("Uses")
 	if r.m.usedBy != nil {
 		return r.m.usedBy()
 	}
@@ -122,7 +132,10 @@ func (r runtime) Remove(_ context.Context, id string) error {
 // api is what the API server knows of a machine.
 type api struct{ m *machine }
 
-func (a api) Pods(context.Context) ([]corev1.Pod, error) { return a.m.pods, nil }
+func (a api) Pods(context.Context) ([]corev1.Pod, error) {
+	defer a.m.ends("Pods")
+	return a.m.pods, nil
+}
 func (a api) Node() (*engine.Node, error) {
 	node := &engine.Node{Name: "node"}
 	if a.m.used > 0 {

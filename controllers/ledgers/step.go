@@ -91,6 +91,7 @@ func (a *account) settle(ctx context.Context) error {
 		return err
 	}
 	a.keeper.Wrote(draft, stored)
+	a.blocked = time.Time{} // what has ended without an object going has left its room in limits
 	now := a.office.Clock.Now()
 	for _, r := range opened {
 		a.stand(r, now)

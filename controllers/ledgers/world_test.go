@@ -45,8 +45,11 @@ type world struct {
 	removed []string        // "TIME NAME" in order
 	answer  func(*object) *retention.Outcome
 	sights  int
-	blind   bool  // objects cannot be looked at
-	doubt   error // what Check says
+	takes   time.Duration   // a DELETE, set before it
+	blind   bool            // objects cannot be looked at
+	doubt   error           // what Check says
+	deposed error           // why this process does not lead
+	hung    map[string]bool // namespaces of which nobody asks again: their workers are busy elsewhere
 }
 
 // object is a subject. A UID is "uid-" + name.
@@ -234,7 +237,7 @@ func (o *object) judge() {
 	case !stands:
 		w.Write(intent, policy.TargetOf(jobs, intent.Subject), o)
 		return
-	case time.Now().Before(o.due):
+	case time.Now().Before(o.due), w.isHung(o.namespace):
 		return
 	case !w.Sending(intent, target):
 		o.again(200 * time.Millisecond)
@@ -253,10 +256,16 @@ func (w *world) isDenied(namespace string) bool {
 	return w.denied[namespace]
 }
 
+func (w *world) isHung(namespace string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hung[namespace]
+}
+
 // remove is a DELETE that takes a while.
 func (w *world) remove(o *object, t policy.Target) retention.Outcome {
 	w.isWrittenDown(t)
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(max(w.takes, 10*time.Millisecond))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.answer != nil {
@@ -303,7 +312,11 @@ func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Sight, error) 
 }
 
 // Check implements ledgers.Leadership.
-func (w *world) Check() error { return nil }
+func (w *world) Check() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deposed
+}
 
 // is compares the ledger of p: what is counted, and what is open.
 func (w *world) is(deleted, gone int64, open ...string) {

@@ -172,6 +172,50 @@ func TestWhatHappensDuringASlowStepCounts(t *testing.T) {
 	}
 }
 
+// TestWhatChangesDuringASlowStepGoesAsItIs: a newer version that may go too is aimed at anew, and what was prepared is not sent.
+func TestWhatChangesDuringASlowStepGoesAsItIs(t *testing.T) {
+	for request, sends := range requests {
+		if request == "a mark" {
+			continue // it is about whatever is there
+		}
+		for what, happens := range map[string]func(c *cluster){
+			"another version": func(c *cluster) { c.source(0).apply(row("x", c.began, version(2), sends.row)) },
+			"another way to delete it": func(c *cluster) {
+				c.use(false, false, c.other(func(r *policy.Rule) { r.Propagation = "Foreground" }))
+			},
+			"another owner": func(c *cluster) { c.source(0).apply(row("x", c.began, version(3), ownedBy("other"))) },
+		} {
+			t.Run(request+", "+what, func(t *testing.T) {
+				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
+					c := &cluster{world: w, rule: rule("r", sends.options...)}
+					var now, sent string
+					form := func(i policy.Intent) string {
+						return fmt.Sprintf("%s@%s %s %s", i.Subject.Name, i.Subject.ResourceVersion, i.Rule.Propagation, i.Owner)
+					}
+					w.set(func() {
+						w.check, w.permit = c.check, c.permit
+						w.outcome = func(w policy.Warrant) retention.Outcome {
+							if i := w.Intent(); i.Subject.Name == "x" {
+								sent = form(i)
+							}
+							return retention.Outcome{Result: retention.Removed}
+						}
+						w.prepared = func(w policy.Warrant) { now = form(w.Intent()) }
+					})
+					w.use(c.rule)
+					w.source(0).list()
+					sends.slow(c, func() { happens(c) })
+					w.source(0).apply(row("x", w.began, sends.row))
+					w.after(time.Minute)
+					if sent == "" || sent != now {
+						t.Errorf("%q was sent, and %q prepared", sent, now)
+					}
+				})
+			})
+		}
+	}
+}
+
 // answers notes when each precondition was last answered, and how.
 type answers struct {
 	*rand.Rand

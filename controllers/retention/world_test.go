@@ -236,6 +236,7 @@ type world struct {
 	aimed       []string // SUBJECT at OWNER in order
 	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
 	prepare     func(context.Context) *retention.Outcome
+	prepared    func(policy.Warrant) // is told of each that was
 
 	marks  []string // NAME@VERSION ANNOTATION in order
 	marked func(policy.Marking) retention.Outcome
@@ -347,8 +348,11 @@ func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retenti
 // Prepare implements retention.Remover.
 func (w *world) Prepare(ctx context.Context, warrant policy.Warrant, target policy.Target) (retention.Prepared, *retention.Outcome) {
 	w.mu.Lock()
-	prepare := w.prepare
+	prepare, prepared := w.prepare, w.prepared
 	w.mu.Unlock()
+	if prepared != nil {
+		prepared(warrant)
+	}
 	if prepare != nil {
 		if blocked := prepare(ctx); blocked != nil {
 			return retention.Prepared{}, blocked

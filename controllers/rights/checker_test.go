@@ -130,6 +130,22 @@ func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 	}
 }
 
+// TestAnAnswerIsAsOldAsItsQuestion: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
+func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
+	s, clock, c := asking()
+	s.during = func() { clock.Step(300 * time.Millisecond) }
+	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {
+		since, err := c.Check(t.Context(), rule())
+		if err != nil || !since.Equal(now) {
+			t.Errorf("%s: known since %s (%v), not since %s", name, since, err, now)
+		}
+	}
+	clock.Step(400*time.Millisecond + 1)
+	if since, _ := c.Check(t.Context(), rule()); !since.Equal(now.Add(time.Second + 1)) {
+		t.Errorf("a second after the question the answer of %s counts", since)
+	}
+}
+
 func TestAnswersCountForASecond(t *testing.T) {
 	s, clock, c := asking()
 	check := func() bool { _, err := c.Check(t.Context(), rule()); return err == nil }

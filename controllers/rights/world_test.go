@@ -56,6 +56,7 @@ type server struct {
 	mu     sync.Mutex
 	denied map[string]bool // verbs
 	fail   error
+	during func() // while each is answered; nil for nothing
 	asked  []authorizationv1.SubjectAccessReviewSpec
 }
 
@@ -64,6 +65,9 @@ func (s *server) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, r.Spec)
+	if s.during != nil {
+		s.during()
+	}
 	if err := errors.Join(ctx.Err(), s.fail); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,119 @@
+package images_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+// TestWhatComesToBeUsedDuringALookIsUsed: whatever happens between two answers that a look is made of, a look at all images or at
+// one, an image that is in use all the time since stays.
+func TestWhatComesToBeUsedDuringALookIsUsed(t *testing.T) {
+	inContainer := func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }
+	for name, test := range map[string]struct {
+		before func(m *machine)
+		after  []string // one of these calls has ended
+		then   func(m *machine)
+	}{
+		"a container starts once images were listed": {func(*machine) {}, []string{"Images", "Image"}, inContainer},
+		"a Pod comes once images were listed": {func(*machine) {}, []string{"Images", "Image"}, func(m *machine) {
+			m.pods = []corev1.Pod{naming("go/app:v1")}
+		}},
+		"the container of a Pod starts, and the Pod is deleted by force": {
+			func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, []string{"Pods", "Uses"},
+			func(m *machine) { m.pods = nil; inContainer(m) },
+		},
+	} {
+		for _, ranks := range []bool{false, true} { // whoever ranks looks at all images
+			t.Run(name+map[bool]string{true: ", and the rule ranks"}[ranks], func(t *testing.T) {
+				m := newMachine(t)
+				m.has("go/app:v1", "a")
+				m.has("go/else:v1", "b")
+				w := m.warrant("a")
+				w.Rule().Capacity.Bounded = ranks
+				test.before(m)
+				var once sync.Once
+				m.during = func(call string) {
+					for _, ends := range test.after {
+						if call == ends {
+							once.Do(func() { test.then(m) })
+						}
+					}
+				}
+				if o := m.removeBy(w); o.Result != retention.Changed || len(m.removed) > 0 {
+					t.Errorf("%s (%v) after %d removals", o.Result, o.Err, len(m.removed))
+				}
+			})
+		}
+	}
+}
+
+// TestWhatAPodNamesIsUsed: wherever it names it, until it has ended.
+func TestWhatAPodNamesIsUsed(t *testing.T) {
+	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }
+	ran := func(s corev1.PodStatus) corev1.Pod { return corev1.Pod{Status: s} }
+	image := []corev1.ContainerStatus{{ImageID: "registry/x@" + id("a")}}
+	for name, test := range map[string]struct {
+		pod  corev1.Pod
+		want retention.Result
+	}{
+		"a container":            {naming("go/app:v1"), retention.Changed},
+		"an init container":      {spec(corev1.PodSpec{InitContainers: []corev1.Container{{Image: "go/app:v1"}}}), retention.Changed},
+		"an ephemeral container": {spec(corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Image: "go/app:v1"}}}}), retention.Changed},
+		"an image volume": {spec(corev1.PodSpec{Volumes: []corev1.Volume{{
+			Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "go/app:v1"}},
+		}}}), retention.Changed},
+		"the ID of what a container ran":            {ran(corev1.PodStatus{ContainerStatuses: image}), retention.Changed},
+		"the ID of what an init container ran":      {ran(corev1.PodStatus{InitContainerStatuses: image}), retention.Changed},
+		"the ID of what an ephemeral container ran": {ran(corev1.PodStatus{EphemeralContainerStatuses: image}), retention.Changed},
+		"another image":                             {naming("go/else:v1"), retention.Removed},
+		"a Pod that succeeded":                      {ended(corev1.PodSucceeded), retention.Removed},
+		"a Pod that failed":                         {ended(corev1.PodFailed), retention.Removed},
+		"a Pod that nobody hears of":                {ended(corev1.PodUnknown), retention.Changed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			m.pods = []corev1.Pod{test.pod}
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
+			}
+		})
+	}
+}
+
+func ended(phase corev1.PodPhase) corev1.Pod {
+	pod := naming("go/app:v1")
+	pod.Status.Phase = phase
+	return pod
+}
+
+// TestALookServesWhoAskedBeforeItBegan: who asks while one is under way has the next, which all share who ask by then.
+func TestALookServesWhoAskedBeforeItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := 0
+		looks := images.NewLooks(func() int { began++; n := began; time.Sleep(time.Second); return n })
+		got := make([]int, 4)
+		var group sync.WaitGroup
+		for i := range got {
+			group.Go(func() { got[i] = looks.Fresh() })
+			synctest.Wait()
+		}
+		group.Wait()
+		if want := [...]int{1, 2, 2, 2}; [4]int(got) != want {
+			t.Errorf("they were served by looks %v, want %v", got, want)
+		}
+		if after := looks.Fresh(); after != 3 {
+			t.Errorf("who asks after all has look %d, want 3", after)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package ledgers_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestWhatStandsIsSentAsItWasWrittenDown: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
+// who does not lead.
+func TestWhatStandsIsSentAsItWasWrittenDown(t *testing.T) {
+	as := func(change func(i *policy.Intent)) func(*world, *policy.Intent, *policy.Target) {
+		return func(_ *world, i *policy.Intent, _ *policy.Target) {
+			rule := *i.Rule
+			i.Rule = &rule
+			change(i)
+		}
+	}
+	at := func(change func(t *policy.Target)) func(*world, *policy.Intent, *policy.Target) {
+		return func(_ *world, _ *policy.Intent, t *policy.Target) { change(t) }
+	}
+	for name, test := range map[string]struct {
+		change         func(*world, *policy.Intent, *policy.Target)
+		written, sends bool
+	}{
+		"nothing has changed":   {func(*world, *policy.Intent, *policy.Target) {}, true, true},
+		"another version":       {as(func(i *policy.Intent) { i.Subject.ResourceVersion = "2" }), false, false},
+		"another rule":          {as(func(i *policy.Intent) { i.Rule.ID.Rule = "other" }), false, false},
+		"another outcome":       {as(func(i *policy.Intent) { i.Outcome = "Edited" }), false, false},
+		"unfinished owners too": {as(func(i *policy.Intent) { i.Rule.AllowUnfinished = true }), false, false},
+		"another policy":        {as(func(i *policy.Intent) { i.Rule.PolicyUID = "uid-q" }), false, false},
+		"another target":        {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
+		"a target as it is now": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
+		"another leads":         {func(w *world, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.use(policyOf("p", nil))
+				w.add("team-a", "job-", 1, 10*time.Second)
+				pass(9700 * time.Millisecond)
+				i, _ := w.objects["uid-job-0"].Intent()
+				target, stands := w.Written(i)
+				if !stands {
+					t.Fatal("it is not written down")
+				}
+				test.change(w, &i, &target)
+				if _, written := w.Written(i); written != test.written {
+					t.Errorf("it stands: %v", written)
+				}
+				if w.Sending(i, target) != test.sends {
+					t.Errorf("it is not so that it may be sent: %v", test.sends)
+				}
+				w.forget("job-0")
+			})
+		})
+	}
+}
+
+// TestAnOwnerIsWrittenDownForTheVersionThatNamesIt: a newer version of the subject may have another owner, or none.
+func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
+	for name, changes := range map[string]bool{"the same version": false, "a newer version": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.use(policyOf("p", nil))
+				o := &object{world: w, namespace: "team-a", name: "job-0", version: 1, due: time.Now().Add(time.Second)}
+				w.objects[o.uid()] = o
+				i, _ := o.Intent()
+				w.Write(i, policy.Target{Kind: jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
+				if changes {
+					o.version++
+				}
+				pass(500 * time.Millisecond)
+				if changes {
+					w.is(0, 0, "job-0")
+				} else {
+					w.is(0, 0, "owner")
+				}
+				w.forget("job-0")
+			})
+		})
+	}
+}
+
+// TestLimitsThatAreLoweredALittleStopTheRest: of five that stand three go once limits allow three.
+func TestLimitsThatAreLoweredALittleStopTheRest(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(5)))
+		w.add("team-a", "job-", 5, 10*time.Second)
+		pass(9700 * time.Millisecond)
+		w.use(policyOf("p", limited(3)))
+		pass(10 * time.Second)
+		if n := len(w.names()); n != 3 {
+			t.Errorf("%d went, want 3", n)
+		}
+	})
+}
+
+// TestWhatIsNotSentInTimeMakesRoom: limits that what stands has used up are free for others after a while.
+func TestWhatIsNotSentInTimeMakesRoom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.use(policyOf("p", limited(2)))
+		w.hung = map[string]bool{"team-a": true}
+		w.add("team-a", "hung-", 2, 0)
+		pass(5 * time.Second)
+		w.is(0, 0, "hung-0", "hung-1")
+		w.add("team-b", "job-", 2, 0)
+		pass(10 * time.Second)
+		w.is(0, 0, "hung-0", "hung-1")
+		pass(time.Minute)
+		if n := len(w.names()); n != 2 {
+			t.Errorf("%d of others went, want 2", n)
+		}
+	})
+}
+
+// TestWhatIsRefusedLeavesItsRoomToOthers: limits that were used up by a DELETE under way are free once it was refused, and not a
+// whole window later.
+func TestWhatIsRefusedLeavesItsRoomToOthers(t *testing.T) {
+	for name, result := range map[string]retention.Result{"refused": retention.Refused, "changed": retention.Changed, "never sent": retention.Failed} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				limits := limited(1)
+				limits.Window = time.Hour
+				w.use(policyOf("p", limits))
+				w.answer = func(o *object) *retention.Outcome {
+					if o.name != "bad-0" {
+						return nil
+					}
+					return &retention.Outcome{Result: result, Err: errors.New("no"), Unsent: result == retention.Failed}
+				}
+				w.takes = 3 * time.Second
+				w.add("team-a", "bad-", 1, 0)
+				pass(time.Second)
+				w.add("team-b", "job-", 1, 0)
+				pass(30 * time.Second)
+				if n := len(w.names()); n != 1 {
+					t.Errorf("%d of others went, want 1", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// configured is what a change is made of in TestWhatAChangeFrees: policy other, which may keep what policy p does not, and team-a.
+type configured struct {
+	other *policy.Policy // nil for none
+	here  policy.Namespace
+	p     *policy.Policy
+}
+
+// TestWhatAChangeFrees: where policy p may delete from now on what something else kept.
+func TestWhatAChangeFrees(t *testing.T) {
+	everywhere := []string{"", "bare", "team-a", "team-b"} // a protected namespace is not within reach
+	here, nowhere := []string{"team-a"}, []string(nil)
+	quota := func(n int64) func(*configured) {
+		return func(c *configured) {
+			c.here.Quotas = map[string]int64{"jobs.batch": n}
+			c.p.Rules[0].Capacity = policy.Capacity{ByQuota: true, Percent: 50}
+		}
+	}
+	asks := func(c *configured) { c.p.Rules[0].Capacity = policy.Capacity{ByQuota: true, Percent: 50} }
+	as := func(change func(r *policy.Rule)) func(*configured) {
+		return func(c *configured) { change(c.other.Rules[0]) }
+	}
+	selects := func(tier string) func(*configured) {
+		return func(c *configured) {
+			c.other.Namespaces = selector("tier=" + tier)
+			c.here.Labels = map[string]string{"tier": tier}
+		}
+	}
+	excludes := func(names ...string) func(*configured) {
+		return func(c *configured) { c.other.Excluded = sets.New(names...) }
+	}
+	gone := func(c *configured) { c.other = nil }
+	none := func(*configured) {}
+	tests := map[string]struct {
+		was, is func(*configured)
+		want    []string
+	}{
+		"nothing":                          {none, none, nowhere},
+		"a hold is lifted":                 {func(c *configured) { c.here.Held = true }, none, here},
+		"a hold comes":                     {none, func(c *configured) { c.here.Held = true }, nowhere},
+		"a quota shrinks":                  {quota(10), quota(9), here},
+		"a quota becomes known":            {asks, quota(9), nowhere},
+		"a quota is not known any more":    {quota(9), asks, nowhere},
+		"the other goes":                   {none, gone, everywhere},
+		"the other comes":                  {gone, none, nowhere},
+		"the other was a dry run":          {as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), gone, nowhere},
+		"the other becomes a dry run":      {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), everywhere},
+		"the other is suspended":           {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), nowhere},
+		"the other is enforced again":      {as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), none, everywhere},
+		"the other is created anew":        {none, func(c *configured) { c.other.UID = "v" }, everywhere},
+		"the other's time is shorter":      {none, as(func(r *policy.Rule) { r.TTL = time.Minute }), everywhere},
+		"the other's time is longer":       {none, as(func(r *policy.Rule) { r.TTL = policy.Week }), nowhere},
+		"the other excludes more":          {none, excludes("team-b"), everywhere},
+		"the other excludes less":          {excludes("team-b"), none, nowhere},
+		"the other excluded something":     {excludes("team-b"), gone, []string{"", "bare", "team-a"}},
+		"the other is about another kind":  {as(func(r *policy.Rule) { r.Kind = pods }), gone, nowhere},
+		"the other no longer selects it":   {selects("ci"), func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }, here},
+		"a dry run no longer selects it":   {dry(selects("ci")), dry(func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }), nowhere},
+		"the other has to have permission": {none, as(func(r *policy.Rule) { r.Unpermitted = true }), nowhere},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			book := func(change func(*configured)) (*policy.Book, *policy.Policy) {
+				c := configured{other: policyOf("other", about(jobs, "jobs")), p: policyOf("p", about(jobs, "jobs"))}
+				c.other.UID, c.p.UID = types.UID("u"), types.UID("p")
+				change(&c)
+				all := []*policy.Policy{c.p}
+				if c.other != nil {
+					all = append(all, c.other)
+				}
+				known := map[string]policy.Namespace{"team-a": c.here, "team-b": {}, "bare": {}, "kube-system": {}}
+				return policy.NewBook(all, known, policy.DefaultProtection()), c.p
+			}
+			before, _ := book(test.was)
+			after, p := book(test.is)
+			if diff := cmp.Diff(sets.New(test.want...), after.Since(before).Scope(p)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func selector(text string) labels.Selector {
+	s, err := labels.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// dry has the other policy be a dry run besides.
+func dry(change func(*configured)) func(*configured) {
+	return func(c *configured) { change(c); c.other.Rules[0].Mode = v1alpha1.DryRun }
+}
+
+// TestWhatIsHeldForNowIsInTheWorstCase: what ends by itself, or by the hand of a tenant, is in the worst case of a preview.
+func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags  policy.Flags
+		ruling policy.Ruling
+		week   int64
+	}{
+		"nothing holds it":               {0, says("a", unapproved), 1},
+		"it is held":                     {policy.IsHeld, says("a", unapproved), 1},
+		"its Job has not counted it":     {policy.IsUncounted, says("a", unapproved), 1},
+		"a namespace suspends the rule":  {0, says("a", unapproved, suspendedHere), 1},
+		"a namespace has it live longer": {0, says("a", unapproved, living(2*policy.Week)), 1},
+		"Kubernetes needs it":            {policy.IsBuiltIn, says("a", unapproved), 0},
+		"it is being deleted":            {policy.IsTerminating, says("a", unapproved), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tallyOf(policy.Subject{Flags: test.flags}, test.ruling).Policies["p"].Pending.Week
+			if got != test.week {
+				t.Errorf("%d go within a week at most, want %d", got, test.week)
+			}
+		})
+	}
+}
+
+// living has a namespace set a time to live.
+func living(ttl time.Duration) func(*policy.Ruling) {
+	return func(r *policy.Ruling) { r.Rule.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: true}} }
+}

@@ -179,3 +179,14 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
 		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)
 }
+
+// EditedSince reports whether somebody has edited a rule, or what overrides it, since it was as another. What the controller itself
+// settles, such as permissions, approval and what a quota allows, is no edit.
+func (r *Rule) EditedSince(was *Rule) bool {
+	is := *r
+	is.Unpermitted, is.Unapproved, is.MarksSince, is.MarksSinceIn = was.Unpermitted, was.Unapproved, was.MarksSince, was.MarksSinceIn
+	if is.Capacity.ByQuota || was.Capacity.ByQuota {
+		is.Capacity = was.Capacity // one that no quota bounds is like none
+	}
+	return !is.sameSettings(was)
+}

@@ -89,11 +89,11 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	defer x.mu.Unlock()
 	x.book = book
 	x.version++
-	changed := map[*space][]*ranks{} // with the rankings that its rows were in
+	changed := map[*space]page{} // as it was
 	for s := range x.eachSpace {
 		next := x.page(s.place)
 		if !next.same(&s.page) {
-			changed[s] = s.page.ranks
+			changed[s] = s.page
 		}
 		s.page = next
 	}
@@ -104,12 +104,14 @@ func (x *Index) SetBook(book *policy.Book, now time.Time) {
 	soonest := x.soonest()
 	for _, row := range x.rows {
 		if before, ok := changed[row.space]; ok {
-			x.rankElsewhere(row, before, func(uids []types.UID) { standing = append(standing, uids...) })
+			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { standing = append(standing, uids...) })
 		}
 	}
 	for _, row := range x.rows {
-		if _, ok := changed[row.space]; ok {
-			row.streak = 0   // somebody has done something about it
+		if before, ok := changed[row.space]; ok {
+			if row.isEdited(&before) {
+				row.streak = 0 // somebody has done something about it
+			}
 			row.told = false // another rule may decide, in whose ledger it does not stand
 			x.judgeForLater(row, now)
 		}

@@ -12,8 +12,8 @@ import (
 
 // A subject has come back if an object of its name, and with another UID, is seen within returnsWithin of the moment when the
 // API server no longer had the one that Sunset deleted. Where that has happened maxReturns times in a row the subject is kept
-// (policy.IsRecreated). A row is broken by an object that somebody else deletes, by a longer absence, by a change of the rules
-// that apply in its namespace, and by a restart, and begins again with one that came back and whose time to live started more
+// (policy.IsRecreated). A row is broken by an object that somebody else deletes, by a longer absence, by an edit of a rule that
+// finds it eligible, and by a restart, and begins again with one that came back and whose time to live started more
 // than startsWithin after its creation: a Pod of a StatefulSet that is evicted now and then is in no loop.
 const (
 	maxReturns    = 3
@@ -162,4 +162,20 @@ func (r *Row) isPrompt() bool {
 		}
 	}
 	return true
+}
+
+// isEdited reports whether a rule that finds the subject eligible was edited since a page. What else changes in the namespace ends no
+// loop: else whoever edits other rules all the time would keep it going.
+func (r *Row) isEdited(before *page) bool {
+	for i, was := range before.Rules {
+		if c := before.columns[i]; c < 0 || !r.facts[c].selected || !r.facts[c].eligible {
+			continue
+		}
+		for _, is := range r.space.page.Rules {
+			if is.ID == was.ID && is.EditedSince(was) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // loop re-creates Jobs, and Sunset deletes them by a rule with a TTL of an hour. Its clock is fake.
@@ -135,6 +136,21 @@ func TestHowALoopEnds(t *testing.T) {
 		expect(t, "deleted", true, deleted)
 		more, _ := l.turns("x", 20, 0, 0)
 		expect(t, "deleted after that", 2, more)
+	})
+	t.Run("not by an edit of another rule", func(t *testing.T) {
+		l, uid := kept(t)
+		l.SetBook(book(rule("a"), rule("b", ttl(time.Minute), mode(v1alpha1.DryRun))), l.now)
+		l.SetBook(book(rule("a"), rule("b", ttl(2*time.Minute), mode(v1alpha1.DryRun))), l.now)
+		_, reason := l.expire(uid)
+		expect(t, "reason", policy.KeptRecreated, reason)
+	})
+	t.Run("not by what the controller settles", func(t *testing.T) {
+		l, uid := kept(t)
+		for _, lacks := range []bool{true, false} {
+			l.SetBook(book(rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
+		}
+		_, reason := l.expire(uid)
+		expect(t, "reason", policy.KeptRecreated, reason)
 	})
 	t.Run("when somebody else deletes it", func(t *testing.T) {
 		l, uid := kept(t)

@@ -175,7 +175,7 @@ func (e *entry) become(l *Loop, done *entry) {
 	if before != nil && before.policy.UID != e.written.GetUID() {
 		before = nil
 	}
-	done.previews = previewsOf(e.written, done.policy, before)
+	done.previews = previewsOf(e.written, done.policy, before, l.Clock.Now())
 	if !l.complete {
 		done.previews.recount = l.statuses[e.written.GetUID()].Enforced
 	}

@@ -27,12 +27,18 @@ type previews struct {
 }
 
 // previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
-// the status has forgotten.
-func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry) previews {
+// the status has forgotten. A form counts as previewed as long as the policy has it, and for as long afterwards as a preview looks
+// ahead.
+func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
 	status := statusOf(object)
 	all := previews{byHash: map[string]v1alpha1.Preview{}}
+	note := func(known v1alpha1.Preview, isCurrent bool) {
+		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
+			all.byHash[known.Hash] = known
+		}
+	}
 	for _, known := range status.Previews {
-		all.byHash[known.Hash] = known
+		note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
 	}
 	pending := status.PendingApproval
 	scoped := pending != nil && pending.Since != nil
@@ -42,7 +48,7 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 		all.recount = before.previews.recount
 		for _, hash := range []string{before.policy.Hash, p.Hash} {
 			if known, ok := before.previews.byHash[hash]; ok {
-				all.byHash[hash] = known
+				note(known, before.policy.Hash == p.Hash)
 			}
 		}
 	case scoped:
@@ -102,23 +108,28 @@ func (e *entry) recount() *policy.Gate {
 	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
-// gated is the policy with its gate, and without the rules that lack rights. The policy itself is not changed.
+// gated is the policy with its gate, without the rules that lack rights, and with the marks that count. The policy itself is not
+// changed.
 func (l *Loop) gated(e *entry) *policy.Policy {
 	p, gate := e.policy, e.gate()
-	if gate == nil && p.Namespace == "" {
+	if gate == nil && p.Namespace == "" && !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" }) {
 		return p
 	}
 	waiting := *p
 	waiting.Gate = gate
-	if p.Namespace != "" {
-		waiting.Rules = make([]*policy.Rule, len(p.Rules))
-		for i, r := range p.Rules {
-			own := *r
-			err, known := l.Rights.Known(r)
-			own.Unpermitted = err != nil || !known
-			l.trusts(&own, err, known)
-			waiting.Rules[i] = &own
+	waiting.Rules = slices.Clone(p.Rules)
+	for i, r := range p.Rules {
+		if r.Namespace == "" && r.Mark == "" {
+			continue
 		}
+		own := *r
+		err, known := error(nil), true
+		if r.Namespace != "" {
+			err, known = l.Rights.Known(r)
+			own.Unpermitted = err != nil || !known
+		}
+		l.trusts(&own, err, known)
+		waiting.Rules[i] = &own
 	}
 	return &waiting
 }

@@ -20,7 +20,7 @@ import (
 func (l *loop) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
-	c := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Uncounted: uncounted}, Gate: p.Gate}
+	c := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
 	}
@@ -132,6 +132,55 @@ func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
 	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+}
+
+// TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: what a form would delete that the policy left long ago nobody has seen.
+func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
+	tests := map[string]struct {
+		away       time.Duration // for how long the policy has another form
+		seen       bool          // whether the status had it rewritten right before
+		unobserved bool          // whether no leader saw the edits
+		want       []string
+	}{
+		"a week":                         {policy.Week, true, false, free},
+		"longer":                         {policy.Week + 1, true, false, waits},
+		"not at all":                     {0, false, false, free},
+		"a week, and no leader saw it":   {policy.Week, true, true, free},
+		"longer, and no leader saw it":   {policy.Week + 1, true, true, waits},
+		"longer than the preview is old": {time.Hour, false, false, waits},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			began := l.clock.Now()
+			l.counted("p")
+			l.later(100 * policy.Day)
+			if test.seen {
+				began = l.clock.Now()
+			}
+			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: began}}}})
+			see := func() {
+				if !test.unobserved {
+					l.refresh()
+				}
+			}
+			see()
+			if test.away > 0 {
+				l.policy("p", spec("Enforce", "2h"))
+				see()
+				l.later(test.away)
+			}
+			l.policy("p", spec("Enforce", "1h"))
+			if test.unobserved {
+				l = l.restart()
+			}
+			l.refresh()
+			expect(t, "waiting", test.want, l.waiting("team-a"))
+			l.approve("p", "nothing")
+			l.refresh()
+			expect(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
+		})
+	}
 }
 
 func TestAnApprovedFormIsOpen(t *testing.T) {

@@ -217,6 +217,39 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 	}
 }
 
+// TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: for a while no object was beyond the capacity.
+func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- policies.FollowQuotas(l.Loop, ctx) }()
+		read := func(fail func(string) error) {
+			s.mu.Lock()
+			l.fail = fail
+			s.mu.Unlock()
+			l.later(15 * time.Second)
+			synctest.Wait()
+		}
+		read(nil)
+		l.counted("p")
+		expect(t, "room", 5, l.room("team-a"))
+		read(func(string) error { return errors.New("connection refused") })
+		expect(t, "room meanwhile", -1, l.room("team-a"))
+		l.counted("p")
+		s.quota("team-a/q", hard("count/jobs.batch=2"))
+		read(nil)
+		expect(t, "room by the smaller quota", 1, l.room("team-a"))
+		expect(t, "waiting", waits, l.waiting("team-a"))
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestANamespaceWithAQuotaIsNoNews: what is known of its labels does not change because its quota is known.
 func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	s := newServer()

@@ -175,26 +175,37 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	expect(t, "since when marks count later", back, since())
 }
 
-// TestMarksFromBeforeARuleWasInvalidDoNotCount: a rule of the cluster has its kind read at another version meanwhile.
+// TestMarksFromBeforeARuleWasInvalidDoNotCount: another rule has its kind read at another version meanwhile.
 func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
-	s := newServer()
 	own := strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1)
-	s.policy("team-a/own", strings.Replace(own, "batch/v1,", "batch/v1beta1,", 1))
-	l := newLoop(t, s)
-	l.Republish()
-	rule := func() *policy.Rule { return l.named("team-a/own").Rules[0] }
-	expect(t, "invalid alone", false, rule().Invalid())
-	begun := rule().MarksSince
-	l.later(time.Minute)
-	l.policy("p", spec("DryRun", "1h"))
-	l.refresh()
-	expect(t, "invalid beside a rule of the cluster", true, rule().Invalid())
-	expect(t, "since when marks count", begun, rule().MarksSince)
-	l.later(time.Minute)
-	l.removePolicy("p")
-	l.refresh()
-	expect(t, "invalid in the end", false, rule().Invalid())
-	expect(t, "since when marks count in the end", l.clock.Now(), rule().MarksSince)
+	for name, test := range map[string]struct{ marks, other string }{
+		"team-a/own": {own, spec("DryRun", "1h")},
+		"q":          {marking("Enforce", "finished(object)"), spec("Enforce", "1h")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy(name, strings.Replace(test.marks, "batch/v1,", "batch/v1beta1,", 1))
+			l := newLoop(t, s)
+			l.Republish()
+			rule := func() *policy.Rule { return l.named(name).Rules[0] }
+			expect(t, "invalid alone", false, rule().Invalid())
+			begun := rule().MarksSince
+			l.later(time.Minute)
+			l.policy("p", test.other)
+			l.refresh()
+			expect(t, "invalid beside another rule", true, rule().Invalid())
+			expect(t, "since when marks count", begun, rule().MarksSince)
+			l.later(time.Minute)
+			l.removePolicy("p")
+			l.refresh()
+			back := l.clock.Now()
+			expect(t, "invalid in the end", false, rule().Invalid())
+			expect(t, "since when marks count in the end", back, rule().MarksSince)
+			l.later(time.Minute)
+			l.Republish()
+			expect(t, "since when marks count later", back, rule().MarksSince)
+		})
+	}
 }
 
 // TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without end.

@@ -133,6 +133,9 @@ func (s *server) approve(name, hash string) {
 // report writes the status of a policy.
 func (s *server) report(name string, status v1alpha1.RetentionPolicyStatus) {
 	s.edit(name, func(p *unstructured.Unstructured) {
+		if len(status.Previews) > 0 && status.ObservedGeneration == 0 {
+			status.ObservedGeneration = p.GetGeneration()
+		}
 		written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 		if err != nil {
 			panic(err)

@@ -22,11 +22,11 @@ import (
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
-	blind bool // the rule of a namespace lacks a permission, or is invalid, so that its objects may not be watched
+	blind bool // the rule is invalid, or that of a namespace lacks a permission, so that its objects may not be watched
 }
 
-// trusts settles which marks of a rule of a namespace count, as its rights are. While one is missing, nobody sees what is used: no
-// mark from before the right is there again counts.
+// trusts settles which marks of a rule count, as its rights are. While one is missing, or the rule is invalid, nobody sees what is
+// used: no mark from before that is over counts.
 func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
 	t, marks := l.marking[own.Mark]
 	switch {
@@ -84,11 +84,11 @@ func (l *Loop) forgetMarks() {
 	maps.DeleteFunc(l.marking, func(mark string, _ trust) bool { return !kept[mark] })
 }
 
-// noteUnasked notes the rules of namespaces that are invalid because another one reads their kind at another version.
+// noteUnasked notes the rules that are invalid because another one reads their kind at another version.
 func (l *Loop) noteUnasked(book *policy.Book) {
 	for _, p := range book.Policies() {
 		for _, r := range p.Rules {
-			if t, marks := l.marking[r.Mark]; marks && r.Namespace != "" && r.Invalid() {
+			if t, marks := l.marking[r.Mark]; marks && r.Invalid() {
 				t.blind = true
 				l.marking[r.Mark] = t
 			}

@@ -48,6 +48,9 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if p.Rehearsed {
 		return before.Previews, before.PendingApproval
 	}
+	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is too old
+		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
+	}
 	uncounted, counted := v.uncounted(p)
 	if !counted || p.Mode == v1alpha1.Suspended {
 		return before.Previews, stillPending(p, before.PendingApproval)
@@ -204,6 +207,7 @@ func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.
 func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
+		all[i].Time, all[i].Due, all[i].Week = p.Time, p.Due, p.Week
 		all[i].Uncounted = slices.DeleteFunc(slices.Clone(all[i].Uncounted), func(rule string) bool { return !slices.Contains(p.Uncounted, rule) })
 		return all
 	}

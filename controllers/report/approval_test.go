@@ -194,14 +194,18 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	expect(t, "the newest", "h39", known[15])
 }
 
-func TestAPreviewKeepsItsTime(t *testing.T) {
+// TestAPreviewIsOfTheLastCount: the loop takes one for old that was not renewed while the policy had the form.
+func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
 	e := editionOf(p)
-	view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now.Add(1)}
+	view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
 	view.Before = view.Status(p)
 	expect(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
-	expect(t, "previews", view.Before.Previews, view.Status(p).Previews)
+	expect(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
+	waiting := gated(everywhere) // which it would not with a preview that is young enough
+	view = report.View{Edition: editionOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
+	expect(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
 func TestTheConditionSaysWhatToDo(t *testing.T) {

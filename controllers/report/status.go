@@ -325,5 +325,11 @@ func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
 		is.Time = a.Enforced.Time
 		b.Enforced = &is
 	}
+	b.Previews = slices.Clone(b.Previews)
+	for i := range min(len(a.Previews), len(b.Previews)) {
+		if was := a.Previews[i].Time; b.Previews[i].Time.Sub(was.Time) < enforcedEvery {
+			b.Previews[i].Time = was
+		}
+	}
 	return equality.Semantic.DeepEqual(a, b)
 }

@@ -159,7 +159,7 @@ type EnforcedCount struct {
 type Preview struct {
 	// hash of the spec but for mode, approval, limits and the rules' events and outcomes.
 	Hash string `json:"hash"`
-	// time when it was first counted completely.
+	// time when it was last counted completely, within an hour. For 7 days from then on the form needs no other count.
 	Time metav1.Time `json:"time"`
 	// due is how many objects would be deleted then.
 	// +optional

@@ -23,9 +23,12 @@ const (
 
 // drain has a backlog deleted beside bad namespaces with some objects each, whose DELETEs end as bad says. It gives the time
 // that the backlog took and the greatest lateness of what fell due meanwhile.
-func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome) (took, late time.Duration) {
+func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*world)) (took, late time.Duration) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var inBad atomic.Int64
+		for _, o := range obstruct {
+			o(w)
+		}
 		w.set(func() {
 			w.outcome = func(p policy.Warrant) retention.Outcome {
 				if strings.HasPrefix(p.Subject().Namespace, "bad") {
@@ -37,7 +40,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome) (to
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(rule("a"), own("bad-00", "b"))
 		var all []*draft
 		for i := range namespaces {
 			all = append(all, rows(fmt.Sprintf("bad%02d-", i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
@@ -132,6 +135,47 @@ func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 			}
 			if late >= mostLate {
 				t.Errorf("%s late", late)
+			}
+		})
+	}
+}
+
+// TestChecksOfANamespaceThatTakeLongHoldUpNoOther: neither those that stop its deletions, nor those before a quick DELETE.
+func TestChecksOfANamespaceThatTakeLongHoldUpNoOther(t *testing.T) {
+	alone, _ := drain(t, 0, 0, nil)
+	for name, obstruct := range map[string]func(*world){
+		"its permissions": func(w *world) {
+			w.permit = func(r *policy.Rule) error {
+				if r.Namespace == "" {
+					return nil
+				}
+				time.Sleep(900 * time.Millisecond)
+				return errors.New("no answer")
+			}
+		},
+		"its policies, which are being compiled": func(w *world) {
+			w.check = func(namespace string) error {
+				if namespace != "bad-00" {
+					return nil
+				}
+				time.Sleep(300 * time.Millisecond)
+				return fmt.Errorf("%w: compiling", retention.ErrNamespace)
+			}
+		},
+		"reading its objects": func(w *world) {
+			w.prepared = func(p policy.Warrant) {
+				if p.Subject().Namespace == "bad-00" {
+					time.Sleep(3 * time.Second)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			took, late := drain(t, 1, 1_000, after(quick, retention.Removed, false), obstruct)
+			ratio := alone.Seconds() / took.Seconds()
+			t.Logf("%s, and %s alone: %.3f of the rate; at most %s late", took, alone, ratio, late)
+			if ratio < 0.9 || late >= time.Second {
+				t.Errorf("%.3f of the rate, %s late", ratio, late)
 			}
 		})
 	}

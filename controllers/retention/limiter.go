@@ -91,12 +91,13 @@ func (l *limiter) release() {
 	l.signal()
 }
 
-// learn draws from how an attempt went what it says of the other side as a whole; nil says that there was none.
+// learn draws from how an attempt went what it says of the other side as a whole: nothing if nothing was sent. Nil says that there
+// was none.
 func (l *limiter) learn(attempt *Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case attempt == nil || attempt.Result == Unadmitted:
+	case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:
 	case !attempt.asksForLess() && attempt.failed() && l.clock.Since(l.goodAt) < shrinkEvery: // it answers others
 	case attempt.failed():
 		l.shrink(attempt.RetryAfter)

@@ -33,6 +33,7 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 		"removed leaves the most": {result(retention.Removed), 16},
 		"gone leaves the most":    {result(retention.Gone), 16},
 		"no attempt says nothing": {nil, 16},
+		"nothing sent, no answer": {&retention.Outcome{Result: retention.Failed, Unsent: true}, 16},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // mark writes on a subject since when it has been eligible, by answers none of which is older than since. What the watch then
 // brings is judged by it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since time.Time) *Outcome {
-	outcome := p.timed(ctx, it, func() Outcome { return p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
+	var outcome Outcome
+	p.timed(ctx, it, func() { outcome = p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
 	if !outcome.Unsent {
 		p.owner.Witness.Attempted(outcome.Result)
 	}

@@ -70,30 +70,30 @@ func (p *pipeline) workBeside(ctx context.Context) {
 	}
 }
 
-// timed sends a request, and has its attempt give its place away when the answer takes longer than others should wait.
-func (p *pipeline) timed(ctx context.Context, it item, send func() Outcome) Outcome {
-	answered, began := make(chan struct{}), p.owner.Clock.Now()
+// timed runs one step of an attempt: what comes before the checks, one round of these, or the request. The attempt gives its place
+// away when the step takes longer than others should wait.
+func (p *pipeline) timed(ctx context.Context, it item, step func()) {
+	ended, began := make(chan struct{}), p.owner.Clock.Now()
 	go func() {
 		timer := p.owner.Clock.NewTimer(slowAfter)
 		defer timer.Stop()
 		select {
-		case <-answered:
+		case <-ended:
 		case <-timer.C():
 			p.giveAway(ctx, it)
 		}
 	}()
-	o := send()
-	close(answered)
-	p.throttle.answered(it, p.owner.Clock.Since(began))
-	return o
+	step()
+	close(ended)
+	p.throttle.took(it, p.owner.Clock.Since(began))
 }
 
-// giveAway has another worker take over from one that waits for an answer, unless too many wait already.
+// giveAway has another worker take over from one whose step takes long, unless too many wait already.
 func (p *pipeline) giveAway(ctx context.Context, it item) {
 	may := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)
 	given, news := p.throttle.isSlow(it, may)
 	if news {
-		p.say(ctx, it.namespace, "requests are slow")
+		p.say(ctx, it.namespace, "checks or requests are slow")
 	}
 	if !given {
 		p.owner.given.Add(-1)

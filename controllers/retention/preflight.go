@@ -50,7 +50,7 @@ type preflight struct {
 	target policy.Target   // what goes then; zero for a mark
 
 	prepared Prepared
-	blocked  *Outcome // why prepared is none
+	blocked  *Outcome // why there is no target, or prepared is none
 }
 
 // precondition is one check that may take a while. It gives since when what it found is known, or else what is to be done about
@@ -76,7 +76,9 @@ func (f *preflight) run(ctx context.Context) *Outcome {
 	checks := f.preconditions()
 	since := make([]time.Time, len(checks))
 	for round := range maxRounds {
-		if obstacle := f.check(ctx, checks, since, round > 0); obstacle != nil {
+		var obstacle func()
+		f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })
+		if obstacle != nil {
 			f.release()
 			obstacle()
 			return f.blocked
@@ -208,7 +210,8 @@ func (f *preflight) carryOut(ctx context.Context, j index.Judgement, since time.
 		return nil
 	}
 	// A deletion that has begun is seen through: what happened to it must be known.
-	outcome := f.timed(ctx, f.it, func() Outcome { return f.prepared.Send(context.WithoutCancel(ctx), w, since) })
+	var outcome Outcome
+	f.timed(ctx, f.it, func() { outcome = f.prepared.Send(context.WithoutCancel(ctx), w, since) })
 	if !outcome.Unsent {
 		f.owner.Witness.Attempted(outcome.Result)
 	}

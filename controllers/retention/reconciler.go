@@ -169,7 +169,7 @@ type KindState struct {
 	Undeletable *Trouble // why it cannot be deleted; nil when it can
 	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
 	Relisting   bool     // rules have changed and their facts are still being gathered
-	Throttled   []string // namespaces in which requests are slow or fail, in order; "" for objects without one
+	Throttled   []string // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
 }
 
 // Kinds gives the state of every kind that rules are about.

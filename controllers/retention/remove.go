@@ -30,19 +30,28 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 		p.tries.forget(it)
 		return nil
 	}
-	p.refresh(ctx, it)
-	likely, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now())
-	if !p.permitted(ctx, it, likely.Rules()) {
+	f := &preflight{pipeline: p, it: it}
+	var ok bool
+	p.timed(ctx, it, func() { ok = f.begin(ctx) })
+	switch {
+	case !ok:
+		return f.blocked
+	case f.likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil:
 		return nil
+	default:
+		return f.run(ctx)
 	}
-	target, blocked, ok := p.target(ctx, it, likely)
-	if !ok {
-		return blocked
+}
+
+// begin finds what is likely to be done, and to what. If it reports false, nothing can be done now, and that has been seen to.
+func (f *preflight) begin(ctx context.Context) (ok bool) {
+	f.refresh(ctx, f.it)
+	f.likely, _ = f.kind.index.Look(f.it.uid, f.owner.Clock.Now())
+	if !f.permitted(ctx, f.it, f.likely.Rules()) {
+		return false
 	}
-	if likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil {
-		return nil
-	}
-	return (&preflight{pipeline: p, it: it, likely: likely, target: target}).run(ctx)
+	f.target, f.blocked, ok = f.pipeline.target(ctx, f.it, f.likely)
+	return ok
 }
 
 // aim finds what goes. The Outcome says why nothing does for now, and has been seen to.

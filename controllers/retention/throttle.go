@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// slowAfter is how long a request may take until it counts as slow: others get the place of its attempt.
+	// slowAfter is how long a check or a request may take until it counts as slow: others get the place of its attempt.
 	slowAfter = 250 * time.Millisecond
 	// throttledFor is how long a namespace is throttled after its last slow or failed attempt. It is longer than what failed
 	// waits for its next attempt.
@@ -22,8 +22,8 @@ const (
 	ledgerTurn = time.Second
 )
 
-// throttle keeps namespaces of one kind whose attempts are slow or fail from delaying others. An attempt that takes longer than
-// slowAfter gives its place away, and its namespace is throttled unless others of its attempts are answered meanwhile. So is one
+// throttle keeps namespaces of one kind whose attempts are slow or fail from delaying others. An attempt of which a step takes longer than
+// slowAfter, be it the checks or the request, gives its place away, and its namespace is throttled unless others of its attempts are answered meanwhile. So is one
 // in which an attempt fails. What is due in a throttled namespace waits here, and not for a place of others: workers of its own
 // attempt it, as many at a time as the namespace's window says. A failure makes the window one, each good answer one wider.
 // A namespace whose answers are quick and good again is throttled no more. Subjects without a namespace share one, "".
@@ -64,10 +64,10 @@ type load struct {
 // place is what one attempt has to itself.
 type place struct {
 	beside  bool          // it takes no place of others: its namespace is throttled
-	slow    bool          // its request takes longer than slowAfter
+	slow    bool          // one of its steps takes longer than slowAfter
 	given   bool          // it has given its place away
-	took    time.Duration // the request
-	replace func()        // starts a worker that takes over from the one that waits for the answer
+	took    time.Duration // its longest step
+	replace func()        // starts a worker that takes over
 }
 
 func newThrottle(c clock.Clock, max int) *throttle {
@@ -115,7 +115,7 @@ func (t *throttle) begin(l *load) (news bool) {
 	return news
 }
 
-// isSlow notes that a request takes longer than slowAfter. If give is true, and the attempt has a place that others want, it
+// isSlow notes that a step takes longer than slowAfter. If give is true, and the attempt has a place that others want, it
 // gives that away. News says that the namespace is throttled from now on.
 func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	t.mu.Lock()
@@ -307,12 +307,12 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 	return it, false, wait, false
 }
 
-// answered notes how long a request took.
-func (t *throttle) answered(it item, took time.Duration) {
+// took notes how long a step of an attempt took.
+func (t *throttle) took(it item, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if pl := t.places[it]; pl != nil {
-		pl.took = took
+		pl.took = max(pl.took, took)
 	}
 }
 

@@ -44,9 +44,18 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestAFailingNamespaceTakesATenthOfThePace",
 	},
 	"limiter: what admission fails is a busy server": {
-		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Result == Unadmitted:\n",
-		New:  "case attempt == nil:\n\tcase attempt.Result == Unadmitted:\n\t\tl.shrink(time.Minute)\n",
+		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:\n",
+		New:  "case attempt == nil || attempt.Unsent:\n\tcase attempt.Result == Unadmitted:\n\t\tl.shrink(time.Minute)\n",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
+	},
+	"throttle: only requests are slow, not checks": {
+		File: "controllers/retention/preflight.go", Old: "f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })",
+		New:  "obstacle = f.check(ctx, checks, since, round > 0)",
+		Test: "./controllers/retention TestChecksOfANamespaceThatTakeLongHoldUpNoOther",
+	},
+	"limiter: what was not sent is a busy server": {
+		File: "controllers/retention/limiter.go", Old: "attempt == nil || attempt.Unsent || attempt.Result == Unadmitted", New: "attempt == nil || attempt.Result == Unadmitted",
+		Test: "./controllers/retention TestLimitAfterOneAttempt",
 	},
 	"limiter: a 5xx beside good answers is a busy server": {
 		File: "controllers/retention/limiter.go", Old: "l.clock.Since(l.goodAt) < shrinkEvery", New: "l.clock.Since(l.goodAt) < 0",

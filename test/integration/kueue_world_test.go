@@ -34,7 +34,12 @@ waitForPodsReady:
 // startKueue runs Kueue on the test's control plane until the test ends: other tests need none.
 func (w *world) startKueue() {
 	w.Helper()
-	if err := w.plane.StartKueue(w.Context(), cluster.KueueOptions{Configuration: kueueIsImpatient}); err != nil {
+	w.startKueueWith(kueueIsImpatient)
+}
+
+func (w *world) startKueueWith(configuration string) {
+	w.Helper()
+	if err := w.plane.StartKueue(w.Context(), cluster.KueueOptions{Configuration: configuration}); err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() {

@@ -43,7 +43,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	plane := planes.of(t)
+	return worldOn(t, planes.of(t), metav1.ObjectMeta{GenerateName: "t-"})
+}
+
+// worldOn creates the namespace on a control plane that the test already has.
+func worldOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *world {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -59,7 +64,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, Client: c, plane: plane, metrics: prometheus.NewRegistry()}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-", Labels: map[string]string{"test": "true"}}}
+	namespace.Labels = map[string]string{"test": "true"}
+	ns := &corev1.Namespace{ObjectMeta: namespace}
 	w.create(ns)
 	w.namespace = ns.Name
 	t.Cleanup(func() { _ = c.Delete(context.Background(), ns) })

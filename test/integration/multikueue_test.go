@@ -1,0 +1,239 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// finishedOnManager deletes what has finished in the manager cluster.
+const finishedOnManager = `
+mode: Enforce
+rules:
+- {name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1s}
+- {name: workloads, target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}, eligible: finished(object), startTime: finishedAt(object), ttl: 1s}
+`
+
+// finishedOnWorker deletes what has finished in the worker cluster. Only the rules with allowManaged delete what MultiKueue created:
+// one finished Job, and the finished Workload of another Job.
+const finishedOnWorker = `
+mode: Enforce
+rules:
+- name: jobs
+  target: {apiVersion: batch/v1, kind: Job}
+  eligible: finished(object) && object.metadata.name != 'job-allowed'
+  startTime: finishedAt(object)
+  ttl: 0s
+- name: jobs-allowed
+  target: {apiVersion: batch/v1, kind: Job}
+  eligible: finished(object) && object.metadata.name == 'job-allowed'
+  startTime: finishedAt(object)
+  ttl: 0s
+  delete: {allowManaged: true}
+- name: workloads
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: finished(object) && !object.metadata.name.startsWith('job-workload-allowed-')
+  startTime: finishedAt(object)
+  ttl: 0s
+- name: workloads-allowed
+  target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}
+  eligible: finished(object) && object.metadata.name.startsWith('job-workload-allowed-')
+  startTime: finishedAt(object)
+  ttl: 0s
+  delete: {allowManaged: true}
+`
+
+// TestMultiKueue runs a Kueue manager on one control plane and a Kueue worker on the other, with Sunset on both. The manager's Kueue
+// stands still while three Jobs finish on the worker. MultiKueue dispatches a Job again if Sunset has deleted the worker's Job or
+// Workload meanwhile, and only then.
+func TestMultiKueue(t *testing.T) {
+	manager, worker := managerAndWorker(t)
+	created := worker.createdJobs()
+	manager.sunset()
+	worker.sunset()
+	manager.policy("finished", finishedOnManager)
+	worker.policy("finished", finishedOnWorker)
+
+	names := []string{"kept", "job-allowed", "workload-allowed"}
+	jobs, workloads := map[string]*batchv1.Job{}, map[string]*unstructured.Unstructured{}
+	managers := map[string]*batchv1.Job{}
+	for _, name := range names {
+		managers[name] = manager.queued("lq", name, cluster.Endless, forMultiKueue)
+	}
+	for _, name := range names {
+		manager.workload(managers[name], is("Admitted"))
+		jobs[name] = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: worker.namespace, Name: name}}
+		cluster.Eventually(t, patience, func() error {
+			return worker.Get(t.Context(), client.ObjectKeyFromObject(jobs[name]), jobs[name])
+		})
+		workloads[name] = worker.workload(jobs[name], is("Admitted"))
+	}
+	if err := manager.plane.Pause(cluster.Kueue); err != nil {
+		t.Fatal(err)
+	}
+	resume := sync.OnceValue(func() error { return manager.plane.Resume(cluster.Kueue) })
+	t.Cleanup(func() { _ = resume() })
+	worker.succeedPods(len(names))
+
+	worker.gone(jobs["job-allowed"])
+	worker.gone(workloads["workload-allowed"])
+	worker.finished(jobs["kept"])
+	worker.workload(jobs["kept"], is("Finished"))
+	worker.stays(2*time.Second, jobs["kept"], workloads["kept"])
+	worker.explains("job/kept", "ManagedByMultiKueue")
+	worker.explains("workload/"+workloads["kept"].GetName(), "ManagedByMultiKueue")
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+
+	worker.gone(jobs["kept"])
+	worker.gone(workloads["kept"])
+	manager.gone(managers["kept"])
+	cluster.Eventually(t, patience, func() error { return manager.none(managers["kept"]) })
+	for _, name := range names[1:] {
+		cluster.Eventually(t, patience, func() error {
+			if n := created(name); n < 2 {
+				return fmt.Errorf("MultiKueue dispatched Job %s %d times, want 2: what docs/kueue.md says of allowManaged is not so", name, n)
+			}
+			return nil
+		})
+	}
+	if n := created("kept"); n != 1 {
+		t.Errorf("MultiKueue dispatched Job kept %d times, want once", n)
+	}
+}
+
+// managerAndWorker starts Kueue on both control planes. The manager dispatches the Jobs of the queue "lq" to the worker.
+func managerAndWorker(t *testing.T) (manager, worker *world) {
+	t.Helper()
+	planes.alone(t)
+	manager = newWorld(t)
+	other := planes.all[0]
+	if other == manager.plane {
+		other = planes.all[1]
+	}
+	worker = worldOn(t, other, metav1.ObjectMeta{Name: manager.namespace})
+	worker.startKueueWith("")
+	manager.startKueueWith("multiKueue: {workerLostTimeout: 5s}") // then it dispatches Jobs again whose Workload the worker lacks
+	worker.queues("", "lq")
+
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cluster.WriteKubeconfig(file, other.Config()); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.KueueNamespace, Name: manager.namespace}, Data: map[string][]byte{"kubeconfig": kubeconfig}}
+	manager.create(secret)
+	t.Cleanup(func() { _ = manager.Client.Delete(context.Background(), secret) })
+	manager.kueueObject(`{kind: MultiKueueCluster, metadata: {name: %[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Secret, location: %[1]s}}}}`)
+	manager.kueueObject(`{kind: MultiKueueConfig, metadata: {name: %[1]s}, spec: {clusters: [%[1]s]}}`)
+	check := manager.kueueObject(`{kind: AdmissionCheck, metadata: {name: %[1]s}, spec: {controllerName: kueue.x-k8s.io/multikueue,
+		parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: %[1]s}}}`)
+	cluster.Eventually(t, patience, func() error {
+		if err := manager.Get(t.Context(), client.ObjectKeyFromObject(check), check); err != nil {
+			return err
+		}
+		return is("Active")(check)
+	})
+	manager.queues(`, admissionChecksStrategy: {admissionChecks: [{name: %[1]s}]}`, "lq")
+	return manager, worker
+}
+
+// forMultiKueue sets what Kueue's webhook would set, and a node that does not exist: the Job's Pod ends when succeedPods says so.
+func forMultiKueue(j *batchv1.Job) {
+	j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue")
+	j.Spec.Template.Spec.NodeName = "not-there"
+}
+
+// succeedPods waits for Pods and sets their phase to Succeeded, as a kubelet does.
+func (w *world) succeedPods(count int) {
+	w.Helper()
+	pods := &corev1.PodList{}
+	cluster.Eventually(w, patience, func() error {
+		if err := w.List(w.Context(), pods, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != count {
+			return fmt.Errorf("%d Pods, want %d", len(pods.Items), count)
+		}
+		return nil
+	})
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodSucceeded
+		if err := w.Status().Patch(w.Context(), pod, client.MergeFrom(before)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// createdJobs watches the namespace's Jobs until the test ends. The function that it returns counts the Jobs created with a name.
+func (w *world) createdJobs() func(name string) int {
+	w.Helper()
+	clients, err := kubernetes.NewForConfig(w.plane.Config())
+	if err != nil {
+		w.Fatal(err)
+	}
+	watch, err := clients.BatchV1().Jobs(w.namespace).Watch(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(watch.Stop)
+	var mu sync.Mutex
+	var ended error
+	uids := map[string]map[types.UID]bool{}
+	go func() {
+		for event := range watch.ResultChan() {
+			job, ok := event.Object.(*batchv1.Job)
+			mu.Lock()
+			if !ok {
+				ended = fmt.Errorf("watch of Jobs: %v", event.Object)
+			} else if uids[job.Name] == nil {
+				uids[job.Name] = map[types.UID]bool{job.UID: true}
+			} else {
+				uids[job.Name][job.UID] = true
+			}
+			mu.Unlock()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ended = errors.Join(ended, errors.New("watch of Jobs ended"))
+	}()
+	return func(name string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended != nil {
+			w.Error(ended)
+		}
+		return len(uids[name])
+	}
+}
+
+// explains wants a text in what "sunset explain" says about an object.
+func (w *world) explains(object, want string) {
+	w.Helper()
+	if out, err := w.commandLine(w.plane.Config())("explain", object, "-n", w.namespace); err != nil || !strings.Contains(out, want) {
+		w.Errorf("explain %s: %v, want %s:\n%s", object, err, want, out)
+	}
+}

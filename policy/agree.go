@@ -9,8 +9,9 @@ import (
 )
 
 // agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
-// Rules of the cluster come before those of namespaces, and of these the oldest policy's; then rules in force before dry
-// runs, and policy and rule name decide; a rule that wants another version is invalid.
+// Rules of the cluster come before those of namespaces. Among rules of the cluster those in force come before dry runs. Among
+// rules of namespaces those with permission come first, then those of the oldest policy. Then policy and rule name decide. A rule
+// with another version is invalid.
 func (b *Book) agreeOnVersions() {
 	claims := map[schema.GroupKind]*Rule{}
 	for _, p := range b.policies {

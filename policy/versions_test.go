@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,19 @@ func at(version, name string, m v1alpha1.Mode) *policy.Rule {
 	r := about(schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}, name)
 	r.Mode = m
 	return r
+}
+
+// ofTeam makes a rule one of a RetentionPolicy that was created so many minutes after the first.
+func ofTeam(namespace string, minutes int, r *policy.Rule) *policy.Policy {
+	r.Namespace, r.PolicyCreated = namespace, now.Add(time.Duration(minutes)*time.Minute)
+	p := policyOf(namespace+"/p", r)
+	p.Namespace = namespace
+	return p
+}
+
+func withoutPermission(p *policy.Policy) *policy.Policy {
+	p.Rules[0].Unpermitted = true
+	return p
 }
 
 func TestAKindIsReadAtOneVersion(t *testing.T) {
@@ -37,6 +51,16 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspended))}, "v2", []string{"a/r"}},
 		"an invalid rule does not settle anything": {
 			[]*policy.Policy{policyOf("a", broken), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
+		"a dry run of the cluster wins over rules of older namespaced policies": {
+			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", 0, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
+		"of namespaced policies the oldest wins": {
+			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/p/r"}},
+		"the oldest wins though it is a dry run": {
+			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.DryRun))}, "v2", []string{"a/p/r"}},
+		"the oldest does not win without permission": {
+			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), withoutPermission(ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)))}, "v1", []string{"b/p/r"}},
+		"of two of one age the first by namespace wins": {
+			[]*policy.Policy{ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)), ofTeam("a", 0, at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/referrers"
@@ -133,6 +135,35 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAFailingExpressionKeepsEveryNamespace: the expression may name an object of any namespace, so that a failure on an object of
+// one namespace keeps the Secrets of all. ConfigMaps are not affected.
+func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
+	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
+	e := newCompiler(t).NewEvaluator(t.Context())
+	defer e.Close()
+	read := func(namespace, spec string) references.Referrer {
+		return table.Read(e, appKind, map[string]any{
+			"metadata": map[string]any{"namespace": namespace, "name": "app", "uid": namespace}, "spec": map[string]any{spec: "used"}})
+	}
+	index := references.New(clocktesting.NewFakePassiveClock(time.Now()))
+	index.Expect("App", references.Secret)
+	index.Expect("Pod", references.ConfigMap)
+	index.Replace("Pod", nil)
+	index.Replace("App", []references.Referrer{read("team-a", "secret"), read("team-b", "typo")})
+	for _, namespace := range []string{"team-a", "team-b", "team-c"} {
+		if u := index.Of(secret(namespace, "other")); u.Doubt == nil {
+			t.Errorf("a Secret of %s counts as unused: %+v", namespace, u)
+		}
+		if u := index.Of(configMap(namespace, "other")); u.Doubt != nil {
+			t.Errorf("a ConfigMap of %s is kept: %v", namespace, u.Doubt)
+		}
+	}
+	index.Put("App", read("team-b", "secret"))
+	if u := index.Of(secret("team-c", "other")); u.Doubt != nil || u.Count != 0 {
+		t.Errorf("after the object was corrected: %+v", u)
 	}
 }
 

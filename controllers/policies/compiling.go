@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ const (
 	compileWait = 250 * time.Millisecond // for how long a check waits for a policy that has just been edited
 	restFactor  = 10                     // how much longer than it took to compile its policy a namespace waits for its next
 	longestRest = 2 * time.Second
+	turnFactor  = 100 // and how much longer it comes after others
 )
 
 var errCompiling = errors.New("a policy that was edited is being compiled")
@@ -27,9 +29,23 @@ var errCompiling = errors.New("a policy that was edited is being compiled")
 // what the new form may concern: the namespace of a RetentionPolicy, or everything for a ClusterRetentionPolicy. Loop.mu
 // guards the fields.
 type compiling struct {
-	running map[bool]bool        // for the cluster, and for namespaces
-	rests   map[string]time.Time // by namespace: when its next policy may be compiled
-	next    chan struct{}        // closed when something was edited or compiled
+	running map[bool]bool    // for the cluster, and for namespaces
+	rests   map[string]pause // by namespace
+	next    chan struct{}    // closed when something was edited or compiled
+}
+
+// pause is what a namespace waits for that has compiled.
+type pause struct {
+	until time.Time // when its next policy may be compiled
+	turn  time.Time // if others wait, those come first that have an earlier one, or none
+}
+
+// before reports whether a namespace that may compile at a time comes before another.
+func (p pause) before(o pause, now time.Time) bool {
+	if p.until.After(now) || o.until.After(now) {
+		return p.until.Before(o.until)
+	}
+	return p.turn.Before(o.turn)
 }
 
 // changed wakes all goroutines that wait for an edit, or for its result.
@@ -90,15 +106,11 @@ func (l *Loop) compileAll(ofCluster bool) {
 	}
 }
 
-// nextEdits are what to compile next, and how long before: all ClusterRetentionPolicies, or all RetentionPolicies of the
-// namespace whose rest ends first. What waits for the rest looks again when next is closed.
+// nextEdits are what to compile next, and how long before: all ClusterRetentionPolicies, or all RetentionPolicies of one namespace:
+// of those whose rest has ended the one whose turn it is, else the one whose rest ends first. What waits for the rest looks again when next is closed.
 func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
 	now := l.Clock.Now()
-	for namespace, until := range l.compiling.rests {
-		if !now.Before(until) {
-			delete(l.compiling.rests, namespace)
-		}
-	}
+	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
 	byNamespace := map[string][]*entry{}
 	for _, e := range l.uncompiled() {
 		if (e.written.GetNamespace() == "") != ofCluster {
@@ -106,14 +118,13 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 		}
 		byNamespace[e.written.GetNamespace()] = append(byNamespace[e.written.GetNamespace()], e)
 	}
-	var soonest time.Time
+	var first pause
 	for namespace, all := range byNamespace {
-		from := l.compiling.rests[namespace]
-		if edits == nil || from.Before(soonest) {
-			edits, soonest = all, from
+		if own := l.compiling.rests[namespace]; edits == nil || own.before(first, now) {
+			edits, first = all, own
 		}
 	}
-	return edits, soonest.Sub(now), l.compiling.next
+	return edits, first.until.Sub(now), l.compiling.next
 }
 
 // compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at once, but for those that have
@@ -164,9 +175,10 @@ func (l *Loop) rest(namespace string, began time.Time) {
 		return
 	}
 	if l.compiling.rests == nil {
-		l.compiling.rests = map[string]time.Time{}
+		l.compiling.rests = map[string]pause{}
 	}
-	l.compiling.rests[namespace] = l.Clock.Now().Add(min(restFactor*took, longestRest))
+	now := l.Clock.Now()
+	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
 }
 
 // become puts what was compiled in the place of what was written.

@@ -147,6 +147,45 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 	})
 }
 
+// TestAnEditWaitsForOneOfTheOthers where fifty other namespaces edit all the time what takes long to compile.
+func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
+	const takes = 300 * time.Millisecond
+	slow := map[string]time.Duration{}
+	for i := range 50 {
+		slow[fmt.Sprintf("flood-%d/own", i)] = takes
+	}
+	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+		see := func(names ...string) {
+			for _, name := range names {
+				l.policy(name, ownRules("Enforce", fmt.Sprintf("%ds", 1+time.Now().Unix()%1000)))
+			}
+			l.sync()
+			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for second := range 60 {
+			var names []string
+			for i := range 10 {
+				names = append(names, fmt.Sprintf("flood-%d/own", (10*second+i)%50))
+			}
+			see(names...)
+			time.Sleep(500 * time.Millisecond)
+			if second < 30 { // each has compiled once
+				continue
+			}
+			see("team-b/own")
+			if _, err := l.Check(t.Context(), "team-b"); err != nil { // which waits for a part of a second
+				time.Sleep(takes)
+			}
+			if _, err := l.Check(t.Context(), "team-b"); err != nil {
+				t.Errorf("edit %d: %v", second, err)
+			}
+		}
+		c.take(nil)
+	})
+}
+
 // TestThePoliciesOfANamespaceShareItsRoom, and those of others and of the cluster have their own.
 func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	large := func(size int) string {

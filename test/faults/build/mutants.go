@@ -98,6 +98,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "if known == nil || known.Hash != p.Hash ||",
 		New:  "if true || known == nil || known.Hash != p.Hash ||",
 	}},
+	// A rule counts as counted though there are no facts about it yet, since its kind is being listed again.
+	"counted-without-facts": {{
+		File: "controllers/index/index.go",
+		Old:  "return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+		New:  "return true || x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+	}},
 	// What is created again as fast as it is deleted is deleted again and again.
 	"endless-loops": {{
 		File: "controllers/index/row.go",

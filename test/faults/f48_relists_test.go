@@ -1,0 +1,111 @@
+package faults_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// A ClusterRetentionPolicy and a RetentionPolicy are edited again and again. With each edit all watches end, none can be resumed, and
+// to list ConfigMaps again takes longer than until the next edit. No edit is in force by facts that were read before it: each waits for approval with all that it makes due, and then
+// deletes that and nothing else.
+func TestF48RelistsOverlapEdits(t *testing.T) {
+	scene.Long(t)
+	const rounds, each = 3, 12
+	s := scene.New(t, scene.Options{Alone: true})
+	cleaner(s)
+	spec := func(env string, round int) string {
+		return fmt.Sprintf(`
+mode: Enforce
+approval: {backlogCount: 10, backlogPercent: 25}
+rules:
+- name: %s
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: %[1]s}}}
+  eligible: object.metadata.labels.round == '%d'
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`, env, round)
+	}
+	p := s.Policy("edited", spec("preview", 0))
+	own := s.Override("edited", "serviceAccountName: cleaner"+spec("own", 0))
+	leads, _ := pair(s, scene.Start{})
+	enforcing(s, p)
+
+	slow := leads.Gate.Arm(gate.Fault{Match: relists("configmaps"), Delay: 700 * time.Millisecond})
+	expired := leads.Gate.Arm(gate.Fault{Match: resumes("configmaps"), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
+	s.Expect(slow, expired)
+	befell(s, leads, "connections that are cut", func(t gate.Tally) int { return t.Cut })
+	for round := 1; round <= rounds; round++ {
+		for _, env := range []string{"preview", "own"} {
+			configMaps(s, fmt.Sprintf("%s-%d", env, round), each, map[string]string{"env": env, "round": fmt.Sprint(round)})
+		}
+		for _, r := range []int{round, -1, round} { // there, away, and back
+			eligible := fmt.Sprintf("object.metadata.labels.round == '%d'", r)
+			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = eligible })
+			s.Change(own, func() { own.Spec.Rules[0].Eligible = eligible })
+			leads.Gate.Cut()
+			time.Sleep(time.Duration(s.Rand.Int64N(int64(time.Second))))
+		}
+		pending(s, p, func() v1alpha1.RetentionPolicyStatus { return p.Status }, each)
+		pending(s, own, func() v1alpha1.RetentionPolicyStatus { return own.Status }, each)
+		left := func() int {
+			return s.Left(&corev1.ConfigMapList{}, preview) + s.Left(&corev1.ConfigMapList{}, env("own"))
+		}
+		if n := left(); n != 2*each {
+			t.Errorf("round %d: %d of %d are left before anything is approved", round, n, 2*each)
+		}
+		s.Eventually(func() error { // the other policy's edit may need an approval of its own
+			for o, status := range map[client.Object]*v1alpha1.RetentionPolicyStatus{p: &p.Status, own: &own.Status} {
+				if err := s.Get(s.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+					return err
+				}
+				if waits := status.PendingApproval; waits != nil && o.GetAnnotations()[v1alpha1.ApprovedAnnotation] != waits.Hash {
+					s.Change(o, func() { o.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: waits.Hash}) })
+				}
+			}
+			if n := left(); n > 0 {
+				return fmt.Errorf("%d are left", n)
+			}
+			return nil
+		})
+	}
+	slow.Lift()
+	expired.Lift()
+	s.Calm()
+}
+
+// pending waits until a policy waits for approval with so many objects.
+func pending(s *scene.Scene, policy client.Object, status func() v1alpha1.RetentionPolicyStatus, due int64) {
+	s.Helper()
+	s.Eventually(func() error {
+		if err := s.Get(s.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
+			return err
+		}
+		now := status()
+		if now.PendingApproval == nil || now.ObservedGeneration != policy.GetGeneration() || now.PendingApproval.Due != due {
+			return fmt.Errorf("%s does not wait with %d objects: %+v, %+v", policy.GetName(), due, now.PendingApproval, now.Conditions)
+		}
+		return nil
+	})
+}
+
+// cleaner is a ServiceAccount that may delete ConfigMaps of the scene's namespace.
+func cleaner(s *scene.Scene) {
+	meta := metav1.ObjectMeta{Namespace: s.Namespace, Name: "cleaner"}
+	s.MustCreate(&corev1.ServiceAccount{ObjectMeta: meta})
+	s.MustCreate(&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "delete"}}}})
+	s.MustCreate(&rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
+	})
+}

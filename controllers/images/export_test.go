@@ -6,6 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 )
 
 // Pace is what lets removals go in rounds.
@@ -54,4 +57,10 @@ func (l Looks) Fresh() int {
 		return 0
 	}
 	return len(f.images)
+}
+
+// Rows are the images of a Source that differ from what was told, with the versions of all.
+func Rows(ctx context.Context, s retention.Source, told map[types.UID]string) (differ []*index.Row, versions map[types.UID]string) {
+	differ, versions, _, _ = s.(*source).rows(ctx, told, "")
+	return differ, versions
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type source struct {
 	node *Node
 	asks retention.Questions
+	late map[types.UID]bool // images of which an evaluation took too long: they are evaluated again after the next look
 }
 
 // Reasons why nothing is known of the images.
@@ -115,15 +117,25 @@ func (s *source) rows(ctx context.Context, told map[types.UID]string, before str
 	}
 	defer judge.Close()
 	versions = make(map[types.UID]string, len(l.images))
+	late := map[types.UID]bool{}
 	for i := range l.images {
 		image := &l.images[i]
 		uid := image.Subject().UID
 		versions[uid] = image.version
-		if told == nil || about != before || told[uid] != image.version {
-			differ = append(differ, s.row(judge, image))
+		if told == nil || about != before || told[uid] != image.version || s.late[uid] {
+			row := s.row(judge, image)
+			differ = append(differ, row)
+			if isLate(row) {
+				late[uid] = true
+			}
 		}
 	}
+	s.late = late
 	return differ, versions, about, nil
+}
+
+func isLate(row *index.Row) bool {
+	return slices.ContainsFunc(row.Facts(), func(f policy.Facts) bool { return errors.Is(f.Err, engine.ErrDeadline) })
 }
 
 // judge makes an evaluator that knows the node, and gives what the rules read of it.

@@ -176,7 +176,7 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Layout) (namespaces []st
 		return nil
 	}
 	for namespace, here := range x.spaces {
-		if wanted[namespace] == nil && namespace != "" && slices.ContainsFunc(here, func(s *space) bool { return s.again > 0 }) {
+		if wanted[namespace] == nil && slices.ContainsFunc(here, func(s *space) bool { return s.again > 0 }) {
 			namespaces = append(namespaces, namespace)
 		}
 	}

@@ -196,6 +196,15 @@ func TestListOfANamespace(t *testing.T) {
 	}
 }
 
+func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
+	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
+	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil), pageOf("", blue))
+	rows, err := listed(t.Context(), source, "")
+	expect(t, "fails", false, err != nil)
+	expect(t, "rows", 1, len(rows))
+	expect(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
+}
+
 func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil))
 	rows, err := listed(t.Context(), source, "team-a")

@@ -83,7 +83,7 @@ func (s *source) List(ctx context.Context, namespace string, knows func(policy.S
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+	if namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		take(nil) // there are none in any namespace
 		return nil
 	}

@@ -102,8 +102,8 @@ const (
 // relist lists namespaces whose own rules have changed, one after the other, until ctx ends.
 func (f *feed) relist(ctx context.Context) {
 	for ctx.Err() == nil {
-		namespace, wait := f.nextStale()
-		if namespace == "" {
+		namespace, wait, found := f.nextStale()
+		if !found {
 			select {
 			case <-ctx.Done():
 			case <-f.wake:
@@ -134,14 +134,14 @@ func (f *feed) findStale(now time.Time) {
 	f.stale = lacking
 }
 
-// nextStale gives a namespace that may be listed now, or how long to wait for one. What was just listed is looked at again
+// nextStale gives a namespace ("" for objects without one) that may be listed now, or how long to wait for one. What was just listed is looked at again
 // soon: a change of rules may still have been on its way.
-func (f *feed) nextStale() (namespace string, wait time.Duration) {
+func (f *feed) nextStale() (namespace string, wait time.Duration, found bool) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	wait = lookEvery
 	if f.kind.current != f {
-		return "", wait
+		return "", wait, false
 	}
 	now := f.owner.Clock.Now()
 	f.findStale(now)
@@ -152,11 +152,11 @@ func (f *feed) nextStale() (namespace string, wait time.Duration) {
 	for name, since := range f.stale {
 		if again, listed := f.listed[name]; listed {
 			wait = min(wait, again.Sub(now))
-		} else if namespace == "" || since.Before(f.stale[namespace]) || since.Equal(f.stale[namespace]) && name < namespace {
-			namespace = name
+		} else if !found || since.Before(f.stale[namespace]) || since.Equal(f.stale[namespace]) && name < namespace {
+			namespace, found = name, true
 		}
 	}
-	return namespace, wait
+	return namespace, wait, found
 }
 
 func (f *feed) relistOne(ctx context.Context, namespace string) error {

@@ -157,19 +157,34 @@ func TestANamespaceThatTakesLongToListHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotAskedIsAskedAgain in a namespace without rules of its own, too.
+// TestWhatWasNotAskedIsAskedAgain in a namespace without rules of its own, too, and where objects have none. What fails each time is
+// asked ever again, but seldom.
 func TestWhatWasNotAskedIsAskedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		x := row("x", w.began)
-		w.use(rule("a"))
-		s := w.source(0)
-		s.sink.Replace([]*index.Row{s.answered(row("x", w.began, failing)).AskAgain(true)})
-		s.holds(x)
-		w.after(time.Minute)
-		expect(t, "listed", []string{"team-a"}, s.relisted())
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
-	})
+	for _, namespace := range []string{"team-a", ""} {
+		t.Run(namespace, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				x := row("x", w.began, in(namespace))
+				w.use(rule("a"))
+				s := w.source(0)
+				fails := s.answered(row("x", w.began, in(namespace), failing)).AskAgain(true)
+				s.sink.Replace([]*index.Row{fails})
+				s.set(func() {
+					s.slow = 5 * time.Second
+					s.listing = func(string) ([]*draft, error) { return nil, errors.New("too late") }
+				})
+				w.after(10 * time.Minute)
+				if n := len(s.relisted()); n < 10 || n > 13 {
+					t.Errorf("listed %d times in ten minutes, want one in 50 s", n)
+				}
+				s.set(func() { s.slow, s.listed = 0, nil })
+				s.holds(x)
+				w.after(time.Minute)
+				expect(t, "listed", []string{namespace}, s.relisted())
+				w.after(time.Hour)
+				expect(t, "removed", []string{"x"}, w.removed())
+			})
+		})
+	}
 }
 
 // failing is an evaluation that failed.

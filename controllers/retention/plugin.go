@@ -23,7 +23,7 @@ type Source interface {
 	// Ask changes what rows answer that are read from now on. It reports false when the Source cannot, and has to be
 	// opened anew.
 	Ask(q Questions) bool
-	// List gives all subjects of one namespace as they are now to take, in turn with the sink, but for those whose answers are
+	// List gives all subjects of one namespace ("" for those that have none) as they are now to take, in turn with the sink, but for those whose answers are
 	// known. Take reports whether they count: not if something else is asked by now.
 	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error
 	// Confirm tells the sink of a subject once more where the answers depend on more than the subject: a subject is never

@@ -30,7 +30,7 @@ func (g *Gate) recount() *Recount {
 // of counts a subject of a policy that existed at the time of the earlier count, with a start time before that: whether it would
 // have been due then, or within the horizon. Both are known in whole seconds; what came in the second of that count may have come
 // after it. A quiet period that began with this leader makes nothing later. What is beyond
-// a capacity has no due time of its own, and counts as due then; Newcomers counts what may have displaced it.
+// a capacity now has no due time of its own, and counts as beyond it then; Newcomers counts what may have displaced it.
 func (r *Recount) of(c *comparison, policy []Ruling) Backlog {
 	b := Backlog{Selected: 1}
 	if r.Besides.Has(c.subject.Namespace) {
@@ -43,10 +43,8 @@ func (r *Recount) of(c *comparison, policy []Ruling) Backlog {
 		}
 		return b
 	}
+	c.now = r.Time
 	by, week := quietBy(policy, r.Time), r.Time.Add(horizon)
-	if slices.ContainsFunc(c.own, func(o Ruling) bool { return o.Standing.Excess }) && by.Before(c.now) {
-		by = c.now
-	}
 	if week.Before(by) {
 		week = by
 	}

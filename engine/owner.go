@@ -56,7 +56,7 @@ func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 // ErrUnfinished is wrapped by the error of MayGo about an owner that has not finished, as far as anybody can tell.
 var ErrUnfinished = errors.New("has not finished")
 
-// Allowed is what a rule allows of an owner that it lets go.
+// Allowed is which owners a rule may delete although they are unfinished or managed by another controller.
 type Allowed struct{ Unfinished, Managed bool }
 
 // MayGo returns nil when nothing about an object itself keeps it from going as an owner; Allowed.Unfinished lets it go while it

@@ -29,8 +29,8 @@ func exploding(namespace string) *policy.Policy {
 	return p
 }
 
-// TestWhatIsTooLargeIsNotCompiled counts allocations, which are the same on every machine.
-func TestWhatIsTooLargeIsNotCompiled(t *testing.T) {
+// TestTooLargeExpressionsAreNotCompiled counts allocations, which are the same on every machine.
+func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	c := newCompiler(t)
 	p := exploding("team-a")
 	var before, after runtime.MemStats
@@ -119,8 +119,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestCallsTakeRoom in the square of their number, as they take time.
-func TestCallsTakeRoom(t *testing.T) {
+// TestCallsCountTowardsTheSize in the square of their number, as they take time.
+func TestCallsCountTowardsTheSize(t *testing.T) {
 	c := newCompiler(t)
 	size := func(eligible string, variables ...v1alpha1.Variable) int {
 		return c.Size(&policy.Policy{Variables: variables, Rules: []*policy.Rule{{Spec: v1alpha1.Rule{Eligible: eligible}}}})
@@ -136,8 +136,8 @@ func TestCallsTakeRoom(t *testing.T) {
 	}
 }
 
-// TestVariablesOfVariablesAreWrittenOut, each computed once however often it is used.
-func TestVariablesOfVariablesAreWrittenOut(t *testing.T) {
+// TestNestedVariablesCountTowardsTheSize, each computed once however often it is used.
+func TestNestedVariablesCountTowardsTheSize(t *testing.T) {
 	r := rule()
 	r.StartTime = "object.metadata.creationTimestamp"
 	r.Eligible = "variables.a + variables.b + variables.c == 6 + 11 + 28 && variables.c - variables.b - variables.a == 11 && has(object.metadata)"
@@ -154,8 +154,8 @@ func TestVariablesOfVariablesAreWrittenOut(t *testing.T) {
 	}
 }
 
-// TestRegularExpressionsTakeRoom although they are short to write.
-func TestRegularExpressionsTakeRoom(t *testing.T) {
+// TestRegularExpressionsCountTowardsTheSize although they are short to write.
+func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 	p := &policy.Policy{Name: "p", Namespace: "team-a"}
 	for i := range 3 {
 		r := rule()

@@ -12,8 +12,8 @@ import (
 
 func allowManaged(r *policy.Ruling) { r.Rule.AllowManaged = true }
 
-// TestWhatOthersManageIsKept: by each rule that finds it eligible and does not allow it, whatever other rules say.
-func TestWhatOthersManageIsKept(t *testing.T) {
+// TestManagedObjectsAreKept: by each rule that finds it eligible and does not allow it, whatever other rules say.
+func TestManagedObjectsAreKept(t *testing.T) {
 	kept := func(reason policy.Reason, rule string) outcome { return outcome{policy.Keep, reason, rule} }
 	deleted := outcome{policy.Delete, policy.Expired, "a"}
 	tests := map[string]struct {
@@ -76,8 +76,8 @@ func loaded(t *testing.T, text string) *policy.Policy {
 	return parse(t, string(data)).Load(policy.DefaultProtection())
 }
 
-// TestOnlyARuleAllowsWhatOthersManage: it is part of what is approved, and no override has it.
-func TestOnlyARuleAllowsWhatOthersManage(t *testing.T) {
+// TestOnlyARuleAllowsManagedObjects: it is part of what is approved, and no override has it.
+func TestOnlyARuleAllowsManagedObjects(t *testing.T) {
 	const text = `
 apiVersion: sunset.x-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy

@@ -164,10 +164,10 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 	}
 }
 
-// TestWhatAnUnknownMemberTurnsOutToBeMakesNobodyElseNewest: nobody has to stay because of a member of which something is unknown.
+// TestAnUnknownMemberMakesNoOtherNewest: no object is kept because something is unknown of another member.
 // Whether it is not eligible after all, in any group or several, and started at any time, the newest are among those that are the
 // newest without it.
-func TestWhatAnUnknownMemberTurnsOutToBeMakesNobodyElseNewest(t *testing.T) {
+func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	resolved := 0
 	for range rounds {

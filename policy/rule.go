@@ -77,7 +77,7 @@ type Rule struct {
 	Propagation metav1.DeletionPropagation
 	// Owner: the subject's controller goes instead of the subject; AllowUnfinished: even one that has not finished.
 	Owner, AllowUnfinished bool
-	// AllowManaged: what another controller manages may go.
+	// AllowManaged permits the deletion of objects that another controller manages.
 	AllowManaged bool
 
 	// NodeSelector says on which nodes a rule about images counts, and Images what else it says. They are nil and zero for

@@ -313,8 +313,8 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotHasNothingCompiled: what is wrong with an expression is only told to who may delete what it is about.
-func TestWhoMayNotHasNothingCompiled(t *testing.T) {
+// TestExpressionsOfForbiddenRequestsAreNotCompiled: what is wrong with an expression is only told to who may delete what it is about.
+func TestExpressionsOfForbiddenRequestsAreNotCompiled(t *testing.T) {
 	w := &world{}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "nothing(object)", 1))
 	if response.Allowed || strings.Contains(response.Result.Message, "nothing") || !strings.Contains(response.Result.Message, "may not list and delete") {

@@ -52,7 +52,7 @@ func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
 	})
 }
 
-func TestATurnThatNobodyWaitsForIsLeftToOthers(t *testing.T) {
+func TestAnAbandonedTurnIsGivenToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all turns
 		done, err := all.take(t.Context(), "a")

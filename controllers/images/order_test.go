@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 )
 
-// TestWhatComesToBeUsedDuringALookIsUsed: whatever happens between two answers that a look is made of, a look at all images or at
-// one, an image that is in use all the time since stays.
-func TestWhatComesToBeUsedDuringALookIsUsed(t *testing.T) {
+// TestAnImageThatIsUsedDuringTheChecksIsKept: an image that is in use from any moment between two answers of the runtime, for all
+// images or for one, is kept.
+func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	inContainer := func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }
 	for name, test := range map[string]struct {
 		before func(m *machine)
@@ -55,8 +55,8 @@ func TestWhatComesToBeUsedDuringALookIsUsed(t *testing.T) {
 	}
 }
 
-// TestWhatAPodNamesIsUsed: wherever it names it, until it has ended.
-func TestWhatAPodNamesIsUsed(t *testing.T) {
+// TestAnImageThatAPodNamesIsUsed: wherever it names it, until it has ended.
+func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }
 	ran := func(s corev1.PodStatus) corev1.Pod { return corev1.Pod{Status: s} }
 	image := []corev1.ContainerStatus{{ImageID: "registry/x@" + id("a")}}
@@ -97,8 +97,9 @@ func ended(phase corev1.PodPhase) corev1.Pod {
 	return pod
 }
 
-// TestALookServesWhoAskedBeforeItBegan: who asks while one is under way has the next, which all share who ask by then.
-func TestALookServesWhoAskedBeforeItBegan(t *testing.T) {
+// TestARoundServesRequestsFromBeforeItsStart: a caller that asks during a round gets the result of the next one, which all such callers
+// share.
+func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := 0
 		looks := images.NewLooks(func() int { began++; n := began; time.Sleep(time.Second); return n })

@@ -51,7 +51,7 @@ func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (
 	}}, nil
 }
 
-// mayRemove says why a warrant does not let a target go.
+// mayRemove returns why a warrant does not permit the removal of a target; nil if it does.
 func mayRemove(w policy.Warrant, t policy.Target) error {
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
 		return errNoWarrant
@@ -59,7 +59,7 @@ func mayRemove(w policy.Warrant, t policy.Target) error {
 	return nil
 }
 
-// examine looks at a target in a round.
+// examine reads the target image and its use in a round.
 func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, *retention.Outcome) {
 	l, err := n.lookIn(ctx, in, t.Name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, 
 	return l, nil
 }
 
-// prepared is what a look in a round has found of an image that is to go.
+// prepared is what a round has read of an image that is about to be removed.
 type prepared struct {
 	round *round
 	image *image
@@ -133,7 +133,7 @@ func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) 
 	return n.looks.fresh(ctx)
 }
 
-// lookAge is how long a look may take that a removal rests on: it is as old as its first answer.
+// lookAge is how long the reads before a removal may take together: their result is as old as the first answer.
 const lookAge = 5 * time.Second
 
 // upheld asks the rules that read the node once more: it may have changed, and the image not.

@@ -222,7 +222,7 @@ func (x *Index) Scan(visit func(policy.Subject, []policy.Ruling)) {
 	x.ScanAfter(func(s policy.Subject, rulings []policy.Ruling, _ policy.Was) { visit(s, rulings) })
 }
 
-// ScanAfter is Scan that also tells what rules of an earlier book would say of the same subject.
+// ScanAfter is Scan that also gives visit what the rules of an earlier book decide about the same subject.
 func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Ruling, policy.Was)) {
 	past := &past{index: x, pages: map[pastPlace]*page{}}
 	for rows := range slices.Chunk(x.snapshot(), scanAtOnce) {

@@ -60,9 +60,9 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestWhatIsWorthAskingForAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
+// TestTransientErrorsAreEvaluatedAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
 // that row is asked for.
-func TestWhatIsWorthAskingForAgain(t *testing.T) {
+func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
 	expect(t, "lacking", []string{"team-a"}, lacking())
@@ -80,8 +80,8 @@ func TestWhatIsWorthAskingForAgain(t *testing.T) {
 	expect(t, "lacking once it is gone", nil, lacking())
 }
 
-// TestWhatIsWorthAskingForAgainIsNotCounted: what is not evaluated yet may be due, and must not pass an approval uncounted.
-func TestWhatIsWorthAskingForAgainIsNotCounted(t *testing.T) {
+// TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and must not pass an approval uncounted.
+func TestTransientErrorsAreNotCounted(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	w.SetBook(bookWithOwn(), now)
 	w.Relay(w.relaid(), []*index.Row{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)

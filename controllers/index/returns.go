@@ -51,7 +51,7 @@ func (r *returns) key(n objectName) uint64 {
 	return maphash.Comparable(r.seed, n)
 }
 
-// left notes that an object has been deleted, or, told again, that it was there until now.
+// left records that an object has been deleted; called again, that it existed until now.
 func (r *returns) left(n objectName, uid types.UID, streak uint8, now time.Time) {
 	key := r.key(n)
 	if len(r.young) >= departuresKept {
@@ -87,7 +87,7 @@ func (r *returns) forget(n objectName) {
 	}
 }
 
-// streak is how often in a row the name has come back with an object that is new.
+// streak is how often in a row objects of the name were re-created, the new one included.
 func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 	d, known := r.last(n)
 	if !known || d.uid == maphash.Comparable(r.seed, uid) || now.Sub(time.Unix(0, d.at)) > returnsWithin {
@@ -96,7 +96,7 @@ func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 	return d.streak
 }
 
-// arrive counts how often the name of a row that is new has come back, or that of an owner that would go in its place.
+// arrive counts how often the object of a new row was re-created, or the owner that would be deleted in its place.
 func (x *Index) arrive(row *Row, now time.Time) {
 	row.streak = x.returns.streak(x.nameOf(row), row.uid(), now)
 	for i := range row.facts {

@@ -82,7 +82,7 @@ func (l *loop) turns(name string, n int, absence, works time.Duration, options .
 	return deleted, last
 }
 
-func TestWhatComesBackAgainAndAgainStays(t *testing.T) {
+func TestObjectsThatAreRecreatedRepeatedlyAreKept(t *testing.T) {
 	for _, first := range []string{"", "the watch", "the next version", "a list"} {
 		for name, test := range map[string]struct {
 			absence, works time.Duration
@@ -109,8 +109,8 @@ func TestWhatComesBackAgainAndAgainStays(t *testing.T) {
 	}
 }
 
-// TestHowALoopEnds: what was kept goes again, or stays.
-func TestHowALoopEnds(t *testing.T) {
+// TestWhatResetsTheCountOfRecreations also checks what keeps the count, and the object.
+func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	kept := func(t *testing.T) (*loop, types.UID) {
 		l := newLoop(t)
 		l.turns("x", 3, 0, 0)
@@ -160,8 +160,8 @@ func TestHowALoopEnds(t *testing.T) {
 	})
 }
 
-// TestOnlyWhatSunsetDeletedComesBack: what others delete, and re-create, counts for nothing.
-func TestOnlyWhatSunsetDeletedComesBack(t *testing.T) {
+// TestOnlyDeletionsBySunsetCountAsRecreations: what others delete, and re-create, counts for nothing.
+func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "nothing"
 	deleted, _ := l.turns("x", 20, 0, 0)
@@ -203,8 +203,8 @@ func TestOrdinaryTurnoverIsNoLoop(t *testing.T) {
 	}
 }
 
-// TestTheSameNameElsewhereIsAnother: three namespaces that each make one are no loop.
-func TestTheSameNameElsewhereIsAnother(t *testing.T) {
+// TestTheSameNameInAnotherNamespaceDoesNotCount: three namespaces that each make one are no loop.
+func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	l := newLoop(t)
 	for n := range 6 {
 		uid := l.create("x", 0, in([]string{"team-a", "team-b"}[n%2]))
@@ -213,8 +213,8 @@ func TestTheSameNameElsewhereIsAnother(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedOfNamesIsBounded: a hundred thousand names take no more than the latest of them, and only delay.
-func TestWhatIsRememberedOfNamesIsBounded(t *testing.T) {
+// TestTheMemoryForNamesIsBounded: a hundred thousand names take no more than the latest of them, and only delay.
+func TestTheMemoryForNamesIsBounded(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "the watch"
 	for n := range 100_000 {

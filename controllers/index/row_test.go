@@ -73,8 +73,8 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestANameThatNothingCanHaveIsCut: the rest of the row is as it was, and it grows by nothing.
-func TestANameThatNothingCanHaveIsCut(t *testing.T) {
+// TestATooLongNameIsTruncated: the rest of the row is as it was, and it grows by nothing.
+func TestATooLongNameIsTruncated(t *testing.T) {
 	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
 	got := index.NewRow(s, columns["a"]).Subject()
 	s.Name = s.Name[:65_535]

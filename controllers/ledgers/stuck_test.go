@@ -58,8 +58,8 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 	})
 }
 
-// TestStuckObjectsAreTriedEverMoreSeldom counts the DELETEs of one in a day.
-func TestStuckObjectsAreTriedEverMoreSeldom(t *testing.T) {
+// TestStuckObjectsAreRetriedWithBackoff counts the DELETEs of one in a day.
+func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
@@ -107,8 +107,8 @@ func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 	})
 }
 
-// TestWithoutARightToReadADoubtDoesNotEnd, State says why, and it ends once there is one.
-func TestWithoutARightToReadADoubtDoesNotEnd(t *testing.T) {
+// TestWithoutPermissionToReadAnEntryStaysInDoubt, State says why, and it ends once there is one.
+func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(1)))
 		w.refuseStuck()

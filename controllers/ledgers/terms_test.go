@@ -9,9 +9,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestWhatStandsIsSentAsItWasWrittenDown: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
+// TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
 // who does not lead.
-func TestWhatStandsIsSentAsItWasWrittenDown(t *testing.T) {
+func TestADeletionIsSentAsRecorded(t *testing.T) {
 	as := func(change func(i *policy.Intent)) func(*world, *policy.Intent, *policy.Target) {
 		return func(_ *world, i *policy.Intent, _ *policy.Target) {
 			rule := *i.Rule
@@ -98,8 +98,8 @@ func TestLimitsThatAreLoweredALittleStopTheRest(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotSentInTimeMakesRoom: limits that what stands has used up are free for others after a while.
-func TestWhatIsNotSentInTimeMakesRoom(t *testing.T) {
+// TestEntriesThatAreNotSentInTimeFreeTheirRoom: the room in limits that their entries used is free for others after a while.
+func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(2)))
 		w.hung = map[string]bool{"team-a": true}
@@ -116,9 +116,9 @@ func TestWhatIsNotSentInTimeMakesRoom(t *testing.T) {
 	})
 }
 
-// TestWhatIsRefusedLeavesItsRoomToOthers: limits that were used up by a DELETE under way are free once it was refused, and not a
+// TestRefusedDeletionsFreeTheirRoom: limits that were used up by a DELETE under way are free once it was refused, and not a
 // whole window later.
-func TestWhatIsRefusedLeavesItsRoomToOthers(t *testing.T) {
+func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 	for name, result := range map[string]retention.Result{"refused": retention.Refused, "changed": retention.Changed, "never sent": retention.Failed} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {

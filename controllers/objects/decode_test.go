@@ -220,8 +220,8 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 	d.Close()
 }
 
-// TestWhoHasOtherQuestionsWaitsForNoObject, as the fence waits for whoever asks them.
-func TestWhoHasOtherQuestionsWaitsForNoObject(t *testing.T) {
+// TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller.
+func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
 	d := decoder(t, pods, "true")
 	end := d.Busy()
 	d.Ask(retention.NewQuestions(pods, nil, nil))

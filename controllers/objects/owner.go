@@ -175,7 +175,7 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	return nil
 }
 
-// subjectTimeout bounds the read of a subject whose owner goes: what it answers may have been so for as long.
+// subjectTimeout limits the read of a subject before its owner is deleted: the answer may be this old.
 const subjectTimeout = 3 * time.Second
 
 // unchanged makes sure that the subject is still the version that was judged. The Outcome says that it is not, or that

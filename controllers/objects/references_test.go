@@ -162,8 +162,8 @@ func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
-// TestWhatIsKeptAndCannotBeReadIsListedAgain: nothing else would end the doubt.
-func TestWhatIsKeptAndCannotBeReadIsListedAgain(t *testing.T) {
+// TestUnreadableKeptObjectsAreRelisted: without a relist the kind would stay lost.
+func TestUnreadableKeptObjectsAreRelisted(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		objects.Spoil(u.source)
 		u.refer("web", "a")

@@ -62,7 +62,7 @@ func (c *Cluster) Prepare(ctx context.Context, w policy.Warrant, t policy.Target
 	}}, nil
 }
 
-// mayRemove says why a warrant does not let a target go.
+// mayRemove returns why a warrant does not permit the deletion of a target; nil if it does.
 func mayRemove(w policy.Warrant, t policy.Target) error {
 	switch {
 	case !w.Valid():

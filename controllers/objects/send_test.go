@@ -19,9 +19,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestNothingIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
+// TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
 // getting a connection takes so long.
-func TestNothingIsSentLate(t *testing.T) {
+func TestNoRequestIsSentLate(t *testing.T) {
 	for name, test := range map[string]struct {
 		age, dial time.Duration
 		sent      bool

@@ -130,8 +130,8 @@ func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsAsOldAsItsQuestion: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
-func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
+// TestTheAgeOfAnAnswerCountsFromItsRequest: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
+func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
 	s, clock, c := asking()
 	s.during = func() { clock.Step(300 * time.Millisecond) }
 	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {

@@ -97,8 +97,8 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	}, rule())
 }
 
-// TestAnAnswerThatFailedForAMomentIsTold: whoever published meanwhile took the rule for one without permission.
-func TestAnAnswerThatFailedForAMomentIsTold(t *testing.T) {
+// TestARecoveredReviewIsPublished: an edition that was published during the failure has the rule without permission.
+func TestARecoveredReviewIsPublished(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(5 * time.Second)
 		l.failing(errors.New("connection refused"))

@@ -137,8 +137,8 @@ func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// TestPagesThatExpireAreListedAtOnce: a kind that takes longer to page than history is kept would never be listed.
-func TestPagesThatExpireAreListedAtOnce(t *testing.T) {
+// TestAnExpiredContinueTokenRelistsWithoutPages: a kind that takes longer to page than history is kept would never be listed.
+func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
 	all, err := (&stream.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
 	if err != nil {

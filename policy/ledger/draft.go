@@ -87,7 +87,7 @@ func (d *Draft) Room(now time.Time, budget *Budget) int {
 }
 
 // Admits reports whether entries about a namespace may be opened: it must not have more of them in doubt than may be opened
-// beside. So a namespace whose objects refuse to go leaves half of the room to the others, two of them a quarter, and one with
+// beside. So a namespace whose objects cannot be deleted leaves half of the room to the others, two of them a quarter, and one with
 // nothing in doubt gets the last place.
 func (d *Draft) Admits(namespace string) bool { return int64(d.doubtful[namespace]) < d.spare }
 

@@ -104,7 +104,7 @@ const (
 	sendAgainFor = 5 * time.Minute
 )
 
-// look notes that its object is about to be looked at.
+// look records when the leader begins to read the object.
 func (s *state) look(now time.Time) {
 	if s.doubted.IsZero() {
 		s.doubted = now

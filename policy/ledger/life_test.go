@@ -87,7 +87,7 @@ func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	}
 }
 
-func TestAnEntryInDoubtRestsAfterAWhile(t *testing.T) {
+func TestAnEntryInDoubtIsRetriedLessOften(t *testing.T) {
 	s := newStore(t)
 	k := s.keeper("a")
 	e := unsure(s, k, "x")
@@ -105,7 +105,7 @@ func TestAnEntryInDoubtRestsAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestWhatIsInDoubtLeavesRoomToOtherNamespaces(t *testing.T) {
+func TestEntriesInDoubtLeaveRoomToOtherNamespaces(t *testing.T) {
 	s := newStore(t)
 	s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
 	k := s.keeper("a")

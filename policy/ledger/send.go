@@ -78,8 +78,8 @@ func (k *Keeper) Doubtful() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
 }
 
-// Look gives the Doubtful entries to somebody who reads their objects from now on, and tells Saw that time as the beginning
-// of each read.
+// Look returns the Doubtful entries. The caller reads their objects from now on and gives Saw this time as the beginning of
+// each read.
 func (k *Keeper) Look(now time.Time) []Entry {
 	entries := k.Doubtful()
 	for _, e := range entries {
@@ -88,8 +88,8 @@ func (k *Keeper) Look(now time.Time) []Entry {
 	return entries
 }
 
-// Saw takes what a quorum read showed that began after Look gave the entry at the time began, and reports whether that ended it.
-// It is dropped if the entry is not doubtful any more or another DELETE is under way by now.
+// Saw takes the result of a quorum read that began after Look returned the entry at the time began, and reports whether the
+// entry ended. The result is dropped if the entry is not doubtful any more or another DELETE is under way by now.
 func (k *Keeper) Saw(e Entry, s Sight, began time.Time) (ended bool) {
 	known := k.find(e.Target)
 	if known == nil || !k.sealed || !known.doubtful || !known.idle() {

@@ -322,6 +322,35 @@ func TestAStormOf429Passes(t *testing.T) {
 	})
 }
 
+// TestABusyServerIsAskedLessInThrottledNamespacesToo, though its 429 does not say for how long.
+func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var busy atomic.Bool
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				if busy.Load() {
+					return after(quick, retention.Busy, false)()
+				}
+				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to be throttled
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
+		w.after(10 * time.Second)
+		expect(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
+		busy.Store(true)
+		w.after(time.Second)
+		before := len(w.attempted())
+		w.after(time.Minute)
+		if n := len(w.attempted()) - before; n < 30 || n > 70 {
+			t.Errorf("%d requests in a minute to a server that answers 429, want one in a second", n)
+		}
+		busy.Store(false)
+		w.after(3 * time.Minute)
+		expect(t, "removed when it answers again", 2_000, len(w.removed()))
+	})
+}
+
 // TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue: not on subjects that have changed since they were.
 func TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -164,7 +164,9 @@ func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[lane][]
 // learn draws from an answer what it says of the namespace.
 func (t *throttle) learn(l *load, attempt *Outcome, took time.Duration) (news bool) {
 	switch {
-	case attempt == nil || attempt.Unsent || attempt.asksForLess():
+	case attempt == nil || attempt.Unsent:
+	case attempt.asksForLess(): // this does not begin throttling
+		l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)
 	case attempt.isBad(took):
 		news = t.begin(l)
 		l.failures, l.window = l.failures+1, 1

@@ -27,8 +27,8 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
 	},
 	"throttle: what nothing was attempted of is a failure": {
-		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent || attempt.asksForLess():\n",
-		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent || attempt.asksForLess():\n",
+		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
+		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent:\n",
 		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
 	},
 	"throttle: what was put off stands in the ledger": {
@@ -52,6 +52,10 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/preflight.go", Old: "f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })",
 		New:  "obstacle = f.check(ctx, checks, since, round > 0)",
 		Test: "./controllers/retention TestChecksOfANamespaceThatTakeLongHoldUpNoOther",
+	},
+	"throttle: a busy server is asked as much as before": {
+		File: "controllers/retention/throttle.go", Old: "l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)", New: "l.window = t.max",
+		Test: "./controllers/retention TestABusyServerIsAskedLessInThrottledNamespacesToo",
 	},
 	"limiter: what was not sent is a busy server": {
 		File: "controllers/retention/limiter.go", Old: "attempt == nil || attempt.Unsent || attempt.Result == Unadmitted", New: "attempt == nil || attempt.Result == Unadmitted",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -135,22 +136,9 @@ func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {
 }
 
 // lateness is how late those that fell due went at most, once all have.
-func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) (late time.Duration) {
+func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) time.Duration {
 	s.Helper()
-	s.Eventually(func() error {
-		gone := 0
-		for _, e := range deletesIn(r, namespace) {
-			if at, ours := due[e.Name]; ours && !e.Done.IsZero() {
-				gone++
-				late = max(late, e.Done.Sub(at))
-			}
-		}
-		if gone < len(due) {
-			return fmt.Errorf("%d of %d that fell due have gone", gone, len(due))
-		}
-		return nil
-	})
-	return late
+	return slices.Max(delays(s, r, namespace, due))
 }
 
 // webhook is one that takes its time and fails.

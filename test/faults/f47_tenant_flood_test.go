@@ -1,0 +1,244 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/build"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+)
+
+// Fifty tenants edit policies of 64 rules with loops, regular expressions and large variables, ten edits a second in all, and some of
+// the policies are too large. What falls due by a cluster policy goes meanwhile, and the edits of another tenant come into force.
+func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{})
+	const tenants, scheduled, promptly = 50, 60, 5 * time.Second
+	flood := tenantsOf(s, tenants)
+	punctual, quiet := s.More("punctual"), s.More("quiet")
+	s.MustCreate(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quiet, Name: "any"}})
+	r := s.Sunset(scene.Start{})
+	s.Policy("punctual", labelled("punctual", v1alpha1.Enforce, "2s"))
+	measure := func(name string) (late, edits []time.Duration) {
+		stop := make(chan struct{})
+		edited := make(chan []time.Duration)
+		go func() { edited <- inForce(s, quiet, stop) }()
+		due := fallDue(s, punctual, name, scheduled)
+		late = delays(s, r, punctual, due)
+		close(stop)
+		return late, <-edited
+	}
+	late, edits := measure("before")
+	stop, flooded := make(chan struct{}), make(chan int)
+	go func() { flooded <- flood.edit(stop) }()
+	lateThen, editsThen := measure("meanwhile")
+	most := memory(s, r)
+	close(stop)
+	n := <-flooded
+	t.Logf("deletions are late by p50 %s, p99 %s, and without the flood %s, %s; an edit is in status after p50 %s, at most %s, and without it %s, %s; "+
+		"%d edits of tenants; %d MB", quantile(lateThen, 50), quantile(lateThen, 99), quantile(late, 50), quantile(late, 99),
+		quantile(editsThen, 50), quantile(editsThen, 100), quantile(edits, 50), quantile(edits, 100), n, most)
+	if n < scheduled {
+		t.Errorf("the tenants made %d edits", n)
+	}
+	if worst := quantile(lateThen, 100); worst > promptly {
+		t.Errorf("what fell due was %s late", worst)
+	}
+	if most > 512 && os.Getenv(build.Variable) == "" { // the limit of the chart
+		t.Errorf("%d MB are too much", most)
+	}
+	flood.settled()
+	left := &corev1.ConfigMapList{}
+	if err := s.List(s.Context(), left, client.MatchingLabels{"env": "tenant"}); err != nil || len(left.Items) != tenants*objectsOfTenant {
+		t.Errorf("%d of %d objects of tenants are left, %v", len(left.Items), tenants*objectsOfTenant, err)
+	}
+	s.Calm()
+}
+
+func quantile(some []time.Duration, percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(some))
+	if len(sorted) == 0 {
+		return time.Hour
+	}
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(time.Millisecond)
+}
+
+// delays is how late each of those that fell due went, once all have.
+func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) (late []time.Duration) {
+	s.Helper()
+	s.Eventually(func() error {
+		late = nil
+		for _, e := range deletesIn(r, namespace) {
+			if at, ours := due[e.Name]; ours && !e.Done.IsZero() {
+				late = append(late, e.Done.Sub(at))
+			}
+		}
+		if len(late) < len(due) {
+			return fmt.Errorf("%d of %d that fell due have gone", len(late), len(due))
+		}
+		return nil
+	})
+	return late
+}
+
+// inForce edits a small policy again and again until stop is closed, and gives how long each edit took to be in status.
+func inForce(s *scene.Scene, namespace string, stop <-chan struct{}) (took []time.Duration) {
+	p := &v1alpha1.RetentionPolicy{}
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return took
+		default:
+		}
+		spec := fmt.Sprintf("mode: DryRun\nserviceAccountName: cleaner\nrules: [%s]\n", tenantRule("quiet", fmt.Sprintf("object.metadata.name == 'edit-%d'", i)))
+		began := time.Now()
+		if err := applySpec(s, namespace, "quiet", spec); err != nil {
+			s.Error(err)
+			return took
+		}
+		for p.Generation <= int64(i) || p.Status.ObservedGeneration < p.Generation {
+			if time.Since(began) > 3*time.Minute {
+				s.Errorf("an edit is not in status after %s", time.Since(began))
+				return took
+			}
+			time.Sleep(50 * time.Millisecond)
+			if err := s.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "quiet"}, p); err != nil {
+				s.Error(err)
+				return took
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+}
+
+const objectsOfTenant = 4
+
+// tenants are namespaces whose policies are edited.
+type tenants struct {
+	*scene.Scene
+	namespaces []string
+}
+
+func tenantsOf(s *scene.Scene, n int) *tenants {
+	all := &tenants{Scene: s}
+	for i := range n {
+		namespace := s.More(fmt.Sprintf("tenant-%d", i))
+		all.namespaces = append(all.namespaces, namespace)
+		may(s, "system:serviceaccounts:"+namespace, fmt.Sprintf("tenant-%d", i), on("configmaps"))
+		for k := range objectsOfTenant {
+			s.MustCreate(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("object-%d", k), Labels: map[string]string{"env": "tenant"}}})
+		}
+	}
+	return all
+}
+
+// edit edits a policy of one tenant after the other, ten times a second, until stop is closed.
+func (t *tenants) edit(stop <-chan struct{}) (n int) {
+	each := time.NewTicker(100 * time.Millisecond)
+	defer each.Stop()
+	for {
+		select {
+		case <-stop:
+			return n
+		case <-each.C:
+		}
+		spec := heavy(n)
+		if n%5 == 4 {
+			spec = tooLarge(n)
+		}
+		if err := applySpec(t.Scene, t.namespaces[n%len(t.namespaces)], "flood", spec); err != nil {
+			t.Error(err)
+			return n
+		}
+		n++
+	}
+}
+
+// settled waits until the last edit of each tenant is in force, or refused.
+func (t *tenants) settled() {
+	t.Helper()
+	p, refused := &v1alpha1.RetentionPolicy{}, 0
+	for _, namespace := range t.namespaces {
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+			if err := t.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "flood"}, p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Status.ObservedGeneration == p.Generation {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the last edit in %s is not in force", namespace)
+			}
+		}
+		for _, c := range p.Status.Conditions {
+			if strings.Contains(c.Message, "is the limit for all RetentionPolicies of the namespace") {
+				refused++
+				break
+			}
+		}
+	}
+	if refused == 0 || refused == len(t.namespaces) {
+		t.Errorf("the policies of %d of %d tenants are too large", refused, len(t.namespaces))
+	}
+}
+
+// heavy is a policy of 64 rules that takes nearly all of the room of a namespace, and long on each object.
+func heavy(n int) string {
+	text := &strings.Builder{}
+	text.WriteString("mode: DryRun\nserviceAccountName: cleaner\nvariables:\n" +
+		"- {name: loops, expression: \"lists.range(60).all(x, lists.range(60).all(y, x * y >= 0))\"}\nrules:\n")
+	for i := range 64 {
+		fmt.Fprintf(text, "- %s\n", tenantRule(fmt.Sprint("r", i), fmt.Sprintf(
+			"variables.loops && !object.metadata.name.matches('(a%d|x[0-9]){20}') && object.metadata.name == 'none-%d'", n, i)))
+	}
+	return text.String()
+}
+
+// tooLarge is a policy of 80 kB whose expressions take 9 MB with their variables written out.
+func tooLarge(n int) string {
+	text := &strings.Builder{}
+	text.WriteString("mode: DryRun\nserviceAccountName: cleaner\nvariables:\n")
+	for i := range 3 {
+		fmt.Fprintf(text, "- {name: v%d, expression: \"%sfalse\"}\n", i, strings.Repeat(fmt.Sprintf("object.metadata.name == 'x%d' || ", n%10), 300))
+	}
+	text.WriteString("rules:\n")
+	for i := range 64 {
+		fmt.Fprintf(text, "- %s\n", tenantRule(fmt.Sprint("r", i), fmt.Sprintf("variables.v0 && variables.v1 && variables.v2 && size('%d-%d') > 0", n, i)))
+	}
+	return text.String()
+}
+
+func tenantRule(name, eligible string) string {
+	return fmt.Sprintf("{name: %s, target: {apiVersion: v1, kind: ConfigMap}, eligible: %q, startTime: object.metadata.creationTimestamp, ttl: 1h}", name, eligible)
+}
+
+// applySpec creates a RetentionPolicy, or gives it another spec.
+func applySpec(s *scene.Scene, namespace, name, spec string) error {
+	p := &v1alpha1.RetentionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
+		return err
+	}
+	known := &v1alpha1.RetentionPolicy{}
+	err := s.Get(context.Background(), client.ObjectKeyFromObject(p), known)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err != nil {
+		return s.Create(context.Background(), p)
+	}
+	before := known.DeepCopy()
+	known.Spec = p.Spec
+	return s.Patch(context.Background(), known, client.MergeFrom(before))
+}

@@ -20,6 +20,9 @@ func TestEnds(t *testing.T) {
 	condition := func(kind, status string) string {
 		return fmt.Sprintf(`{type: %s, status: "%s", lastTransitionTime: "2026-03-01T12:10:00Z"}`, kind, status)
 	}
+	at := func(kind, at string) string {
+		return fmt.Sprintf(`{type: %s, status: "True", lastTransitionTime: "2026-03-01T%sZ"}`, kind, at)
+	}
 	terminated := func(at string) string { return fmt.Sprintf(`{state: {terminated: {finishedAt: "%s"}}}`, at) }
 	tests := map[string]struct {
 		apiVersion, kind, status string
@@ -33,6 +36,8 @@ func TestEnds(t *testing.T) {
 		"a Job that met its criteria":                 {"batch/v1", "Job", "{conditions: [" + condition("SuccessCriteriaMet", "True") + "]}", running, ""},
 		"a complete Job":                              {"batch/v1", "Job", "{conditions: [" + condition("Complete", "True") + "]}", succeeded, "12:10:00"},
 		"a failed Job":                                {"batch/v1", "Job", "{conditions: [" + condition("Failed", "True") + "]}", failed, "12:10:00"},
+		"the latest of two end conditions counts":     {"batch/v1", "Job", "{conditions: [" + at("Complete", "12:30:00") + "," + at("Failed", "12:20:00") + "]}", failed, "12:30:00"},
+		"in the other order":                          {"batch/v1", "Job", "{conditions: [" + at("Failed", "12:20:00") + "," + at("Complete", "12:30:00") + "]}", failed, "12:30:00"},
 		"a Job whose condition is False":              {"batch/v1", "Job", "{conditions: [" + condition("Complete", "False") + "]}", running, ""},
 		"a Job of another group":                      {"batch.volcano.sh/v1alpha1", "Job", "{state: {phase: Completed}}", running, ""},
 		"a complete Job that does not say when":       {"batch/v1", "Job", `{conditions: [{type: Complete, status: "True"}]}`, succeeded, "error: condition Complete has no lastTransitionTime"},

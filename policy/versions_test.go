@@ -94,3 +94,31 @@ func TestAVersionThatLosesIsTold(t *testing.T) {
 		t.Error("the policy given was changed")
 	}
 }
+
+// TestTheOldestPolicyOfNamespacesSettlesTheVersion: a tenant cannot make the rules of another invalid that were there before.
+func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
+	of := func(namespace, version string, age time.Duration, permitted bool) *policy.Policy {
+		r := at(version, "r", v1alpha1.Enforce)
+		r.Namespace, r.PolicyCreated, r.Unpermitted = namespace, now.Add(-age), !permitted
+		p := policyOf(namespace+"/own", r)
+		p.Namespace = namespace
+		return p
+	}
+	for name, test := range map[string]struct {
+		policies []*policy.Policy
+		want     string
+	}{
+		"the older, first by name":          {[]*policy.Policy{of("a", "v1", 2, true), of("b", "v2", 1, true)}, "v1"},
+		"the older, last by name":           {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 2, true)}, "v2"},
+		"of the same age the first by name": {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 1, true)}, "v1"},
+		"one that may, though younger":      {[]*policy.Policy{of("a", "v1", 2, false), of("b", "v2", 1, true)}, "v2"},
+		"one of the cluster":                {[]*policy.Policy{of("a", "v1", 2, true), policyOf("z", at("v2", "r", v1alpha1.DryRun))}, "v2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			book := policy.NewBook(test.policies, nil, policy.Protection{})
+			if got := book.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version; got != test.want {
+				t.Errorf("read at %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -35,6 +35,7 @@ func TestAWarrantForAnOwner(t *testing.T) {
 	for name, o := range map[string]policy.Warrant{
 		"another owner": decide(lets(&other)), "the subject": decide(),
 		"an unfinished owner": decide(lets(job), func(r *policy.Ruling) { r.Rule.AllowUnfinished = true }),
+		"another propagation": decide(lets(job), func(r *policy.Ruling) { r.Rule.Propagation = "Orphan" }),
 		"a managed owner":     decide(lets(job), func(r *policy.Ruling) { r.Rule.AllowManaged = true }),
 	} {
 		if w.Same(o) || o.Same(w) {

@@ -197,6 +197,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		"the subject has changed":   {owner, nil, owned, answers{"GET " + podPath: podAt("uid-pod", "6")}, retention.Changed, "not the version that was judged"},
 		"the subject is gone":       {owner, nil, owned, answers{"GET " + podPath: ""}, retention.Gone, "not found"},
 		"the subject is a namesake": {owner, nil, owned, answers{"GET " + podPath: podAt("uid-2", "5")}, retention.Gone, "another object has its name"},
+		"an answer without it":      {owner, nil, owned, answers{"GET " + podPath: "204 Nothing"}, retention.Failed, "read Pod"},
 		"nobody can read it":        {owner, nil, owned, answers{"GET " + podPath: "500 InternalError"}, retention.Busy, "500"},
 		"the owner has changed":     {owner, nil, owned, answers{"DELETE " + jobPath: "409 Conflict"}, retention.Changed, "409"},
 	}

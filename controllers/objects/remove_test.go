@@ -195,8 +195,8 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 	})
 	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
 	expect(t, "result", retention.Failed, o.Result)
-	if o.Err == nil {
-		t.Error("no error")
+	if o.Err == nil || !o.Unsure || o.Unsent {
+		t.Errorf("error %v, unsure %v, unsent %v: it may have been carried out", o.Err, o.Unsure, o.Unsent)
 	}
 }
 
@@ -271,6 +271,7 @@ func TestOutcomeOf(t *testing.T) {
 			o := objects.OutcomeOf(test.code, header, []byte(test.body))
 			expect(t, "result", test.want, o.Result)
 			expect(t, "retry after", test.after, o.RetryAfter)
+			expect(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
 			if (o.Err == nil) != (test.want == retention.Removed) {
 				t.Errorf("error %v", o.Err)
 			}

@@ -143,3 +143,18 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 		expect(t, "attempts", 1, w.witnessed)
 	})
 }
+
+// TestWhatWasNeverSentIsNoAttempt: a sender that finds its answers outdated has asked for nothing.
+func TestWhatWasNeverSentIsNoAttempt(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.outcome = func(policy.Warrant) retention.Outcome {
+			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
+		}
+		w.use(rule("jobs", ttl(0)))
+		w.source(0).list(row("job", w.began))
+		w.after(time.Minute)
+		if len(w.attempted()) == 0 || w.witnessed > 0 {
+			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.witnessed)
+		}
+	})
+}

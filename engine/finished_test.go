@@ -37,6 +37,7 @@ func TestEnds(t *testing.T) {
 		"a complete Job":                              {"batch/v1", "Job", "{conditions: [" + condition("Complete", "True") + "]}", succeeded, "12:10:00"},
 		"a failed Job":                                {"batch/v1", "Job", "{conditions: [" + condition("Failed", "True") + "]}", failed, "12:10:00"},
 		"the latest of two end conditions counts":     {"batch/v1", "Job", "{conditions: [" + at("Complete", "12:30:00") + "," + at("Failed", "12:20:00") + "]}", failed, "12:30:00"},
+		"a condition that is False does not":          {"batch/v1", "Job", "{conditions: [" + condition("Complete", "True") + `, {type: Failed, status: "False", lastTransitionTime: "2026-03-01T12:40:00Z"}]}`, succeeded, "12:10:00"},
 		"in the other order":                          {"batch/v1", "Job", "{conditions: [" + at("Failed", "12:20:00") + "," + at("Complete", "12:30:00") + "]}", failed, "12:30:00"},
 		"a Job whose condition is False":              {"batch/v1", "Job", "{conditions: [" + condition("Complete", "False") + "]}", running, ""},
 		"a Job of another group":                      {"batch.volcano.sh/v1alpha1", "Job", "{state: {phase: Completed}}", running, ""},

@@ -135,3 +135,17 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 func living(ttl time.Duration) func(*policy.Ruling) {
 	return func(r *policy.Ruling) { r.Rule.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: true}} }
 }
+
+// TestQuotasThatBecomeKnownAreNoChange: nothing was bound by them before, and nothing waits for them.
+func TestQuotasThatBecomeKnownAreNoChange(t *testing.T) {
+	book := func(quotas map[string]int64) *policy.Book {
+		return policy.NewBook(nil, map[string]policy.Namespace{"team-a": {Quotas: quotas}}, policy.Protection{})
+	}
+	unknown, ten, nine := book(nil), book(map[string]int64{"jobs.batch": 10}), book(map[string]int64{"jobs.batch": 9})
+	if !ten.Since(unknown).None() || !unknown.Since(ten).None() || !ten.Since(ten).None() {
+		t.Error("quotas that become known, or unknown, are a change")
+	}
+	if nine.Since(ten).None() {
+		t.Error("other quotas are no change")
+	}
+}

@@ -197,3 +197,36 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestScopesTellChangesApart: what was approved, or counted, covers no later change of a namespace.
+func TestScopesTellChangesApart(t *testing.T) {
+	first := policy.Scope(nil).Wider(sets.New("a", "b"), now)
+	second := first.Wider(sets.New("a", "c"), now) // at the same moment
+	later := second.Since()
+	if !later.After(first.Since()) || !second["a"].Equal(later) || !second["b"].Equal(now) || !second["c"].Equal(later) || !first["a"].Equal(now) {
+		t.Fatalf("%v, then %v", first, second)
+	}
+	if diff := cmp.Diff(policy.Scope{"a": later, "c": later}, second.Without(first)); diff != "" {
+		t.Errorf("what is left once the first is approved: -want +got\n%s", diff)
+	}
+	if left := first.Without(first); left != nil {
+		t.Errorf("%v is left of what was approved", left)
+	}
+	for name, test := range map[string]struct {
+		upTo time.Time
+		want []string
+	}{
+		"both":      {later, []string{"a", "b"}},
+		"one":       {now, []string{"b"}},
+		"before it": {now.Add(-1), nil},
+	} {
+		if diff := cmp.Diff(test.want, second.Among([]string{"a", "b", "x"}, test.upTo).Names()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	for _, scope := range []policy.Scope{{"a": now, "b": later}, {"b": now, "a": later}} {
+		if !scope.Since().Equal(later) {
+			t.Errorf("the latest change of %v is %v", scope, scope.Since())
+		}
+	}
+}

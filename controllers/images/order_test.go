@@ -118,3 +118,24 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 		}
 	})
 }
+
+// TestARuleThatComesToCompareLooksAtAll: what was prepared by a look at one image does not go by a rule that compares images.
+func TestARuleThatComesToCompareLooksAtAll(t *testing.T) {
+	for _, compares := range []bool{false, true} {
+		m := newMachine(t)
+		m.has("go/app:v1", "a")
+		m.has("go/else:v1", "b")
+		w := m.warrant("a")
+		target, _ := m.Aim(t.Context(), w.Intent())
+		prepared, blocked := m.Prepare(t.Context(), w, target)
+		if blocked != nil {
+			t.Fatal(blocked.Err)
+		}
+		w.Rule().Capacity.Bounded = compares
+		o := prepared.Send(t.Context(), w, m.clock.Now())
+		prepared.Release()
+		if (o.Result == retention.Removed) == compares {
+			t.Errorf("compares %v: %s (%v)", compares, o.Result, o.Err)
+		}
+	}
+}

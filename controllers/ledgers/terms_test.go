@@ -33,13 +33,17 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 		"unfinished owners too": {as(func(i *policy.Intent) { i.Rule.AllowUnfinished = true }), false, false},
 		"another policy":        {as(func(i *policy.Intent) { i.Rule.PolicyUID = "uid-q" }), false, false},
 		"another target":        {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
+		"the target of another": {func(w *world, _ *policy.Intent, t *policy.Target) {
+			other, _ := w.objects["uid-job-1"].Intent()
+			*t, _ = w.Written(other)
+		}, true, false},
 		"a target as it is now": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
 		"another leads":         {func(w *world, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				w.use(policyOf("p", nil))
-				w.add("team-a", "job-", 1, 10*time.Second)
+				w.add("team-a", "job-", 2, 10*time.Second)
 				pass(9700 * time.Millisecond)
 				i, _ := w.objects["uid-job-0"].Intent()
 				target, stands := w.Written(i)
@@ -54,6 +58,7 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 					t.Errorf("it is not so that it may be sent: %v", test.sends)
 				}
 				w.forget("job-0")
+				w.forget("job-1")
 			})
 		})
 	}

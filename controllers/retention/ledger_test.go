@@ -38,6 +38,8 @@ type book struct {
 	stands map[policy.Subject]policy.Target
 	writes int
 	wrote  func() // called before a candidate is ready; nil for nothing
+	limits bool   // nothing is sent any more
+	ended  []retention.Result
 }
 
 func newBook() *book {
@@ -62,7 +64,13 @@ func (b *book) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	c.Ready()
 }
 
-func (b *book) Sending(policy.Intent, policy.Target) bool { return true }
+func (b *book) Sending(policy.Intent, policy.Target) bool { return !b.limits }
+
+func (b *book) Ended(_ policy.Intent, _ policy.Target, o retention.Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = append(b.ended, o.Result)
+}
 
 func counted(r *policy.Rule) { r.Ledger = true }
 
@@ -157,4 +165,31 @@ func TestWhatWasNeverSentIsNoAttempt(t *testing.T) {
 			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.witnessed)
 		}
 	})
+}
+
+// TestTheLedgerHasTheLastWordAndIsToldOfEachEnd: what it does not let go is not sent, and it learns how each DELETE went.
+func TestTheLedgerHasTheLastWordAndIsToldOfEachEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits bool
+		result retention.Result
+	}{
+		"limits were lowered": {true, retention.Removed}, "removed": {false, retention.Removed}, "refused": {false, retention.Refused},
+		"changed": {false, retention.Changed}, "no answer": {false, retention.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook()
+			b.limits = test.limits
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				w.outcome = func(policy.Warrant) retention.Outcome {
+					return retention.Outcome{Result: test.result, Err: errors.New("said so"), Unsure: test.result == retention.Failed}
+				}
+				w.use(rule("jobs", ttl(0), counted))
+				w.source(0).list(row("job", w.began))
+				w.after(time.Second)
+				if sent := len(w.attempted()); test.limits && sent > 0 || !test.limits && (sent == 0 || len(b.ended) != sent || b.ended[0] != test.result) {
+					t.Errorf("%d were sent, and the ledger was told of %v", sent, b.ended)
+				}
+			})
+		})
+	}
 }

@@ -26,6 +26,15 @@ func (m Mutant) patch() overlay.Patch { return overlay.Patch{File: m.File, Old: 
 var all = merged(
 	policyMutants,
 	throttleMutants,
+	rightsTable,
+	objectsTable,
+	policyTable,
+	ledgersTable,
+	indexTable,
+	engineTable,
+	imagesTable,
+	retentionTable,
+	ledgerTable,
 )
 
 // merged joins tables. It panics when two tables use one name.

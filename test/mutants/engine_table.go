@@ -1,0 +1,30 @@
+package mutants
+
+// engineTable changes what is read of one object.
+var engineTable = map[string]Mutant{
+	"engine: a condition that is False counts as an end": {
+		File: "engine/conditions.go", Test: "./engine TestEnds",
+		Old: "if !c.isTrue() || !slices.Contains(kinds",
+		New: "if !slices.Contains(kinds",
+	},
+	"engine: a ttl annotation of zero is unreadable": {
+		File: "engine/subject.go", Test: "./engine TestSubjectOf",
+		Old: "err == nil && ttl >= 0",
+		New: "err == nil && ttl > 0",
+	},
+	"engine: of contradicting conditions the last counts": {
+		File: "engine/finishers.go", Test: "./engine TestEnds",
+		Old: "case slices.Contains(failure, kind):\n\t\t\t\treturn failed",
+		New: "case slices.Contains(failure, kind):\n\t\t\t\tresult = failed",
+	},
+	"engine: the end condition that is listed last counts": {
+		File: "engine/conditions.go", Test: "./engine TestEnds",
+		Old: "\t\tlatest = later(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+		New: "\t\tlatest = t\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+	},
+	"engine: the first of several end conditions counts": {
+		File: "engine/conditions.go", Test: "./engine TestEnds",
+		Old: "\t\tlatest = later(latest, t)\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+		New: "\t\tif latest.IsZero() {\n\t\t\tlatest = t\n\t\t}\n\t}\n\treturn latest, nil\n}\n\n// latestTransition",
+	},
+}

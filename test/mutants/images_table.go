@@ -1,0 +1,105 @@
+package mutants
+
+// imagesTable changes looks at the images of a node and their removal.
+var imagesTable = map[string]Mutant{
+	"images: Pods that failed use images": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
+		New: "pod.Status.Phase == corev1.PodSucceeded",
+	},
+	"images: a filesystem that nobody measured is too full": {
+		File: "controllers/images/space.go", Test: "./controllers/images TestNothingGoesForWantOfSpaceThereIs",
+		Old: "\t\treturn errFilesystem\n",
+		New: "\t\treturn nil\n",
+	},
+	"images: a glance lists uses before images": {
+		File: "controllers/images/glance.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, err := n.uses(ctx)\n",
+		New: "\tuses, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
+	},
+	"images: a look serves who asked after it began": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestALookServesWhoAskedBeforeItBegan",
+		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
+		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
+	},
+	"images: a refusal leaves doubt": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		Old: "if outcome.Unsure && outcome.Result != retention.Refused {",
+		New: "if outcome.Unsure {",
+	},
+	"images: a removal is sent however old the checks are": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestNoImageIsRemovedByOutdatedAnswers",
+		Old: "if !retention.Fresh(n.Clock.Now(), since) {",
+		New: "if since.IsZero() {",
+	},
+	"images: a removal rests on a look of any age": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestAnImageIsLookedAtAgain",
+		Old: "took < 0 || took > lookAge",
+		New: "took < 0",
+	},
+	"images: a removal that failed is certain": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		Old: "Result: resultOf(err), Unsure: true, Err: err",
+		New: "Result: resultOf(err), Unsure: false, Err: err",
+	},
+	"images: a rule that compares goes by a glance": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestARuleThatComesToCompareLooksAtAll",
+		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
+		New: "if w.Compares() && p.lost {",
+	},
+	"images: containers are listed before Pods": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		Old: "\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n",
+		New: "\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
+	},
+	"images: ephemeral containers use nothing": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		Old: "\tfor _, c := range pod.Spec.EphemeralContainers {\n\t\tadd(c.Image)\n\t}\n",
+		New: "",
+	},
+	"images: everybody has a look of its own": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestALookServesWhoAskedBeforeItBegan",
+		Old: "\tif l.next == nil {\n\t\tl.next = &flight",
+		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &flight",
+	},
+	"images: image volumes use nothing": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		Old: "\t\tif v.Image != nil {",
+		New: "\t\tif v.Image != nil && v.Name == \"\" {",
+	},
+	"images: one goes at the low threshold": {
+		File: "controllers/images/space.go", Test: "./controllers/images TestNothingGoesForWantOfSpaceThereIs",
+		Old: "int(node.Filesystem.UsedPercent) <= rule.Images.Low",
+		New: "int(node.Filesystem.UsedPercent) < rule.Images.Low",
+	},
+	"images: one of another form is recognised": {
+		File: "controllers/images/glance.go", Test: "./controllers/images TestAnImageIsLookedAtAgain",
+		Old: "image.ageless || known.form != formOf(&image.Image)",
+		New: "image.ageless",
+	},
+	"images: removals by others change no order": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestRanksCountOthers",
+		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
+		New: "if w.Compares() && !p.round.ranks {",
+	},
+	"images: statuses of init containers use nothing": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		Old: "{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,",
+		New: "{pod.Status.ContainerStatuses,",
+	},
+	"images: the ID that a container runs is not used": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		Old: "\t\t\tadd(s.ImageID)\n",
+		New: "",
+	},
+	"images: uses are listed before images": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+		New: "\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+	},
+	"images: what goes long after a removal went by it": {
+		File: "controllers/images/unsure.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		Old: "case now.After(s.until):",
+		New: "case now.Before(s.until.Add(-unsureFor)):",
+	},
+}

@@ -1,0 +1,40 @@
+package mutants
+
+// indexTable changes what is known of objects: marks and loops.
+var indexTable = map[string]Mutant{
+	"marks: a gap leaves the mark": {
+		File: "controllers/index/marks.go", Test: "./controllers/index TestSinceWhenItIsEligible",
+		Old: "case gap, old != nil && old.voids(f):",
+		New: "case old != nil && old.voids(f):",
+	},
+	"marks: a newer version of what is gone is gone": {
+		File: "controllers/index/marks.go", Test: "./controllers/index TestMarkGone",
+		Old: "= old.gone && sameVersion, old",
+		New: "= old.gone, old",
+	},
+	"marks: use that was seen leaves the mark": {
+		File: "controllers/index/marks.go", Test: "./controllers/index TestSinceWhenItIsEligible",
+		Old: "\tcase !f.eligible:\n\t\treturn true\n",
+		New: "",
+	},
+	"marks: what referred for a moment leaves the mark": {
+		File: "controllers/index/marks.go", Test: "./controllers/index TestSinceWhenItIsEligible",
+		Old: "return next.notBefore().After(f.notBefore())",
+		New: "return false",
+	},
+	"returns: a name that comes back late has come back": {
+		File: "controllers/index/returns.go", Test: "./controllers/index TestWhatComesBackAgainAndAgainStays",
+		Old: " || now.Sub(time.Unix(0, d.at)) > returnsWithin {",
+		New: " {",
+	},
+	"returns: an owner that comes back is new": {
+		File: "controllers/index/returns.go", Test: "./controllers/index TestAnOwnerThatComesBack",
+		Old: "if i.Owner != nil && d.streak > 0 {",
+		New: "if i.Owner != nil && d.streak > maxReturns {",
+	},
+	"returns: what others delete is a return": {
+		File: "controllers/index/returns.go", Test: "./controllers/index TestHowALoopEnds",
+		Old: "\tcase row.leaving:\n",
+		New: "\tcase row.leaving || row.isPrompt():\n",
+	},
+}

@@ -1,0 +1,50 @@
+package mutants
+
+// ledgerTable changes the exact counts of package ledger.
+var ledgerTable = map[string]Mutant{
+	"ledger: a clock that goes back shortens what is spent": {
+		File: "policy/ledger/budget.go", Test: "./policy/ledger TestSpent",
+		Old: "!all[last].Until.Time.Before(s.Until.Time)",
+		New: "all[last].Until.Time.Equal(s.Until.Time)",
+	},
+	"ledger: a full budget is free a skew too soon": {
+		File: "policy/ledger/budget.go", Test: "./policy/ledger TestCharged",
+		Old: "return now.Add(budget.Window + Skew)",
+		New: "return now.Add(budget.Window)",
+	},
+	"ledger: a namespace may open as much as it has in doubt": {
+		File: "policy/ledger/draft.go", Test: "./policy/ledger TestWhatIsInDoubtLeavesRoomToOtherNamespaces",
+		Old: "int64(d.doubtful[namespace]) < d.spare",
+		New: "int64(d.doubtful[namespace]) <= d.spare",
+	},
+	"ledger: a refusal after a doubtful DELETE ends the entry": {
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestInterleavings",
+		Old: "case !s.doubtful:\n\t\tk.finish(s, void)",
+		New: "case !s.doubtful || a == Refused:\n\t\tk.finish(s, void)",
+	},
+	"ledger: a sight without a UID shows another object": {
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestADoubtEndsOnceNoRequestCanBeCarriedOut",
+		Old: "case s.UID == \"\" || s.ResourceVersion == \"\":",
+		New: "case s.UID == \"\" && s.ResourceVersion == \"\":",
+	},
+	"ledger: an entry that rests is sent": {
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtRestsAfterAWhile",
+		Old: "!s.idle() || s.rests {",
+		New: "!s.idle() {",
+	},
+	"ledger: one counter too many": {
+		File: "policy/ledger/count.go", Test: "./policy/ledger TestCountersAreBounded",
+		Old: "if own >= most && name != Rest",
+		New: "if own > most && name != Rest",
+	},
+	"ledger: quiet begins with the latest look": {
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestInterleavingsFindEachFlaw",
+		Old: "\tif s.quiet.IsZero() {\n\t\ts.quiet = now\n\t}",
+		New: "\ts.quiet = now",
+	},
+	"ledger: what was counted is forgotten at once": {
+		File: "policy/ledger/keeper.go", Test: "./policy/ledger TestOneEntryAnObject",
+		Old: "\t\tcase met:\n",
+		New: "\t\tcase met || !known(uid):\n",
+	},
+}

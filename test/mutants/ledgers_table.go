@@ -1,0 +1,50 @@
+package mutants
+
+// ledgersTable changes what is written into ledgers, and when.
+var ledgersTable = map[string]Mutant{
+	"ledgers: a subject that has changed stands": {
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		Old: "r == nil || !r.stands || r.subject != subjectOf(i) {",
+		New: "r == nil || !r.stands {",
+	},
+	"ledgers: an entry outlives allowUnfinishedOwner": {
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		Old: "Outcome: i.Outcome, AllowUnfinished: i.Rule.AllowUnfinished,",
+		New: "Outcome: i.Outcome,",
+	},
+	"ledgers: an owner that was named before is written down": {
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestAnOwnerIsWrittenDownForTheVersionThatNamesIt",
+		Old: "return e, s, s == r.subject",
+		New: "return e, s, true",
+	},
+	"ledgers: another target is sent than was written down": {
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
+		New: "r.subject != subjectOf(i)",
+	},
+	"ledgers: limits that were lowered stop nothing": {
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestLimitsThatAreLoweredALittleStopTheRest",
+		Old: "a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max",
+		New: "a.keeper.Charged(a.office.Clock.Now(), budget) > 2*budget.Max",
+	},
+	"ledgers: the one of a policy that is only not in the book is deleted": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
+		Old: "\tif !gone {\n\t\treturn nil",
+		New: "\tif !gone && named.Namespace == \"*\" {\n\t\treturn nil",
+	},
+	"ledgers: the pause of a stuck object does not grow": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreTriedEverMoreSeldom",
+		Old: "min(max(stuckFirst, 2*a.stuck[e.UID].pause), stuckMost)",
+		New: "stuckFirst",
+	},
+	"ledgers: what was not sent in time keeps its room": {
+		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestWhatIsNotSentInTimeMakesRoom",
+		Old: "!r.stillWants(a.uid), r.slow && a.short:",
+		New: "!r.stillWants(a.uid):",
+	},
+	"ledgers: who does not lead any more sends": {
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		Old: "a.office.Leadership.Check() != nil || !a.keeper",
+		New: "!a.keeper",
+	},
+}

@@ -1,0 +1,100 @@
+package mutants
+
+// objectsTable changes requests to the API server.
+var objectsTable = map[string]Mutant{
+	"mark: an annotation that should go is emptied": {
+		File: "controllers/objects/mark.go", Test: "./controllers/objects TestMark",
+		Old: "\tvar value any\n\tif text := m.Annotation(); text != \"\" {\n\t\tvalue = text\n\t}\n",
+		New: "\tvalue := m.Annotation()\n",
+	},
+	"owner: a protected namespace is free": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "case c.protection.Namespace(t.Namespace):",
+		New: "case t.Namespace == \"\" && c.protection.Namespace(t.Namespace):",
+	},
+	"owner: a read that failed leaves doubt about a DELETE": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "\to.Unsure = false\n",
+		New: "",
+	},
+	"owner: allowUnfinishedOwner counts for cluster-scoped owners": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "\tif !beyond {\n",
+		New: "\tif !beyond || i.Rule.AllowUnfinished {\n",
+	},
+	"owner: an answer without a body removes the subject": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "\tif o.Result == retention.Removed {\n\t\to.Result = retention.Failed\n\t}\n",
+		New: "",
+	},
+	"owner: one that is terminating is deleted": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):",
+		New: "case s.UID != t.UID:",
+	},
+	"remover: Retry-After in the body is not read": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "if err != nil && status.Details != nil {",
+		New: "if err == nil && status.Details != nil {",
+	},
+	"remover: a 404 without a reason says that the object is gone": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:",
+		New: "case code == http.StatusNotFound:",
+	},
+	"remover: a 500 is a refusal": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
+		New: "case code == http.StatusTooManyRequests, code > http.StatusInternalServerError:",
+	},
+	"remover: a 5xx is certain": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "retention.Busy, code != http.StatusTooManyRequests",
+		New: "retention.Busy, false",
+	},
+	"remover: a body is sent however late": {
+		File: "controllers/objects/send.go", Test: "./controllers/objects TestNothingIsSentLate",
+		Old: "\tif !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
+		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
+	},
+	"remover: a broken connection is certain": {
+		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoAnswerIsNoResult",
+		Old: "Unsure: !late, Unsent: late",
+		New: "Unsure: false, Unsent: late",
+	},
+	"remover: a denial with a 5xx is certain": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "o.Result, o.Unsure = retention.Refused, code >= http.StatusInternalServerError",
+		New: "o.Result = retention.Refused",
+	},
+	"remover: a redirect is a refusal": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "case code == http.StatusNotFound, code < http.StatusBadRequest:",
+		New: "case code == http.StatusNotFound:",
+	},
+	"remover: a right that is missing to an owner throttles the namespace": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "if w.Rule().Owner && o.Result == retention.Denied {",
+		New: "if !w.Rule().Owner && o.Result == retention.Denied {",
+	},
+	"remover: a webhook that failed let nothing through for certain": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError",
+		New: "o.Result = retention.Unadmitted",
+	},
+	"remover: an owner of any UID is aimed at": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOnlyWhatWasAimedAtIsRemoved",
+		Old: "return owner != nil && t.UID == owner.UID && t",
+		New: "return owner != nil && t",
+	},
+	"remover: any version may go": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestTheRequestsThatLetAnOwnerGo",
+		Old: "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
+		New: "&metav1.Preconditions{UID: &t.UID}",
+	},
+	"sight: a kind that is not served says that the object is gone": {
+		File: "controllers/objects/sight.go", Test: "./controllers/objects TestWhatALookShows",
+		Old: " && status.Details != nil && status.Details.Name == t.Name",
+		New: " && (status.Details == nil || status.Details.Name == t.Name || status.Details.Name == \"\")",
+	},
+}

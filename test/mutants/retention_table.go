@@ -1,0 +1,125 @@
+package mutants
+
+// retentionTable changes what happens between a verdict and its request.
+var retentionTable = map[string]Mutant{
+	"limiter: a 5xx asks the whole API server for less": {
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestAWholeServerThatFailsIsAskedLess",
+		Old: "return o.Result == Busy && !o.Unsure",
+		New: "return o.Result == Busy",
+	},
+	"limiter: a later answer shortens the rest": {
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestTheLongerRestCounts",
+		Old: "retryAfter > 0 && until.After(l.notBefore)",
+		New: "retryAfter > 0",
+	},
+	"limiter: one answer stops everything for an hour": {
+		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestRetryAfterRestsEverybody",
+		Old: "now.Add(min(retryAfter, longestRest))",
+		New: "now.Add(retryAfter)",
+	},
+	"mark: a missing right to mark throttles deletions": {
+		File: "controllers/retention/mark.go", Test: "./controllers/retention TestARightToMarkThatIsMissingStopsNoDeletion",
+		Old: "\tif outcome.Result == Denied {\n",
+		New: "\tif outcome.Result == Denied && outcome.Unsent {\n",
+	},
+	"owner: a kind that is not listed keeps nothing": {
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		Old: "\tcase w == nil:\n\t\treturn policy.Verdict{}, errNotListed",
+		New: "\tcase w == nil:\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
+	},
+	"owner: a version that was not judged goes": {
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
+		Old: "\treturn policy.Verdict{}, errUnseen\n",
+		New: "\treturn policy.Verdict{Reason: policy.NotSelected}, nil\n",
+	},
+	"owner: one that waits goes": {
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		Old: "return v.Action == policy.Delete || v",
+		New: "return v.Action != policy.Keep || v",
+	},
+	"owner: rules that have not listed the kind keep nothing": {
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
+		Old: "!synced {\n\t\treturn policy.Verdict{}, errNotListed",
+		New: "!synced {\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
+	},
+	"preflight: a mark needs no fence": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatIsNotMarked",
+		Old: "return []precondition{f.permission, f.fence}",
+		New: "return []precondition{f.permission}",
+	},
+	"preflight: another rule decides without permission": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		Old: "case !areAmong(j.Rules(), likely.Rules()), j.Warrant",
+		New: "case j.Warrant",
+	},
+	"preflight: another version goes than the one aimed at": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatChangesDuringASlowStepGoesAsItIs",
+		Old: "j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):",
+		New: "false:",
+	},
+	"preflight: answers count for two seconds": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		Old: "lease.Elapsed(now, since) <= MaxAge",
+		New: "lease.Elapsed(now, since) <= 2*MaxAge",
+	},
+	"preflight: references that may be out of date count": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatMayBeOutOfDateIsPutOff",
+		Old: "confirm(f.kind, likely.Warrant.Subject()); err != nil {",
+		New: "confirm(f.kind, likely.Warrant.Subject()); err != nil && f.target.UID == \"\" {",
+	},
+	"preflight: stopping interrupts a deletion that has begun": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		Old: "f.prepared.Send(context.WithoutCancel(ctx), w, since)",
+		New: "f.prepared.Send(ctx, w, since)",
+	},
+	"preflight: the age of the last answer counts for all": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatHappensDuringASlowStepCounts",
+		Old: "if oldest := earliest(since...); Fresh",
+		New: "if oldest := since[len(since)-1]; Fresh",
+	},
+	"preflight: the ledger is told of what was removed alone": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerHasTheLastWordAndIsToldOfEachEnd",
+		Old: "\tif counted {\n",
+		New: "\tif counted && outcome.Result == Removed {\n",
+	},
+	"preflight: the ledger of what does not go is asked later": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerHasTheLastWordAndIsToldOfEachEnd",
+		Old: "if counted && !f.owner.Ledger.Sending(w.Intent(), f.target) {",
+		New: "if !f.owner.Ledger.Sending(w.Intent(), f.target) && counted && !w.Valid() {",
+	},
+	"preflight: the permission to the owner is not asked again": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		Old: "\t\tf.ownerPermission, // and",
+		New: "\t\t// and",
+	},
+	"preflight: the rules about an owner are asked before the checks alone": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		Old: "return j, !j.Warrant.Valid() || f.agreed(ctx, f.it, j.Warrant.Intent(), f.target)",
+		New: "return j, true",
+	},
+	"preflight: what was answered once is not asked again": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
+		Old: "if Fresh(f.owner.Clock.Now(), since[i]) {",
+		New: "if !since[i].IsZero() {",
+	},
+	"preflight: what was never sent is an attempt": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatWasNeverSentIsNoAttempt",
+		Old: "\tif !outcome.Unsent {\n\t\tf.",
+		New: "\tif outcome.Result != Removed || !outcome.Unsent {\n\t\tf.",
+	},
+	"remove: a namespace in doubt stops the worker": {
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestANamespaceInDoubtHoldsBackOnlyItself",
+		Old: "if errors.Is(err, ErrNamespace) {",
+		New: "if errors.Is(err, ErrNamespace) && it.namespace == \"\" {",
+	},
+	"remove: what is said to be gone is never asked for again": {
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestWhatWasSaidToBeGoneAndIsThereGoesLater",
+		Old: "\t\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n\t\treturn\n",
+		New: "\t\treturn\n",
+	},
+	"tries: a conflict without a change is tried each second": {
+		File: "controllers/retention/tries.go", Test: "./controllers/retention TestWhatIsReadAfterConflicts",
+		Old: "case t.result == Changed && !t.same:",
+		New: "case t.result == Changed:",
+	},
+}

@@ -115,3 +115,19 @@ func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 		t.Error("an override that suspends is the same as one that is invalid")
 	}
 }
+
+// TestAHoldIsASetting: pages of a namespace that is held, and is not any more, differ though their rules do not.
+func TestAHoldIsASetting(t *testing.T) {
+	r := []*policy.Rule{enforced("p", "r")}
+	if (&policy.Page{Rules: r, Held: true}).SameSettings(&policy.Page{Rules: r}) {
+		t.Error("a hold that is lifted is the same")
+	}
+	for value, held := range map[string]bool{"": true, "true": true, "false": false} {
+		if got := policy.NamespaceOf(nil, map[string]string{v1alpha1.HoldAnnotation: value}).Held; got != held {
+			t.Errorf("held by %q: %v", value, got)
+		}
+	}
+	if policy.NamespaceOf(nil, nil).Held {
+		t.Error("a namespace without the annotation is held")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhoeverAsksSeesTheLastLook(t *testing.T) {
@@ -51,4 +52,8 @@ func TestWhereNobodyLooksWhoeverAsksDoes(t *testing.T) {
 	fails(3) // however often somebody asks
 	m.clock.Step(1)
 	sees(4)
+	m.clock.SetTime(m.clock.Now().Add(-time.Hour))
+	if _, err := m.Sight(t.Context()); err == nil {
+		t.Error("a look of the future is recent")
+	}
 }

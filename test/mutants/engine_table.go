@@ -7,6 +7,11 @@ var engineTable = map[string]Mutant{
 		Old: "if !c.isTrue() || !slices.Contains(kinds",
 		New: "if !slices.Contains(kinds",
 	},
+	"engine: a label with an empty value is missing": {
+		File: "engine/selector.go", Test: "./engine TestALabelMayHaveAnEmptyValue",
+		Old: "value, ok := l[name].(string)\n\treturn value, ok",
+		New: "value, ok := l[name].(string)\n\treturn value, ok && value != \"\"",
+	},
 	"engine: a ttl annotation of zero is unreadable": {
 		File: "engine/subject.go", Test: "./engine TestSubjectOf",
 		Old: "err == nil && ttl >= 0",

@@ -17,6 +17,11 @@ var imagesTable = map[string]Mutant{
 		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, err := n.uses(ctx)\n",
 		New: "\tuses, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
 	},
+	"images: a look from the future is recent": {
+		File: "controllers/images/sight.go", Test: "./controllers/images TestWhereNobodyLooksWhoeverAsksDoes",
+		Old: "return 0 <= age && age < most",
+		New: "return age < most",
+	},
 	"images: a look serves who asked after it began": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestALookServesWhoAskedBeforeItBegan",
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",

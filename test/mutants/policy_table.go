@@ -62,10 +62,20 @@ var policyTable = map[string]Mutant{
 		Old: "case !c.before.applies(p, namespace), was.Held",
 		New: "case was.Held",
 	},
+	"a namespace without the annotation is held": {
+		File: "policy/namespace.go", Test: "./policy TestAHoldIsASetting",
+		Old: "Held: held && v1alpha1.IsHold(value)",
+		New: "Held: (held || true) && v1alpha1.IsHold(value)",
+	},
 	"a page of dry runs has a say": {
 		File: "policy/book.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
 		Old: "return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })",
 		New: "return len(p.Rules) > 0",
+	},
+	"a page whose hold is lifted is the same": {
+		File: "policy/book.go", Test: "./policy TestAHoldIsASetting",
+		Old: "return p.Held == o.Held && slices",
+		New: "return slices",
 	},
 	"a policy of the same name is the same policy": {
 		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",

@@ -3,7 +3,7 @@ package mutants
 // imagesTable changes looks at the images of a node and their removal.
 var imagesTable = map[string]Mutant{
 	"images: Pods that failed use images": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
 		New: "pod.Status.Phase == corev1.PodSucceeded",
 	},
@@ -13,7 +13,7 @@ var imagesTable = map[string]Mutant{
 		New: "\t\treturn nil\n",
 	},
 	"images: a glance lists uses before images": {
-		File: "controllers/images/glance.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		File: "controllers/images/glance.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, err := n.uses(ctx)\n",
 		New: "\tuses, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
 	},
@@ -23,7 +23,7 @@ var imagesTable = map[string]Mutant{
 		New: "return age < most",
 	},
 	"images: a look serves who asked after it began": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestALookServesWhoAskedBeforeItBegan",
+		File: "controllers/images/look.go", Test: "./controllers/images TestARoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
 		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
 	},
@@ -53,22 +53,22 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && p.lost {",
 	},
 	"images: containers are listed before Pods": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n",
 		New: "\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
 	},
 	"images: ephemeral containers use nothing": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\tfor _, c := range pod.Spec.EphemeralContainers {\n\t\tadd(c.Image)\n\t}\n",
 		New: "",
 	},
 	"images: everybody has a look of its own": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestALookServesWhoAskedBeforeItBegan",
+		File: "controllers/images/look.go", Test: "./controllers/images TestARoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next == nil {\n\t\tl.next = &flight",
 		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &flight",
 	},
 	"images: image volumes use nothing": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\t\tif v.Image != nil {",
 		New: "\t\tif v.Image != nil && v.Name == \"\" {",
 	},
@@ -88,17 +88,17 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && !p.round.ranks {",
 	},
 	"images: statuses of init containers use nothing": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,",
 		New: "{pod.Status.ContainerStatuses,",
 	},
 	"images: the ID that a container runs is not used": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatAPodNamesIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\t\t\tadd(s.ImageID)\n",
 		New: "",
 	},
 	"images: uses are listed before images": {
-		File: "controllers/images/look.go", Test: "./controllers/images TestWhatComesToBeUsedDuringALookIsUsed",
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 		New: "\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},

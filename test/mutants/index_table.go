@@ -23,7 +23,7 @@ var indexTable = map[string]Mutant{
 		New: "return false",
 	},
 	"returns: a name that comes back late has come back": {
-		File: "controllers/index/returns.go", Test: "./controllers/index TestWhatComesBackAgainAndAgainStays",
+		File: "controllers/index/returns.go", Test: "./controllers/index TestObjectsThatAreRecreatedRepeatedlyAreKept",
 		Old: " || now.Sub(time.Unix(0, d.at)) > returnsWithin {",
 		New: " {",
 	},
@@ -33,7 +33,7 @@ var indexTable = map[string]Mutant{
 		New: "if i.Owner != nil && d.streak > maxReturns {",
 	},
 	"returns: what others delete is a return": {
-		File: "controllers/index/returns.go", Test: "./controllers/index TestHowALoopEnds",
+		File: "controllers/index/returns.go", Test: "./controllers/index TestWhatResetsTheCountOfRecreations",
 		Old: "\tcase row.leaving:\n",
 		New: "\tcase row.leaving || row.isPrompt():\n",
 	},

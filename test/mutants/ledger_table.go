@@ -13,7 +13,7 @@ var ledgerTable = map[string]Mutant{
 		New: "return now.Add(budget.Window)",
 	},
 	"ledger: a namespace may open as much as it has in doubt": {
-		File: "policy/ledger/draft.go", Test: "./policy/ledger TestWhatIsInDoubtLeavesRoomToOtherNamespaces",
+		File: "policy/ledger/draft.go", Test: "./policy/ledger TestEntriesInDoubtLeaveRoomToOtherNamespaces",
 		Old: "int64(d.doubtful[namespace]) < d.spare",
 		New: "int64(d.doubtful[namespace]) <= d.spare",
 	},
@@ -28,7 +28,7 @@ var ledgerTable = map[string]Mutant{
 		New: "case s.UID == \"\" && s.ResourceVersion == \"\":",
 	},
 	"ledger: an entry that rests is sent": {
-		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtRestsAfterAWhile",
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtIsRetriedLessOften",
 		Old: "!s.idle() || s.rests {",
 		New: "!s.idle() {",
 	},

@@ -3,12 +3,12 @@ package mutants
 // ledgersTable changes what is written into ledgers, and when.
 var ledgersTable = map[string]Mutant{
 	"ledgers: a subject that has changed stands": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "r == nil || !r.stands || r.subject != subjectOf(i) {",
 		New: "r == nil || !r.stands {",
 	},
 	"ledgers: an entry outlives allowUnfinishedOwner": {
-		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "Outcome: i.Outcome, AllowUnfinished: i.Rule.AllowUnfinished,",
 		New: "Outcome: i.Outcome,",
 	},
@@ -18,7 +18,7 @@ var ledgersTable = map[string]Mutant{
 		New: "return e, s, true",
 	},
 	"ledgers: another target is sent than was written down": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
 		New: "r.subject != subjectOf(i)",
 	},
@@ -33,17 +33,17 @@ var ledgersTable = map[string]Mutant{
 		New: "\tif !gone && named.Namespace == \"*\" {\n\t\treturn nil",
 	},
 	"ledgers: the pause of a stuck object does not grow": {
-		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreTriedEverMoreSeldom",
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestStuckObjectsAreRetriedWithBackoff",
 		Old: "min(max(stuckFirst, 2*a.stuck[e.UID].pause), stuckMost)",
 		New: "stuckFirst",
 	},
 	"ledgers: what was not sent in time keeps its room": {
-		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestWhatIsNotSentInTimeMakesRoom",
+		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestEntriesThatAreNotSentInTimeFreeTheirRoom",
 		Old: "!r.stillWants(a.uid), r.slow && a.short:",
 		New: "!r.stillWants(a.uid):",
 	},
 	"ledgers: who does not lead any more sends": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestWhatStandsIsSentAsItWasWrittenDown",
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "a.office.Leadership.Check() != nil || !a.keeper",
 		New: "!a.keeper",
 	},

@@ -53,7 +53,7 @@ var objectsTable = map[string]Mutant{
 		New: "retention.Busy, false",
 	},
 	"remover: a body is sent however late": {
-		File: "controllers/objects/send.go", Test: "./controllers/objects TestNothingIsSentLate",
+		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentLate",
 		Old: "\tif !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
 	},

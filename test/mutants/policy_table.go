@@ -88,7 +88,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif p.Namespace != \"\" {\n\t\tall.Insert(\"\")",
 	},
 	"a recreated object goes by a rule that allows managed ones": {
-		File: "policy/combine.go", Test: "./policy TestWhatOthersManageIsKept",
+		File: "policy/combine.go", Test: "./policy TestManagedObjectsAreKept",
 		Old: "case s.Flags.Has(IsRecreated):",
 		New: "case s.Flags.Has(IsRecreated) && !r.Rule.AllowManaged:",
 	},

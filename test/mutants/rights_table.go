@@ -3,12 +3,12 @@ package mutants
 // rightsTable changes the permissions of ServiceAccounts.
 var rightsTable = map[string]Mutant{
 	"rights: a remembered answer is of now": {
-		File: "controllers/rights/checker.go", Test: "./controllers/rights TestAnAnswerIsAsOldAsItsQuestion",
+		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheAgeOfAnAnswerCountsFromItsRequest",
 		Old: "return known.at, known.err",
 		New: "return now, known.err",
 	},
 	"rights: an answer counts from when it came": {
-		File: "controllers/rights/checker.go", Test: "./controllers/rights TestAnAnswerIsAsOldAsItsQuestion",
+		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheAgeOfAnAnswerCountsFromItsRequest",
 		Old: "\tc.answers[q] = answer{at: now, err: err}\n\treturn now, err",
 		New: "\tnow = c.clock.Now()\n\tc.answers[q] = answer{at: now, err: err}\n\treturn now, err",
 	},

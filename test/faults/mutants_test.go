@@ -30,6 +30,7 @@ var mutants = map[string]struct {
 	"changes-uncounted":     {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_while_none_leads$", `broken: nothing big goes`, scene.Long},
 	"endless-loops":         {"^TestF49ALoopEnds$", `the loop went on`, scene.Long},
 	"counted-without-facts": {"^TestF48RelistsOverlapEdits$", `broken: nothing big goes|does not wait with`, scene.Long},
+	"believes-lists":        {"^TestF11StreamedListsLackSome$", `broken: |should have stayed|sent DELETE`, scene.Long},
 	"marks-stay":            {"^TestATimeStartsAnew$", `broken: nothing goes before its time`, scene.Short},
 }
 

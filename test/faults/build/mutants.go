@@ -98,6 +98,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "if known == nil || known.Hash != p.Hash ||",
 		New:  "if true || known == nil || known.Hash != p.Hash ||",
 	}},
+	// A policy or namespace that a list lacks is believed to be gone.
+	"believes-lists": {{
+		File: "controllers/policies/missing.go",
+		Old:  "\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
+		New:  "\tif true {\n\t\treturn nil\n\t}\n\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
+	}},
 	// A rule counts as counted though there are no facts about it yet, since its kind is being listed again.
 	"counted-without-facts": {{
 		File: "controllers/index/index.go",

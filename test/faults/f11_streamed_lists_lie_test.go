@@ -1,0 +1,121 @@
+package faults_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// The leader lists policies and namespaces again, as a stream, which lacks an override, a policy and a namespace that is held, and ends
+// as if it were whole. Later the lists that are read before each deletion lack them too. What they keep stays.
+func TestF11StreamedListsLackSome(t *testing.T) {
+	scene.Long(t)
+	s := scene.New(t, scene.Options{Alone: true})
+	elsewhere, held := s.More("elsewhere"), s.More("held")
+	p := s.Policy("previews", previews("Enforce", "3s"))
+	pause := s.Override("pause", fmt.Sprintf("overrides: [{policy: %s, suspend: true}]", p.Name))
+	veto := s.Policy("veto", labelled("vetoed", "Suspended", "0s"))
+	s.Policy("vetoed", labelled("vetoed", "Enforce", "3s"))
+	namespace := &corev1.Namespace{}
+	if err := s.Get(s.Context(), types.NamespacedName{Name: held}, namespace); err != nil {
+		t.Fatal(err)
+	}
+	s.Hold(namespace)
+	leads, waits := pair(s, scene.Start{})
+	enforcing(s, p)
+
+	lacks := map[string]string{"retentionpolicies": pause.Name, "clusterretentionpolicies": veto.Name, "namespaces": held}
+	left := map[string]*atomic.Int64{} // how often streams left it out
+	var lifts []func()
+	var expired []*gate.Armed
+	for resource, name := range lacks {
+		isOf, n := []byte(fmt.Sprintf(`"name":%q`, name)), &atomic.Int64{}
+		left[resource] = n
+		lifts = append(lifts, leads.Gate.Frames(gate.Requests("watch", resource), func(event []byte) [][]byte {
+			if bytes.Contains(event, isOf) {
+				n.Add(1)
+				return nil
+			}
+			return [][]byte{event}
+		}))
+		expired = append(expired, leads.Gate.Arm(gate.Fault{Match: resumes(resource), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}}))
+	}
+	s.Expect(expired...)
+	var cut time.Time
+	s.Eventually(func() error {
+		for resource, n := range left {
+			if n.Load() > 0 {
+				continue
+			}
+			if time.Since(cut) > 3*time.Second {
+				leads.Gate.Cut()
+				cut = time.Now()
+			}
+			return fmt.Errorf("no stream of %s has left anything out", resource)
+		}
+		return nil
+	})
+	for _, fault := range expired {
+		fault.Lift()
+	}
+	objects := 0
+	create := func(in string, labels map[string]string) *corev1.ConfigMap {
+		objects++
+		return s.ConfigMap(fmt.Sprint("cm-", objects), labels, func(cm *corev1.ConfigMap) { cm.Namespace = in })
+	}
+	var kept []*corev1.ConfigMap
+	keep := func() {
+		kept = append(kept, create(s.Namespace, preview), create(elsewhere, env("vetoed")), create(held, preview))
+	}
+	stay := func() {
+		for _, cm := range kept {
+			s.Stays(0, cm)
+		}
+	}
+	keep()
+	s.Gone(create(elsewhere, preview)) // the lists that are read before each deletion are whole
+	stay()
+
+	var lying []*gate.Armed
+	for resource, name := range lacks {
+		isOf := []byte(fmt.Sprintf(`"name":%q`, name))
+		lie := leads.Gate.Arm(gate.Fault{Match: gate.Requests("list", resource), Rewrite: edited(func(l *list) {
+			var items []json.RawMessage
+			for _, item := range l.Items {
+				if !bytes.Contains(item, isOf) {
+					items = append(items, item)
+				}
+			}
+			l.Items = items
+		})})
+		s.Expect(lie)
+		lying = append(lying, lie)
+	}
+	keep()
+	goes := create(elsewhere, preview)
+	for _, lie := range lying {
+		fired(s, lie)
+	}
+	silent(t, 3*time.Second, leads, waits)
+	for _, lie := range lying {
+		lie.Lift()
+	}
+	s.Gone(goes)
+	for _, lift := range lifts {
+		lift()
+	}
+	s.Gone(create(elsewhere, preview))
+	stay()
+	s.Calm()
+}

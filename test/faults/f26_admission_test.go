@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+	"github.com/sunset-k8s/sunset/test/faults/build"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
@@ -66,6 +70,55 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 			s.Calm()
 		})
 	}
+}
+
+// A webhook that fails leaves in doubt whether objects were deleted, and they use up the limit. The doubts end, and others are deleted.
+func TestF26DoubtsAboutRefusedDeletionsEnd(t *testing.T) {
+	scene.Long(t)
+	const stuck, limit = 3, 3
+	s := scene.New(t, scene.Options{})
+	lift := unanswered(s)
+	defer lift()
+	refused := configMaps(s, "refused", stuck, guarded)
+	s.Eventually(func() error { return refusal(s, refused[0]) })
+	r := s.Sunset(scene.Start{Binary: build.Brief(t)})
+	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
+	s.Eventually(func() error {
+		if l := s.Ledger(p); l == nil || open(l) < stuck {
+			return errors.New("not all of them are in the ledger")
+		}
+		return nil
+	})
+	free := configMaps(s, "free", limit-1, preview)
+	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
+	if sent := len(r.Deletes()); sent < stuck {
+		t.Errorf("%d DELETEs were sent, want %d at least", sent, stuck)
+	}
+	began := time.Now()
+	s.Stays(10*time.Second, free[0], free[1])
+	cluster.Eventually(s, 3*time.Minute, func() error {
+		if n := s.Left(&corev1.ConfigMapList{}, preview); n > stuck {
+			return fmt.Errorf("%d are left", n)
+		}
+		return nil
+	})
+	t.Logf("others were deleted after %s", time.Since(began).Round(time.Second))
+	lift()
+	cluster.Eventually(s, 3*time.Minute, func() error {
+		if l := s.Ledger(p); l.Total.Deleted+l.Total.Gone != limit || open(l) > 0 {
+			return fmt.Errorf("%+v are counted, %d open", l.Total, open(l))
+		}
+		return nil
+	})
+	s.Calm()
+}
+
+// open is how many deletions of a ledger have not ended.
+func open(l *v1alpha1.RetentionLedger) (n int) {
+	for _, o := range l.Open {
+		n += len(o.Objects)
+	}
+	return n
 }
 
 // refusal fails unless the API server refuses to delete an object, or it is gone.

@@ -34,6 +34,11 @@ var (
 		Old:  "\t\"k8s.io/utils/clock\"\n",
 		New:  "\tclock \"github.com/sunset-k8s/sunset/test/faults/build/shifted\"\n",
 	}}}
+	brief = flavour{name: "brief", patches: []overlay.Patch{
+		{File: "policy/ledger/entry.go", Old: "RequestLife = 15 * time.Minute", New: "RequestLife = 40 * time.Second"},
+		{File: "policy/ledger/entry.go", Old: "sendAgainFor = 5 * time.Minute", New: "sendAgainFor = 10 * time.Second"},
+		{File: "controllers/ledgers/account.go", Old: "stuckFirst = 15 * time.Minute", New: "stuckFirst = 40 * time.Second"},
+	}}
 )
 
 // Default is the path of the controller that replicas run when a scene does not say otherwise.
@@ -57,6 +62,10 @@ func Race(t testing.TB) string { t.Helper(); return race.path(t) }
 
 // Clocked is the path of a controller that reads a Clock. Without one (see Clock.Env) it reads the machine's.
 func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
+
+// Brief is the path of a controller whose doubts about DELETEs end after 40 seconds instead of 15 minutes: twice as long as it waits for
+// an answer.
+func Brief(t testing.TB) string { t.Helper(); return brief.path(t) }
 
 // Mutant is the path of a controller that lacks a safety mechanism. name is one of Mutants.
 func Mutant(t testing.TB, name string) string {

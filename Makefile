@@ -84,9 +84,9 @@ test-race: control-plane ## Run all tests with the race detector, and replicas o
 	SUNSET_FAULTS_BUILD=race go test -race $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-long
-test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days (about 30 minutes)
+test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days, and run MultiKueue (about 30 minutes)
 	SUNSET_LONG=1 go test -v -timeout 1h -run TestADay ./test/day
-	SUNSET_LONG=1 go test -timeout 30m -run TestKilledAtEveryWrite ./test/integration
+	SUNSET_LONG=1 go test -timeout 30m -run 'TestKilledAtEveryWrite|TestMultiKueue' ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
 
 SEEDS ?= 20

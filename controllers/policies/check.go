@@ -59,6 +59,9 @@ func (c *Checker) NeedLeaderElection() bool { return true }
 // recheckEvery is how often to look again for a schema that was not there, such as that of a CRD to come.
 const recheckEvery = time.Minute
 
+// checkFactor is how much longer than it took to check rules the next ones wait.
+const checkFactor = 20
+
 // Start checks rules as they come until ctx ends.
 func (c *Checker) Start(ctx context.Context) error {
 	for {
@@ -72,7 +75,13 @@ func (c *Checker) Start(ctx context.Context) error {
 		case <-c.wake:
 		case <-again:
 		}
+		began := c.clock.Now()
 		c.checkNew(ctx)
+		select { // a document has megabytes: edits that follow each other share one
+		case <-ctx.Done():
+			return nil
+		case <-c.clock.After(min(checkFactor*c.clock.Since(began), recheckEvery)):
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/openapi"
 	"k8s.io/utils/clock"
@@ -21,6 +22,7 @@ type documents struct {
 	mu    sync.Mutex
 	texts map[string]string
 	reads int
+	takes time.Duration
 }
 
 func (d *documents) Paths() (map[string]openapi.GroupVersion, error) {
@@ -47,6 +49,7 @@ func (d document) Schema(string) ([]byte, error) {
 	d.of.mu.Lock()
 	defer d.of.mu.Unlock()
 	d.of.reads++
+	time.Sleep(d.of.takes)
 	return []byte(d.text), nil
 }
 
@@ -156,5 +159,29 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 		d.mu.Unlock()
 		rules := checkAll(c, l)
 		expect(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+	})
+}
+
+// A document of megabytes is not read again for each edit of a policy.
+func TestEditsShareAReadOfTheDocument(t *testing.T) {
+	s := newServer()
+	s.policy("p", reading("succeeded"))
+	l := newLoop(t, s)
+	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
+	checking(t, d, func(t *testing.T, c *policies.Checker, _ func() int) {
+		checkAll(c, l)
+		for i := range 100 {
+			l.policy("p", reading(fmt.Sprint("failures", i)))
+			l.sync()
+			l.reconcile()
+			c.Use(l.editions[len(l.editions)-1])
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		expect(t, "documents read for 100 edits in 10 s", 1, d.reads)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "documents read in the end", 2, d.reads)
+		expect(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
 	})
 }

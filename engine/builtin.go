@@ -109,11 +109,11 @@ func hasController(metadata map[string]any) bool {
 }
 
 // builtInReads is what BuiltInHold reads beside who the object is.
-func builtInReads() *fields {
+var builtInReads = func() *fields {
 	read := &fields{}
 	read.path("type")
 	read.path("metadata.labels.owner")
 	read.path("metadata.ownerReferences.*.controller")
 	read.path("metadata.annotations").at(accountAnnotation)
 	return read
-}
+}()

@@ -53,7 +53,7 @@ func NewDecoder(rules ...*Rule) *Decoder {
 	for _, r := range rules {
 		all.add(r.fields)
 		if isReferredTo(r.source.rule.Target) {
-			all.add(builtInReads())
+			all.add(builtInReads)
 		}
 	}
 	return decoderOf(all)

@@ -31,6 +31,7 @@ var errCompiling = errors.New("a policy that was edited is being compiled")
 type compiling struct {
 	running map[bool]bool    // for the cluster, and for namespaces
 	rests   map[string]pause // by namespace
+	until   time.Time        // namespaces that compile again and again wait for it, so that they take at most half of one processor
 	next    chan struct{}    // closed when something was edited or compiled
 }
 
@@ -124,6 +125,9 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 			edits, first = all, own
 		}
 	}
+	if until := l.compiling.until; !first.turn.IsZero() && first.until.Before(until) {
+		first.until = until
+	}
 	return edits, first.until.Sub(now), l.compiling.next
 }
 
@@ -178,6 +182,7 @@ func (l *Loop) rest(namespace string, began time.Time) {
 		l.compiling.rests = map[string]pause{}
 	}
 	now := l.Clock.Now()
+	l.compiling.until = now.Add(min(took, longestRest))
 	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
 }
 

@@ -116,6 +116,12 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "if r.streak >= maxReturns {",
 		New:  "if false && r.streak >= maxReturns {",
 	}},
+	// While a RetentionPolicy is compiled, everybody waits, and not its namespace alone.
+	"all-wait-for-compiling": {{
+		File: "controllers/policies/compiling.go",
+		Old:  "case \"\":\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
+		New:  "case \"\", e.written.GetNamespace():\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
+	}},
 	// A mark stays when the object is not eligible any more, and counts when it is again.
 	"marks-stay": {
 		{

@@ -441,27 +441,46 @@ func TestAThrottledNamespaceWritesDownWhatItSends(t *testing.T) {
 
 // What can be deleted in a throttled namespace does not wait long for what cannot.
 func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
-	b := &diary{book: newBook(), takes: 20 * time.Millisecond}
-	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
-		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
-				if strings.HasPrefix(p.Subject().Name, "refused") {
-					return after(quick, retention.Unadmitted, true)()
+	for name, test := range map[string]struct {
+		takes  time.Duration
+		doubts bool
+		free   int
+		later  time.Duration
+	}{
+		"beside refusals": {20 * time.Millisecond, false, 200, 0},
+		"after refusals":  {20 * time.Millisecond, false, 200, time.Second},
+		"after refusals that may still be carried out, when writing is slow": {300 * time.Millisecond, true, 5, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &diary{book: newBook(), takes: test.takes, doubts: test.doubts}
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				w.set(func() {
+					w.outcome = func(p policy.Warrant) retention.Outcome {
+						if strings.HasPrefix(p.Subject().Name, "refused") {
+							return after(quick, retention.Unadmitted, true)()
+						}
+						return after(quick, retention.Removed, false)()
+					}
+				})
+				w.use(rule("a", counted))
+				w.source(0).list(rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)
+				w.after(test.later)
+				for _, free := range rows("free", test.free, w.began.Add(-2*time.Hour), in("team-b")) {
+					w.source(0).apply(free)
 				}
-				return after(quick, retention.Removed, false)()
-			}
+				w.after(10 * time.Second)
+				expect(t, "removed", test.free, len(w.removed()))
+			})
 		})
-		w.use(rule("a", counted))
-		w.source(0).list(append(rows("refused", 5, w.began.Add(-2*time.Hour), in("team-b")), rows("free", 200, w.began.Add(-2*time.Hour), in("team-b"))...)...)
-		w.after(10 * time.Second)
-		expect(t, "removed", 200, len(w.removed()))
-	})
+	}
 }
 
-// diary is a book whose writes take a while, and that forgets what is put off or has ended.
+// diary is a book whose writes take a while, and that forgets what is put off or has ended, doubts excepted if it keeps these.
 type diary struct {
 	*book
-	takes time.Duration
+	takes  time.Duration
+	doubts bool
+	unsure map[policy.Subject]bool
 }
 
 func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
@@ -480,10 +499,20 @@ func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 func (d *diary) Stays(i policy.Intent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.stands, i.Subject)
+	if !d.unsure[i.Subject] {
+		delete(d.stands, i.Subject)
+	}
 }
 
-func (d *diary) Ended(i policy.Intent, _ policy.Target, _ retention.Outcome) { d.Stays(i) }
+func (d *diary) Ended(i policy.Intent, _ policy.Target, o retention.Outcome) {
+	d.mu.Lock()
+	if d.unsure == nil {
+		d.unsure = map[policy.Subject]bool{}
+	}
+	d.unsure[i.Subject] = d.doubts && o.Unsure
+	d.mu.Unlock()
+	d.Stays(i)
+}
 
 func (d *diary) written() int {
 	d.mu.Lock()

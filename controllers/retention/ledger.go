@@ -25,7 +25,7 @@ func (p *pipeline) writeDown(ctx context.Context, it item, i policy.Intent) {
 	target, blocked := p.aim(ctx, it, i)
 	if blocked == nil {
 		p.owner.Ledger.Write(i, target, candidate{p, it})
-		p.throttle.isWritten(it.namespace)
+		p.throttle.isWritten(it.namespace, p.laneOf(it, []*policy.Rule{i.Rule}))
 	}
 }
 

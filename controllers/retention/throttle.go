@@ -18,7 +18,7 @@ const (
 	throttledFor = time.Minute
 	// throttledRetry is how long a namespace rests at most after an attempt that failed, but for want of permission.
 	throttledRetry = time.Second
-	// ledgerTurn is how long a throttled namespace waits for the subject that it has written down, before the next.
+	// ledgerTurn is how long a lane of a throttled namespace waits for the subject that is written down, before the next.
 	ledgerTurn = time.Second
 )
 
@@ -57,8 +57,8 @@ type load struct {
 	until     time.Time // when it is throttled no more, if nothing waits or is under way
 	notBefore time.Time // it rests, as attempts fail
 
-	stands     bool      // the subject that is attempted next stands in a ledger
-	writtenFor time.Time // until when one that is being written down is waited for
+	stands     map[lane]bool      // the next subject of the lane stands in a ledger
+	writtenFor map[lane]time.Time // until when one that is being written down is waited for
 }
 
 // place is what one attempt has to itself.
@@ -94,7 +94,7 @@ func (t *throttle) load(namespace string) *load {
 	if l := t.namespaces[namespace]; l != nil && !l.isOver(t.clock.Now()) {
 		return l
 	}
-	l := &load{}
+	l := &load{stands: map[lane]bool{}, writtenFor: map[lane]time.Time{}}
 	t.namespaces[namespace] = l
 	return l
 }
@@ -207,11 +207,12 @@ func (t *throttle) release(namespace string, l *load) map[lane][]item {
 		}
 	}
 	t.turns = slices.DeleteFunc(t.turns, func(ln lane) bool { return ln.namespace == namespace })
-	l.waiting, l.stands = 0, false
+	l.waiting = 0
+	clear(l.stands)
 	return back
 }
 
-// park has a subject wait. One that stands in a ledger is the next of its namespace, if it is the only one: kept is false when
+// park has a subject wait. One that stands in a ledger is the next of its lane, if it is the only one: kept is false when
 // another is. Start is called when a worker is needed.
 func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool) {
 	t.mu.Lock()
@@ -224,10 +225,9 @@ func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool)
 	if len(t.waiting[ln]) == 0 {
 		t.turns = append(t.turns, ln)
 	}
-	if kept = stands && !l.stands; kept {
-		l.stands = true
+	if kept = stands && !l.stands[ln]; kept {
+		l.stands[ln] = true
 		t.waiting[ln] = slices.Insert(t.waiting[ln], 0, it)
-		t.turns = slices.Insert(slices.DeleteFunc(t.turns, func(o lane) bool { return o == ln }), 0, ln)
 	} else {
 		t.waiting[ln] = append(t.waiting[ln], it)
 	}
@@ -239,12 +239,12 @@ func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool)
 	return kept
 }
 
-// isWritten notes that a subject is being written down: a throttled namespace waits for it before it writes down another.
-func (t *throttle) isWritten(namespace string) {
+// isWritten notes that a subject is being written down: in a throttled namespace its lane waits for it before another is.
+func (t *throttle) isWritten(namespace string, ln lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.namespaces[namespace]; l != nil && l.throttled {
-		l.writtenFor = t.clock.Now().Add(ledgerTurn)
+		l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)
 	}
 }
 
@@ -279,8 +279,8 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 	for i, ln := range t.turns {
 		l := t.load(ln.namespace)
 		rest := l.notBefore.Sub(now)
-		if !l.stands {
-			rest = max(rest, l.writtenFor.Sub(now))
+		if !l.stands[ln] {
+			rest = max(rest, l.writtenFor[ln].Sub(now))
 		}
 		switch {
 		case l.throttled && l.underWay >= l.window, l.failures > 0 && underWay >= max(1, t.max/4):
@@ -300,8 +300,9 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 		}
 		l.waiting--
 		l.underWay++
-		if l.stands { // nothing else has been written down meanwhile
-			l.stands, l.writtenFor = false, time.Time{}
+		if l.stands[ln] { // nothing else has been written down meanwhile
+			delete(l.stands, ln)
+			delete(l.writtenFor, ln)
 		}
 		t.places[it] = &place{beside: true}
 		return it, l.failures > 0, 0, true

@@ -35,8 +35,12 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.stays(it)\n\t}\n", New: "\t_ = kept\n",
 		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
 	},
+	"throttle: what is tried again and stands in the ledger puts everything else off": {
+		File: "controllers/retention/throttle.go", Old: "kept = stands && !l.stands[ln]; kept", New: "kept = stands && len(l.stands) == 0; kept",
+		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
+	},
 	"throttle: all of a namespace is written down": {
-		File: "controllers/retention/throttle.go", Old: "l.writtenFor = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor = t.clock.Now()",
+		File: "controllers/retention/throttle.go", Old: "l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor[ln] = t.clock.Now()",
 		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
 	},
 	"throttle: failing namespaces have the whole pace": {

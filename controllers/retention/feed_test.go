@@ -491,6 +491,44 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 	})
 }
 
+// TestAMarkRestsOnThePermissionsOfAllItsRules: each is of the ServiceAccount that the rule has by now, and none is old.
+func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
+	of := func(account string) []*policy.Rule {
+		named := func(r *policy.Rule) { r.ServiceAccount = account }
+		return []*policy.Rule{own("team-a", "a", marking, named), own("team-a", "b", named, func(r *policy.Rule) { r.Mark = "other" })}
+	}
+	for name, trouble := range map[string]func(w *world){
+		"one answer is old": func(w *world) { w.ages = map[string]time.Duration{"a": 2 * time.Second} },
+		"another ServiceAccount": func(w *world) {
+			w.permit = func(r *policy.Rule) error {
+				if r.ServiceAccount == "two" {
+					return errors.New("no")
+				}
+				return nil
+			}
+			w.check = func(string) error {
+				w.use(of("two")...)
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.set(func() { trouble(w) })
+				w.use(of("one")...)
+				w.source(0).list(row("x", w.began, unmarked))
+				w.after(time.Minute)
+				expect(t, "marks", 0, len(w.written()))
+				w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
+				w.after(time.Minute)
+				if len(w.written()) == 0 {
+					t.Error("no mark once all permissions are there")
+				}
+			})
+		})
+	}
+}
+
 // TestAMarkThatFailsIsTriedAgain: further and further apart.
 func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{

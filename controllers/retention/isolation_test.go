@@ -183,8 +183,16 @@ func TestChecksOfANamespaceThatTakeLongHoldUpNoOther(t *testing.T) {
 
 // TestAFailingNamespaceIsAskedOnceAtATime: however much is due in it, and all such namespaces together no more than four times.
 func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
-	for namespaces, most := range map[int]int{1: 1, 3: 3, 50: 4} {
-		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespaces, most int
+		bad              func() retention.Outcome
+	}{
+		"one":                {1, 1, after(10*time.Second, retention.Unadmitted, true)},
+		"one, slow refusals": {1, 1, after(10*time.Second, retention.Refused, false)},
+		"three":              {3, 3, after(10*time.Second, retention.Unadmitted, true)},
+		"fifty":              {50, 4, after(10*time.Second, retention.Unadmitted, true)},
+	} {
+		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 				var mu sync.Mutex
 				underWay, all := map[string]int{}, 0
@@ -194,7 +202,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 						mu.Lock()
 						all++
 						underWay[in]++
-						if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > most) {
+						if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > test.most) {
 							t.Errorf("%d under way in %s, %d in all", underWay[in], in, all)
 						}
 						mu.Unlock()
@@ -204,17 +212,17 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 							all--
 							underWay[in]--
 						}()
-						return after(10*time.Second, retention.Unadmitted, true)()
+						return test.bad()
 					}
 				})
 				w.use(rule("a"))
 				var drafts []*draft
-				for i := range namespaces {
+				for i := range test.namespaces {
 					drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 100, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 				}
 				w.source(0).list(drafts...)
 				w.after(10 * time.Minute)
-				if n := len(w.attempted()); n < 59*most {
+				if n := len(w.attempted()); n < 59*test.most {
 					t.Errorf("%d attempts in ten minutes", n)
 				}
 			})
@@ -244,6 +252,24 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 		w.after(2 * time.Minute)
 		expect(t, "throttled in the end", nil, w.states()["Job"].Throttled)
 		expect(t, "namespaces remembered", 0, w.Loads())
+	})
+}
+
+// TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
+func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome { return after(300*time.Millisecond, retention.Removed, false)() }
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
+		w.after(time.Second)
+		for at := range 50 {
+			if throttled := w.states()["Job"].Throttled; len(throttled) == 0 {
+				t.Fatalf("not throttled after %d00 ms", 10+at)
+			}
+			w.after(100 * time.Millisecond)
+		}
 	})
 }
 

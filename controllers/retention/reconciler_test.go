@@ -374,6 +374,29 @@ func TestFailuresBackOffAlone(t *testing.T) {
 	}
 }
 
+// TestAnotherResultStartsTheBackoffAnew: an object that was refused for an hour is tried soon again when the server is only busy.
+func TestAnotherResultStartsTheBackoffAnew(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var busy []time.Duration
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				at := time.Since(w.began)
+				if at < time.Hour {
+					return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
+				}
+				busy = append(busy, at)
+				return retention.Outcome{Result: retention.Busy, Err: errors.New("busy")}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(row("stuck", w.began.Add(-time.Hour)))
+		w.after(2 * time.Hour)
+		if len(busy) < 2 || busy[1]-busy[0] > time.Second {
+			t.Errorf("tried again at %v", busy[:min(2, len(busy))])
+		}
+	})
+}
+
 func TestGoneIsNotWitnessed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {

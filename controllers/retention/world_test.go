@@ -231,6 +231,7 @@ type world struct {
 
 	witnessed int // attempts
 	permit    func(*policy.Rule) error
+	ages      map[string]time.Duration // of the answers of Permit, by policy.RuleID.Rule
 
 	permitOwner func(*policy.Rule, *policy.Owner) error
 	aimed       []string // SUBJECT at OWNER in order
@@ -300,9 +301,8 @@ func (w *world) Check(_ context.Context, namespace string) (time.Time, error) {
 // Permit implements retention.Fence.
 func (w *world) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
 	w.mu.Lock()
-	permit := w.permit
+	permit, since := w.permit, w.clock.Now().Add(-w.ages[r.ID.Rule])
 	w.mu.Unlock()
-	since := w.clock.Now()
 	if permit == nil {
 		return since, nil
 	}

@@ -122,4 +122,29 @@ var retentionTable = map[string]Mutant{
 		Old: "case t.result == Changed && !t.same:",
 		New: "case t.result == Changed:",
 	},
+	"preflight: the last of several answers about permissions counts": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
+		Old: "since = earliest(since, at)",
+		New: "since = at",
+	},
+	"preflight: the permission of another ServiceAccount counts": {
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
+		Old: " && o.ServiceAccount == r.ServiceAccount",
+		New: "",
+	},
+	"throttle: slow refusals are good answers": {
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
+		Old: "return took >= slowAfter",
+		New: "return false",
+	},
+	"throttle: slow answers end it": {
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatAnswersSlowlyStaysThrottled",
+		Old: "l.failures, l.good, l.window = 0, 0, min",
+		New: "l.failures, l.good, l.window = 0, l.good+1, min",
+	},
+	"tries: the wait goes on with another result": {
+		File: "controllers/retention/tries.go", Test: "./controllers/retention TestAnotherResultStartsTheBackoffAnew",
+		Old: "\t\tlast = try{result: result}\n",
+		New: "\t\tlast.result = result\n",
+	},
 }

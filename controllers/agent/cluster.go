@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -46,7 +47,7 @@ func (c *cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	began := c.clock.Now()
-	if age := began.Sub(c.read); !c.read.IsZero() && age >= 0 && age < podsAge {
+	if !c.read.IsZero() && lease.Elapsed(began, c.read) < podsAge {
 		return c.pods, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, podsTimeout)

@@ -70,8 +70,7 @@ func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error
 	age := now.Sub(r.asked)
 	doubted := r.doubt != nil && !r.asked.IsZero() && age >= 0 && age < doubtAge
 	if !doubted && !retention.Fresh(now, r.asked) {
-		r.doubt = r.confirm(ctx)
-		r.asked = r.clock.Now()
+		r.asked, r.doubt = r.confirm(ctx)
 	}
 	return r.asked, r.doubt
 }
@@ -95,31 +94,32 @@ func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return r.clock.Now(), nil
 }
 
-// confirm reads the rules and compares them with the policies. The caller holds mu.
-func (r *rules) confirm(ctx context.Context) error {
+// confirm reads the rules and compares them with the policies. It says when the first answer came. The caller holds mu.
+func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 	defer cancel()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
-	err := r.live.Get(ctx, client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, object)
+	err = r.live.Get(ctx, client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, object)
+	since = r.clock.Now()
 	switch {
 	case apierrors.IsNotFound(err):
 		object = nil
 	case err != nil:
-		return fmt.Errorf("read rules: %w", err)
+		return since, fmt.Errorf("read rules: %w", err)
 	}
 	if err := r.take(ctx, object); err != nil {
-		return err
+		return since, err
 	}
 	if object == nil {
-		return nil
+		return since, nil
 	}
 	policies := &metav1.PartialObjectMetadataList{}
 	policies.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterRetentionPolicyList"))
 	if err := r.live.List(ctx, policies); err != nil {
-		return fmt.Errorf("read policies: %w", err)
+		return since, fmt.Errorf("read policies: %w", err)
 	}
-	return r.told.Compare(policies.Items)
+	return since, r.told.Compare(policies.Items)
 }
 
 // Use takes rules that a watch has brought; nil when there are none.

@@ -25,7 +25,8 @@ type told struct {
 	*rules
 	client.Client
 	time  *clocktesting.FakeClock
-	away  error // what reads answer
+	away  error         // what reads answer
+	takes time.Duration // to list policies
 	reads int
 	books int // put in force
 }
@@ -48,6 +49,10 @@ func newTold(t *testing.T) *told {
 				return w.away
 			}
 			return c.Get(ctx, key, into, o...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, into client.ObjectList, o ...client.ListOption) error {
+			w.time.Step(w.takes)
+			return c.List(ctx, into, o...)
 		},
 	}).Build()
 	w.rules = &rules{
@@ -135,6 +140,18 @@ func TestRulesAreConfirmed(t *testing.T) {
 	w.want("")
 	if w.books != 1 {
 		t.Errorf("the same rules were put in force %d times", w.books)
+	}
+}
+
+// TestRulesCountFromTheFirstAnswer: they may have changed while the policies were read.
+func TestRulesCountFromTheFirstAnswer(t *testing.T) {
+	w := newTold(t)
+	w.policy()
+	w.takes = 2 * time.Second
+	began := w.time.Now()
+	since, err := w.Check(t.Context(), "")
+	if err != nil || !since.Equal(began) {
+		t.Errorf("known since %s, %v; want %s", since, err, began)
 	}
 }
 

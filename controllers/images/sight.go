@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/images/sight"
+	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -71,8 +72,7 @@ func (s *sights) next(interval time.Duration, now time.Time) bool {
 }
 
 func isWithin(most time.Duration, then, now time.Time) bool {
-	age := now.Sub(then)
-	return 0 <= age && age < most
+	return lease.Elapsed(now, then) < most
 }
 
 // latest is the look that ended last, or why it failed.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
+	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/stream"
 	"github.com/sunset-k8s/sunset/engine"
@@ -81,8 +82,7 @@ func (c *Cluster) isServedHere(kind schema.GroupVersionKind) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, known := c.servedHere[kind.GroupVersion()]
-	age := c.clock.Since(at)
-	return known && age >= 0 && age < allowedEvery
+	return known && lease.Elapsed(c.clock.Now(), at) < allowedEvery
 }
 
 func (c *Cluster) noteServedHere(kind schema.GroupVersionKind) {

@@ -16,6 +16,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/grant"
 )
@@ -24,8 +25,8 @@ import (
 var ErrMissing = errors.New("missing right")
 
 const (
-	freshFor = time.Second // what a deletion rests on
-	forget   = time.Hour   // answers nobody has asked for
+	freshFor = time.Second      // what a deletion rests on
+	forget   = 10 * time.Minute // answers nobody has asked for: a tenant may name ever new ServiceAccounts
 )
 
 // Checker asks the API server what ServiceAccounts may do, and remembers the answers. Create it with New.
@@ -102,7 +103,7 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	c.mu.Lock()
 	known, ok := c.answers[q]
 	c.mu.Unlock()
-	if age := now.Sub(known.at); ok && age >= 0 && age <= maxAge {
+	if ok && lease.Elapsed(now, known.at) <= maxAge {
 		return known.at, known.err
 	}
 	err = c.ask(ctx, q)

@@ -533,6 +533,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{
 		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
+		retention.Gone: {10, 16}, // an API server that has not read its store yet finds nothing
 	} {
 		t.Run(result.String(), func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -18,9 +18,10 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since ti
 		p.owner.Witness.Attempted(outcome.Result)
 	}
 	switch outcome.Result {
-	case Marked, Gone:
+	case Marked:
 		p.marks.forget(it)
 		return &outcome
+	case Gone: // an API server that has not read its store yet finds nothing: nobody else will say that it was wrong
 	case Changed:
 	default:
 		log.FromContext(ctx).V(p.said.level("not marked "+outcome.Result.String(), p.owner.Clock.Now())).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,

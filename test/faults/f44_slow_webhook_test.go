@@ -115,7 +115,7 @@ func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSeco
 	s.Helper()
 	var sent []gate.Entry
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		sent = deletesIn(r, namespace)
+		sent = slices.DeleteFunc(deletesIn(r, namespace), func(e gate.Entry) bool { return e.Done.IsZero() })
 		if len(sent) >= n {
 			break
 		}
@@ -123,7 +123,8 @@ func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSeco
 			s.Fatalf("%d of %d DELETEs in %s within two minutes", len(sent), n, namespace)
 		}
 	}
-	return float64(n) / sent[len(sent)-1].Done.Sub(sent[0].At).Seconds()
+	last := slices.MaxFunc(sent, func(a, b gate.Entry) int { return a.Done.Compare(b.Done) })
+	return float64(n) / last.Done.Sub(sent[0].At).Seconds()
 }
 
 func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {

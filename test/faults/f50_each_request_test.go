@@ -1,0 +1,200 @@
+package faults_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/faults/scene"
+	"github.com/sunset-k8s/sunset/test/gate"
+)
+
+// manifold needs every sort of request that rules make a controller send: ledgers, owners, marks, quotas and a custom resource.
+const manifold = `
+mode: Enforce
+limits: {maxDeletions: 100000, window: 1h}
+rules:
+- name: by-age
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+- name: by-mark
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: retired}}}
+  eligible: "true"
+  ttl: 1s
+- name: by-owner
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: owned}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+  delete: {what: Owner}
+- name: by-quota
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: crowd}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 1d
+  capacity: {percentOfQuota: 1}
+- name: sites
+  target: {apiVersion: GROUP/v1, kind: Site}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// ownSecrets is a policy of a namespace, which needs permissions of its own.
+const ownSecrets = `
+mode: Enforce
+serviceAccountName: cleaner
+rules:
+- name: secrets
+  target: {apiVersion: v1, kind: Secret, selector: {matchLabels: {env: own}}}
+  eligible: "true"
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`
+
+// Each sort of request that a controller sends is refused for a while, and then not any more: whatever it has made of the refusal, no
+// permission, not found or not available, what has become due goes soon, and the policies say that all is well. Sorts are those of
+// an undisturbed round, so that no new one is forgotten. What is asked at the start only is refused at a start.
+func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
+	for name, answer := range map[string]*gate.Answer{
+		"forbidden":   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
+		"not found":   {Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound},
+		"unavailable": {Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene.Long(t)
+			s := scene.New(t, scene.Options{})
+			m := newManifold(s)
+			r := s.Sunset(scene.Start{Failover: true})
+			s.Gone(m.probe()...)
+			enforcing(s, m.policy)
+			sorts := sortsOf(r.Gate.Journal())
+			var slowest time.Duration
+			var spared []string
+			for _, name := range slices.Sorted(maps.Keys(sorts)) {
+				armed := r.Gate.Arm(gate.Fault{Match: sorts[name], Answer: answer})
+				r.Gate.Cut() // so that watches begin again
+				due := m.probe()
+				if !strikes(armed, 3*time.Second) {
+					r.Restart()
+					if !strikes(armed, 15*time.Second) {
+						spared = append(spared, name)
+					}
+				}
+				time.Sleep(2 * time.Second) // some states come of several refusals
+				armed.Lift()
+				took := goesSoon(s, r, name, due)
+				slowest = max(slowest, took)
+				t.Logf("%s: refused %d times; everything went after %s", name, armed.Fired(), took.Round(100*time.Millisecond))
+			}
+			t.Logf("%d sorts of requests, of which these were not sent again: %q; everything went within %s", len(sorts), spared, slowest.Round(100*time.Millisecond))
+			if len(spared) > len(sorts)/4 {
+				t.Errorf("only %d of %d sorts were refused", len(sorts)-len(spared), len(sorts))
+			}
+			enforcing(s, m.policy)
+			s.Calm()
+		})
+	}
+}
+
+// strikes waits until a fault has struck, for so long.
+func strikes(armed *gate.Armed, within time.Duration) bool {
+	select {
+	case <-armed.Arrived():
+		return true
+	case <-time.After(within):
+		return armed.Fired() > 0
+	}
+}
+
+// goesSoon waits until objects are gone, and gives how long that took. A replica that has ended is started again, as a kubelet does.
+func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client.Object) time.Duration {
+	s.Helper()
+	const soon = 90 * time.Second
+	began := time.Now()
+	for _, object := range objects {
+		for !apierrors.IsNotFound(s.Get(s.Context(), client.ObjectKeyFromObject(object), object)) {
+			if !r.Running() {
+				r.Restart()
+			}
+			if time.Since(began) > soon {
+				s.Fatalf("%s after %s was refused, %s is still there", soon, refused, object.GetName())
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	return time.Since(began)
+}
+
+// manifolds are a scene in which a controller sends requests of every sort.
+type manifolds struct {
+	*scene.Scene
+	policy *v1alpha1.ClusterRetentionPolicy
+	kind   schema.GroupVersionKind
+	rounds int
+	newest *corev1.ConfigMap // of those that the quota bounds
+}
+
+func newManifold(s *scene.Scene) *manifolds {
+	s.Helper()
+	m := &manifolds{Scene: s, kind: schema.GroupVersionKind{Group: s.Namespace + ".example.com", Version: "v1", Kind: "Site"}}
+	define(s, m.kind, "sites", nil)
+	may(s, "system:serviceaccounts:"+s.Namespace, "own", on("secrets"))
+	s.MustCreate(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "configmaps"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("100")}}})
+	m.policy = s.Policy("manifold", strings.ReplaceAll(manifold, "GROUP", m.kind.Group))
+	s.Override("own", ownSecrets)
+	m.newest = s.ConfigMap("crowd-0", map[string]string{"env": "crowd"})
+	return m
+}
+
+// probe creates objects for each rule, and gives those that are due.
+func (m *manifolds) probe() []client.Object {
+	m.Helper()
+	m.rounds++
+	name, before := fmt.Sprintf("probe-%d", m.rounds), m.newest
+	job := m.FinishedJob(name)
+	time.Sleep(time.Until(before.CreationTimestamp.Add(time.Second))) // the API server cuts times to the second, and the oldest goes
+	m.newest = m.ConfigMap(fmt.Sprintf("crowd-%d", m.rounds), map[string]string{"env": "crowd"})
+	return []client.Object{
+		before, job,
+		m.ConfigMap(name+"-by-age", preview),
+		m.ConfigMap(name+"-by-mark", map[string]string{"env": "retired"}),
+		m.ConfigMap(name+"-by-owner", map[string]string{"env": "owned"}, func(cm *corev1.ConfigMap) {
+			cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		}),
+		secret(m.Scene, name, func(own *corev1.Secret) { own.Labels = map[string]string{"env": "own"} }),
+		instance(m.Scene, m.kind, name, map[string]any{}),
+	}
+}
+
+// sortsOf are the sorts of requests in a journal: by verb and resource, or by path where there is no resource. Leases are left out:
+// see F20.
+func sortsOf(journal []gate.Entry) map[string]gate.Match {
+	sorts := map[string]gate.Match{}
+	for _, e := range journal {
+		switch {
+		case e.Resource == "leases":
+		case e.Resource != "":
+			sorts[e.Verb+" "+e.Resource] = gate.Requests(e.Verb, e.Resource)
+		default:
+			sorts[e.Verb+" "+e.Path] = func(r *http.Request) bool { return r.URL.Path == e.Path }
+		}
+	}
+	return sorts
+}

@@ -255,6 +255,38 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	})
 }
 
+// TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt there has failed since.
+func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		ends, failed := make(chan struct{}), false
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				switch name := p.Subject().Name; {
+				case strings.HasPrefix(name, "hangs"):
+					<-ends
+				case strings.HasPrefix(name, "fails") && !failed:
+					failed = true
+					return after(quick, retention.Failed, true)()
+				}
+				return after(quick, retention.Removed, false)()
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("hangs", 1, w.began.Add(-2*time.Hour))...)
+		w.after(time.Second)
+		w.source(0).apply(row("fails", w.began.Add(-2*time.Hour)))
+		w.after(time.Second)
+		for _, later := range rows("later", 100, w.began.Add(-2*time.Hour)) {
+			w.source(0).apply(later)
+		}
+		w.after(20 * time.Second)
+		expect(t, "removed meanwhile", 101, len(w.removed()))
+		close(ends)
+		w.after(time.Second)
+		expect(t, "removed", 102, len(w.removed()))
+	})
+}
+
 // TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

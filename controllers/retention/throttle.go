@@ -26,6 +26,7 @@ const (
 // slowAfter, be it the checks or the request, gives its place away, and its namespace is throttled unless others of its attempts are answered meanwhile. So is one
 // in which an attempt fails. What is due in a throttled namespace waits here, and not for a place of others: workers of its own
 // attempt it, as many at a time as the namespace's window says. A failure makes the window one, each good answer one wider.
+// An attempt that has been under way for longer than stuckAfter leaves its place in the window to another.
 // A namespace whose answers are quick and good again is throttled no more. Subjects without a namespace share one, "".
 //
 // What a namespace costs others is bounded by that: slowAfter for each attempt that begins before the first is slow.
@@ -63,6 +64,7 @@ type load struct {
 
 // place is what one attempt has to itself.
 type place struct {
+	began   time.Time
 	beside  bool          // it takes no place of others: its namespace is throttled
 	slow    bool          // one of its steps takes longer than slowAfter
 	given   bool          // it has given its place away
@@ -85,7 +87,7 @@ func (t *throttle) enter(it item, replace func()) bool {
 		return false
 	}
 	l.underWay++
-	t.places[it] = &place{replace: replace}
+	t.places[it] = &place{began: t.clock.Now(), replace: replace}
 	return true
 }
 
@@ -276,6 +278,7 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 			underWay += l.underWay
 		}
 	}
+	stuck, next := t.stuck(now)
 	for i, ln := range t.turns {
 		l := t.load(ln.namespace)
 		rest := l.notBefore.Sub(now)
@@ -283,9 +286,12 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 			rest = max(rest, l.writtenFor[ln].Sub(now))
 		}
 		switch {
-		case l.throttled && l.underWay >= l.window, l.failures > 0 && underWay >= max(1, t.max/4):
+		case l.failures > 0 && underWay >= max(1, t.max/4):
 			continue
-		case rest > 0:
+		case l.throttled && l.underWay-stuck[ln.namespace] >= l.window:
+			rest = max(rest, next[ln.namespace].Sub(now), 1)
+		}
+		if rest > 0 {
 			if wait == 0 || rest < wait {
 				wait = rest
 			}
@@ -304,33 +310,10 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 			delete(l.stands, ln)
 			delete(l.writtenFor, ln)
 		}
-		t.places[it] = &place{beside: true}
+		t.places[it] = &place{began: now, beside: true}
 		return it, l.failures > 0, 0, true
 	}
 	return it, false, wait, false
-}
-
-// took notes how long a step of an attempt took.
-func (t *throttle) took(it item, took time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if pl := t.places[it]; pl != nil {
-		pl.took = max(pl.took, took)
-	}
-}
-
-// throttled are the namespaces that are, in order.
-func (t *throttle) throttled() (names []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.clock.Now()
-	for namespace, l := range t.namespaces {
-		if l.throttled && !l.isOver(now) {
-			names = append(names, namespace)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // stop lets the workers end.

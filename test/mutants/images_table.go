@@ -19,8 +19,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a look from the future is recent": {
 		File: "controllers/images/sight.go", Test: "./controllers/images TestWhereNobodyLooksWhoeverAsksDoes",
-		Old: "return 0 <= age && age < most",
-		New: "return age < most",
+		Old: "return lease.Elapsed(now, then) < most",
+		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
 	},
 	"images: a look serves who asked after it began": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestARoundServesRequestsFromBeforeItsStart",

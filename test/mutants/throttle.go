@@ -39,6 +39,10 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/throttle.go", Old: "kept = stands && !l.stands[ln]; kept", New: "kept = stands && len(l.stands) == 0; kept",
 		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
 	},
+	"throttle: an attempt that hangs stops its namespace": {
+		File: "controllers/retention/throttle.go", Old: "l.underWay-stuck[ln.namespace] >= l.window", New: "l.underWay-0*stuck[ln.namespace] >= l.window",
+		Test: "./controllers/retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
+	},
 	"throttle: all of a namespace is written down": {
 		File: "controllers/retention/throttle.go", Old: "l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor[ln] = t.clock.Now()",
 		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",

@@ -1,0 +1,46 @@
+package retention
+
+import (
+	"slices"
+	"time"
+)
+
+// stuckAfter is how long an attempt may be under way until another takes its place in the window of its namespace.
+const stuckAfter = 15 * time.Second
+
+// stuck is how many attempts are under way in each namespace for longer than stuckAfter, and when the next will be.
+func (t *throttle) stuck(now time.Time) (n map[string]int, next map[string]time.Time) {
+	n, next = map[string]int{}, map[string]time.Time{}
+	for it, pl := range t.places {
+		at := pl.began.Add(stuckAfter)
+		if !at.After(now) {
+			n[it.namespace]++
+		} else if known, ok := next[it.namespace]; !ok || at.Before(known) {
+			next[it.namespace] = at
+		}
+	}
+	return n, next
+}
+
+// took notes how long a step of an attempt took.
+func (t *throttle) took(it item, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if pl := t.places[it]; pl != nil {
+		pl.took = max(pl.took, took)
+	}
+}
+
+// throttled are the namespaces that are, in order.
+func (t *throttle) throttled() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
+	for namespace, l := range t.namespaces {
+		if l.throttled && !l.isOver(now) {
+			names = append(names, namespace)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -289,7 +289,7 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 		case l.failures > 0 && underWay >= max(1, t.max/4):
 			continue
 		case l.throttled && l.underWay-stuck[ln.namespace] >= l.window:
-			rest = max(rest, next[ln.namespace].Sub(now), 1)
+			rest = max(rest, next[ln.namespace].Sub(now), throttledRetry)
 		}
 		if rest > 0 {
 			if wait == 0 || rest < wait {

@@ -14,7 +14,7 @@ import (
 
 // TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain after the next look, though it is the same; then no more.
 func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
-	some := "[" + strings.Repeat("0,", 149) + "0]"
+	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
 	m := newMachine(t)
 	m.has("registry/a:1", "a")
@@ -27,7 +27,8 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	if p.Rules[0].Invalid() {
 		t.Fatal(p.Problems)
 	}
-	source := m.Open(retention.NewQuestions(p.Rules[0].Kind, []*engine.Rule{programs[p.Rules[0].Key]}, nil))
+	questions := retention.NewQuestions(p.Rules[0].Kind, []*engine.Rule{programs[p.Rules[0].Key]}, nil)
+	source := m.Open(questions)
 	compiler := func(deadline time.Duration) *engine.Compiler {
 		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
 		if err != nil {
@@ -37,6 +38,13 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	}
 	m.Compiler = compiler(time.Nanosecond)
 	rows, told := images.Rows(t.Context(), source, nil)
+	for range 100 { // on a busy machine an evaluation may end before its deadline is noticed
+		if len(rows) != 1 || rows[0].Facts()[0].Err != nil {
+			break
+		}
+		source = m.Open(questions)
+		rows, told = images.Rows(t.Context(), source, nil)
+	}
 	if len(rows) != 1 || !errors.Is(rows[0].Facts()[0].Err, engine.ErrDeadline) {
 		t.Fatalf("%d rows, %v", len(rows), rows[0].Facts())
 	}

@@ -42,15 +42,17 @@ func (l *lanes) join(some ...lane) int {
 // next is the turn that a lane has left. Whoever calls it holds the lock.
 func (l *lanes) next(lane lane) int { return max(l.last[lane]+1, l.turn) }
 
-// served is told the priority of each subject that leaves the queue, and how many still wait.
+// served is told the priority of each subject that leaves the queue, and how many still waited a moment ago: others may have joined
+// since.
 func (l *lanes) served(priority, waiting int) {
+	turn := -priority
+	if waiting == 0 {
+		turn++
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case waiting == 0:
-		clear(l.last)
-	case -priority > l.turn:
-		maps.DeleteFunc(l.last, func(_ lane, last int) bool { return last < -priority })
+	if turn > l.turn {
+		l.turn = turn
+		maps.DeleteFunc(l.last, func(_ lane, last int) bool { return last < turn })
 	}
-	l.turn = max(l.turn, -priority)
 }

@@ -99,6 +99,19 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	}
 }
 
+// TestAnEmptyQueueDoesNotForgetWhoJoinsMeanwhile: a worker counts what waits, and reports it after others have joined.
+func TestAnEmptyQueueDoesNotForgetWhoJoinsMeanwhile(t *testing.T) {
+	q := &queue{Lanes: retention.NewLanes()}
+	first := q.Join("a", "big")
+	q.join("a", "big", 1000)
+	q.Served(first, 0)
+	q.join("a", "big", 1000)
+	q.join("b", "late", 10)
+	if served := q.serve(22); served["b/late"] < 10 {
+		t.Errorf("served %v, want the 10 that came late beside as many of the others", served)
+	}
+}
+
 func TestALaneThatWasAwayHasNoCredit(t *testing.T) {
 	q := &queue{Lanes: retention.NewLanes()}
 	q.join("a", "idle", 1)

@@ -55,18 +55,19 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.note(record, func() error { return l.Interface.Update(ctx, record) })
 }
 
-// note takes the time before the request: from then on, at the latest, others count the lease.
+// note takes the time before the request: from then on, at the latest, others count the lease. A release counts from then on too, as
+// another process may lead before the answer comes.
 func (l *Lock) note(record resourcelock.LeaderElectionRecord, write func() error) error {
 	before := l.clock.Now()
-	if err := write(); err != nil {
-		return err
-	}
-	if record.HolderIdentity == l.Identity() {
-		l.renewed.Store(&before)
-	} else {
+	if record.HolderIdentity != l.Identity() {
 		l.renewed.Store(nil)
+		return write()
 	}
-	return nil
+	err := write()
+	if err == nil {
+		l.renewed.Store(&before)
+	}
+	return err
 }
 
 // Check returns nil while leadership is certain. A nil Lock is always certain: there is no election.

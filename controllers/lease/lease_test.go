@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 		"a renewal counts from when it was sent": {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6*time.Second + 1}}, false},
 		"a slow renewal within the margin":       {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6 * time.Second}}, true},
 		"given up":                               {[]step{{update: "me"}, {update: ""}}, false},
-		"given up in vain":                       {[]step{{update: "me"}, {update: "", fails: true}}, true},
+		"given up without answer":                {[]step{{update: "me"}, {update: "", fails: true}}, false},
 		"given up and won again":                 {[]step{{update: "me"}, {update: ""}, {update: "me"}}, true},
 		"another's":                              {[]step{{update: "me"}, {update: "you"}}, false},
 	}
@@ -126,6 +126,34 @@ func TestALeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
 	}
 	if l.Check() == nil {
 		t.Error("still the leader")
+	}
+}
+
+// answering is a lock whose writes are carried out, and answered when the test says.
+type answering struct {
+	*lock
+	answer func() error
+}
+
+func (a *answering) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	_ = a.lock.Update(ctx, r)
+	return a.answer()
+}
+
+// TestAReleaseCountsFromWhenItIsSent: another may lead before the answer comes.
+func TestAReleaseCountsFromWhenItIsSent(t *testing.T) {
+	a := &answering{lock: &lock{clock: clocktesting.NewFakeClock(time.Now())}, answer: func() error { return nil }}
+	l := lease.Watch(a, a.clock, margin)
+	play(t, l, a.lock, step{update: "me"})
+	_, _, _ = l.Get(t.Context())
+	a.answer = func() error {
+		if l.Check() == nil {
+			t.Error("still the leader while a release is under way")
+		}
+		return nil
+	}
+	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -55,6 +55,8 @@ const (
 	doubtAge = 5 * time.Second
 	// settleAge is how soon where nothing waits for it.
 	settleAge = time.Minute
+	// absentAge is how soon the API server is asked again whether there are no rules: no watch tells of rules that stay.
+	absentAge = 10 * time.Minute
 	// rulesTimeout bounds a read: what it answers may have been so for as long.
 	rulesTimeout = 3 * time.Second
 )
@@ -79,7 +81,9 @@ func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error
 func (r *rules) Settle(ctx context.Context) {
 	r.mu.Lock()
 	age := r.clock.Now().Sub(r.asked)
-	wait := r.asked.IsZero() && !r.read || r.doubt != nil && (age < 0 || age >= settleAge)
+	isOld := func(limit time.Duration) bool { return age < 0 || age >= limit }
+	wait := r.asked.IsZero() && !r.read || r.doubt != nil && isOld(settleAge) ||
+		!r.asked.IsZero() && r.version == "" && isOld(absentAge)
 	r.mu.Unlock()
 	if wait {
 		_, _ = r.Check(ctx, "") // told by Doubt

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -116,6 +117,25 @@ func TestNoRulesAreNoDoubt(t *testing.T) {
 	w.Settle(t.Context())
 	if w.Doubt() != nil || w.books != 1 {
 		t.Errorf("%v, %d books", w.Doubt(), w.books)
+	}
+}
+
+// TestRulesThatAnAnswerLackedComeBack: no watch tells of them, as they have not changed.
+func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
+	w := newTold(t)
+	w.policy()
+	w.want("")
+	w.time.Step(time.Minute)
+	w.away = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("nodeimagerules").GroupResource(), v1alpha1.NodeImageRulesName)
+	w.want("")
+	w.away = nil
+	reads := w.reads
+	for range 6 * 10 { // ten minutes
+		w.time.Step(10 * time.Second)
+		w.Settle(t.Context())
+	}
+	if n := len(w.Book().Rules(v1alpha1.ImageKind.GroupKind())); n != 1 || w.reads > reads+2 {
+		t.Errorf("%d rules in force after ten minutes, and %d requests", n, w.reads-reads)
 	}
 }
 

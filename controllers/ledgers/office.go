@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
@@ -72,6 +73,8 @@ var ErrLate = errors.New("a RetentionLedger could not be taken over before objec
 const (
 	openPatience = 15 * time.Second // then policies without a ledger wait no longer
 	openAgain    = time.Second
+	sealAtATime  = 16
+	sealLate     = time.Second      // for the request about each ledger, once openPatience has passed
 	removalsEnd  = 22 * time.Second // how long to wait at the end for removals under way
 	finishTime   = 5 * time.Second
 )
@@ -141,7 +144,7 @@ func (o *Office) keep(a *account) {
 func (o *Office) Open(ctx context.Context) error {
 	deadline := o.Clock.Now().Add(openPatience)
 	for {
-		listed, err := o.takeOver(ctx)
+		listed, err := o.takeOver(ctx, deadline)
 		late := !o.Clock.Now().Before(deadline)
 		if err == nil || listed && late {
 			close(o.opened)
@@ -176,24 +179,36 @@ func (o *Office) openLate(ctx context.Context) {
 }
 
 // takeOver reads and seals every ledger. The error is that of one which could not be sealed, or listed.
-func (o *Office) takeOver(ctx context.Context) (listed bool, err error) {
+func (o *Office) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
 	all, err := o.list(ctx)
 	if err != nil {
 		return false, err
 	}
+	var sealing errgroup.Group
+	sealing.SetLimit(sealAtATime)
 	for i := range all {
-		a := newAccount(o, types.UID(all[i].GetName()))
-		stored, unread := understand(&all[i])
-		if unread != nil {
-			a.late = true // as with one that says what cannot be: its own policy waits
-		} else if failed := a.seal(ctx, stored); failed != nil {
-			err = failed
-		}
-		o.mu.Lock()
-		o.accounts[a.uid] = a
-		o.mu.Unlock()
+		sealing.Go(func() error {
+			a := newAccount(o, types.UID(all[i].GetName()))
+			defer func() {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				o.accounts[a.uid] = a
+			}()
+			stored, unread := understand(&all[i])
+			if unread != nil {
+				a.late = true // as with one that says what cannot be: its own policy waits
+				return nil
+			}
+			ctx := ctx
+			if !o.Clock.Now().Before(deadline) {
+				late, cancel := context.WithTimeout(ctx, sealLate)
+				defer cancel()
+				ctx = late
+			}
+			return a.seal(ctx, stored)
+		})
 	}
-	return true, err
+	return true, sealing.Wait()
 }
 
 // Start keeps the ledgers until ctx has ended and nothing is removed any more. The error says that they were taken over.

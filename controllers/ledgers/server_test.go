@@ -33,6 +33,8 @@ type server struct {
 	requests   []request
 	// refuse is asked before each request that it matches. An answer that is lost was carried out.
 	refuse func(verb, name string) (err error, lost bool)
+	// hangs is asked before each request how long it takes besides, until its context ends; nil for no time.
+	hangs func(verb, name string) time.Duration
 }
 
 type request struct {
@@ -47,8 +49,15 @@ var (
 )
 
 // ask notes a request. done tells whether to carry it out.
-func (s *server) ask(verb, name string) (err error, do bool) {
+func (s *server) ask(ctx context.Context, verb, name string) (err error, do bool) {
 	time.Sleep(5 * time.Millisecond)
+	if s.hangs != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err(), false
+		case <-time.After(s.hangs(verb, name)):
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, request{verb, name, time.Since(s.began)})
@@ -118,8 +127,8 @@ func (s *server) put(l *v1alpha1.RetentionLedger) {
 	s.ledgers[l.Name] = l.DeepCopy()
 }
 
-func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
-	err, do := s.ask("update", o.GetName())
+func (s *server) Update(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
+	err, do := s.ask(ctx, "update", o.GetName())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := o.(*v1alpha1.RetentionLedger)
@@ -136,8 +145,8 @@ func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOp
 	return err
 }
 
-func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	err, do := s.ask("create", o.GetName())
+func (s *server) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+	err, do := s.ask(ctx, "create", o.GetName())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := o.(*v1alpha1.RetentionLedger)
@@ -152,16 +161,16 @@ func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOp
 	return err
 }
 
-func (s *server) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
-	err, do := s.ask("delete", o.GetName())
+func (s *server) Delete(ctx context.Context, o client.Object, _ ...client.DeleteOption) error {
+	err, do := s.ask(ctx, "delete", o.GetName())
 	if do {
 		s.edit(o.GetName(), func(*v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return nil })
 	}
 	return err
 }
 
-func (s *server) List(_ context.Context, all client.ObjectList, _ ...client.ListOption) error {
-	err, do := s.ask("list", "")
+func (s *server) List(ctx context.Context, all client.ObjectList, _ ...client.ListOption) error {
+	err, do := s.ask(ctx, "list", "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !do {
@@ -185,8 +194,8 @@ func (s *server) asStored(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: fields}
 }
 
-func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	err, do := s.ask("get", key.Name)
+func (s *server) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	err, do := s.ask(ctx, "get", key.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !do {

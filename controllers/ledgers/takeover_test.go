@@ -2,6 +2,8 @@ package ledgers_test
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +137,27 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 				return errDown, false
 			}
 			return nil, false
+		}
+	})
+}
+
+// TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime: each write of 60 ledgers hangs until its timeout.
+func TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime(t *testing.T) {
+	inBubble(t, func(w *world) {
+		began := time.Now()
+		<-w.opened
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %s until objects were listed", took)
+		}
+	}, func(w *world) {
+		for i := range 60 {
+			w.ledgerOf("slow-" + strconv.Itoa(i))
+		}
+		w.hangs = func(verb, name string) time.Duration {
+			if verb == "update" && strings.HasPrefix(name, "uid-slow") {
+				return time.Hour
+			}
+			return 0
 		}
 	})
 }

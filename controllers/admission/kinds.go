@@ -23,7 +23,7 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)
 	switch {
 	case isNoKind(err):
-		return r.missing(path, rule.Kind), v.Namespace != "", nil
+		return v.missing(path, rule.Kind), v.Namespace != "", nil
 	case err != nil && v.Namespace != "":
 		return nil, false, fmt.Errorf("look up %s: %w", rule.Kind, err)
 	case err != nil:
@@ -48,16 +48,16 @@ func (r *Reviewer) referrers(v *review) []string {
 			continue
 		}
 		if _, err := r.Mapper.RESTMapping(reference.From.GroupKind(), reference.From.Version); isNoKind(err) {
-			warnings = append(warnings, r.missing(fmt.Sprintf("spec.references[%d].from.kind", i), reference.From).String())
+			warnings = append(warnings, v.missing(fmt.Sprintf("spec.references[%d].from.kind", i), reference.From).String())
 		}
 	}
 	return warnings
 }
 
 // missing says that the cluster has no such kind.
-func (r *Reviewer) missing(path string, kind schema.GroupVersionKind) *policy.Problem {
+func (v *review) missing(path string, kind schema.GroupVersionKind) *policy.Problem {
 	return &policy.Problem{
-		Path: path, Message: fmt.Sprintf("the cluster has no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: r.meant(kind),
+		Path: path, Message: fmt.Sprintf("the cluster has no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: v.meant(kind),
 	}
 }
 
@@ -68,8 +68,8 @@ func isNoKind(err error) bool {
 }
 
 // meant says which kind was probably meant. What could not be discovered is just not suggested.
-func (r *Reviewer) meant(kind schema.GroupVersionKind) string {
-	_, lists, _ := r.Kinds.ServerGroupsAndResources()
+func (v *review) meant(kind schema.GroupVersionKind) string {
+	lists := v.served()
 	var near, elsewhere []string
 	for _, list := range lists {
 		for _, resource := range list.APIResources {

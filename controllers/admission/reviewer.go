@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -77,6 +78,7 @@ type review struct {
 	author   admission.Request
 	programs map[string]*engine.Rule
 	targets  map[int]*meta.RESTMapping // by index of the rule; none for a kind that is not known
+	served   func() []*metav1.APIResourceList
 }
 
 // read gives nil for a request that needs no review.
@@ -90,6 +92,10 @@ func (r *Reviewer) read(req admission.Request) (*review, error) {
 		return nil, err
 	}
 	v := &review{change: change{before: before, after: after}, author: req, targets: map[int]*meta.RESTMapping{}}
+	v.served = sync.OnceValue(func() []*metav1.APIResourceList { // many requests, so once for all rules
+		_, lists, _ := r.Kinds.ServerGroupsAndResources()
+		return lists
+	})
 	if after == nil || v.harmless() {
 		return nil, nil
 	}

@@ -1,0 +1,41 @@
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// discovering counts how often all kinds of the cluster are asked for.
+type discovering struct {
+	*world
+	times int
+}
+
+func (d *discovering) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	d.times++
+	return d.world.ServerGroupsAndResources()
+}
+
+// TestAReviewAsksForTheKindsOnce: each time means a request for every version of every group.
+func TestAReviewAsksForTheKindsOnce(t *testing.T) {
+	var rules strings.Builder
+	for i := range 64 {
+		fmt.Fprintf(&rules, "  - {name: r%d, target: {apiVersion: batch/v1, kind: Jobs%d}, eligible: 'true', ttl: 1h}\n", i, i)
+	}
+	d := &discovering{world: &world{}}
+	r := d.reviewer(t)
+	r.Kinds = d
+	policy := own[:strings.Index(own, "  - name: jobs")] + rules.String()
+	response := r.Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Namespace: "team", UserInfo: authenticationv1.UserInfo{Username: "ann"}, Object: object(t, policy),
+	}})
+	if response.Allowed || d.times != 1 {
+		t.Errorf("allowed %t, asked %d times", response.Allowed, d.times)
+	}
+}

@@ -64,8 +64,9 @@ func (l *Lack) Error() string { return l.What }
 func (l *Lack) Unwrap() error { return ErrMissing }
 
 type answer struct {
-	at  time.Time
-	err error
+	at      time.Time
+	err     error
+	allowed bool // as the API server told last
 }
 
 // New makes a Checker.
@@ -93,6 +94,13 @@ func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	return a.err, ok
 }
 
+// Allowed reports whether the ServiceAccount of a rule had its rights when the API server last told, however long ago.
+func (c *Checker) Allowed(r *policy.Rule) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers[questionOf(r)].allowed
+}
+
 func questionOf(r *policy.Rule) question {
 	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(grant.AccountVerbs(r), ",")}
 }
@@ -101,18 +109,19 @@ func questionOf(r *policy.Rule) question {
 func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (since time.Time, err error) {
 	now := c.clock.Now()
 	c.mu.Lock()
-	known, ok := c.answers[q]
+	latest, ok := c.answers[q]
 	c.mu.Unlock()
-	if ok && lease.Elapsed(now, known.at) <= maxAge {
-		return known.at, known.err
+	if ok && lease.Elapsed(now, latest.at) <= maxAge {
+		return latest.at, latest.err
 	}
 	err = c.ask(ctx, q)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before, known := c.answers[q]; !known || fmt.Sprint(before.err) != fmt.Sprint(err) {
+	before, ok := c.answers[q]
+	if !ok || fmt.Sprint(before.err) != fmt.Sprint(err) {
 		c.changes++
 	}
-	c.answers[q] = answer{at: now, err: err}
+	c.answers[q] = answer{at: now, err: err, allowed: err == nil || before.allowed && !errors.Is(err, ErrMissing)}
 	return now, err
 }
 
@@ -123,11 +132,10 @@ func (c *Checker) changed() uint64 {
 	return c.changes
 }
 
-// prune forgets answers nobody has asked for in a long time.
-func (c *Checker) prune() {
+// prune forgets answers that were no longer asked for long before a time.
+func (c *Checker) prune(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.clock.Now()
 	maps.DeleteFunc(c.answers, func(_ question, a answer) bool { return now.Sub(a.at) > forget })
 }
 

@@ -3,6 +3,7 @@ package rights_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -207,6 +208,29 @@ func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 	c.Prune()
 	if _, known := c.Known(rule()); known {
 		t.Error("an answer nobody has asked for is kept for ever")
+	}
+}
+
+// TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
+func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
+	s, now, c := asking()
+	expect(t, "before it was asked", false, c.Allowed(rule()))
+	for i, step := range []struct {
+		denied string
+		fail   error
+		want   bool
+	}{
+		{fail: errors.New("no answer"), want: false},
+		{want: true},
+		{fail: errors.New("no answer"), want: true},
+		{denied: "list", want: false},
+		{fail: errors.New("no answer"), want: false},
+		{want: true},
+	} {
+		now.Step(time.Minute)
+		s.denied, s.fail = map[string]bool{step.denied: true}, step.fail
+		_, _ = c.Check(t.Context(), rule())
+		expect(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
 	}
 }
 

@@ -1,4 +1,4 @@
 package rights
 
-// Prune forgets answers nobody has asked for in a long time.
-func (c *Checker) Prune() { c.prune() }
+// Prune forgets answers that were not asked for in a long time.
+func (c *Checker) Prune() { c.prune(c.clock.Now()) }

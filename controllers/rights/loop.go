@@ -2,6 +2,7 @@ package rights
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -10,6 +11,7 @@ import (
 const (
 	lookEvery    = 10 * time.Second
 	allowedEvery = time.Minute // between two questions about a right that is there
+	tellEvery    = time.Second // while many new questions are asked
 )
 
 // Loop asks for the rights of every rule again and again, so that status tells of one that is missing before anything is
@@ -33,31 +35,60 @@ func (l *Loop) Look() {
 // NeedLeaderElection says that only the leader's answers are told.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
-// Start asks until ctx ends.
+// Start asks until ctx ends. New questions do not wait until the known ones have been asked again.
 func (l *Loop) Start(ctx context.Context) error {
-	told := uint64(0)
-	for {
-		for _, r := range l.Rules() {
-			l.look(ctx, r)
-		}
-		if changes := l.changed(); changes != told {
-			told = changes // before the call: a change during the call leads to another one
+	var asking sync.WaitGroup
+	asking.Go(func() { l.askAgain(ctx) })
+	defer asking.Wait()
+	told, since := uint64(0), l.clock.Now()
+	for ctx.Err() == nil {
+		asked := l.askNew(ctx)
+		if changes := l.changed(); changes != told && (!asked || l.clock.Since(since) >= tellEvery) {
+			told, since = changes, l.clock.Now() // before the call: a change during the call leads to another one
 			l.Changed()
 		}
-		l.prune()
+		if asked {
+			continue
+		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-l.wake:
+		}
+		since = l.clock.Now()
+	}
+	return nil
+}
+
+// askNew asks about one rule without an answer in each namespace, and reports whether there was any.
+func (l *Loop) askNew(ctx context.Context) (asked bool) {
+	namespaces := map[string]bool{}
+	for _, r := range l.Rules() {
+		if _, known := l.Known(r); !known && !namespaces[r.Namespace] {
+			namespaces[r.Namespace], asked = true, true
+			_, _ = l.check(ctx, questionOf(r), 0)
+		}
+	}
+	return asked
+}
+
+// askAgain asks about the other rules, over and over.
+func (l *Loop) askAgain(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := l.clock.Now()
+		for _, r := range l.Rules() {
+			if before, known := l.Known(r); known {
+				maxAge := lookEvery / 2
+				if before == nil {
+					maxAge = allowedEvery
+				}
+				_, _ = l.check(ctx, questionOf(r), maxAge)
+			}
+		}
+		l.prune(began)
+		l.Look()
+		select {
+		case <-ctx.Done():
 		case <-l.clock.After(lookEvery):
 		}
 	}
-}
-
-func (l *Loop) look(ctx context.Context, r *policy.Rule) {
-	maxAge := lookEvery / 2
-	if before, known := l.Known(r); known && before == nil {
-		maxAge = allowedEvery
-	}
-	_, _ = l.check(ctx, questionOf(r), maxAge)
 }

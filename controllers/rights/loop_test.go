@@ -3,6 +3,7 @@ package rights_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,8 +30,13 @@ func (l *looking) use(rules ...*policy.Rule) {
 
 // looksAfter runs a test with a Loop that has begun.
 func looksAfter(t *testing.T, test func(t *testing.T, l *looking), rules ...*policy.Rule) {
+	looksSlowly(t, 0, test, rules...)
+}
+
+// looksSlowly is looksAfter where each answer takes a time.
+func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *looking), rules ...*policy.Rule) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &looking{server: &server{}}
+		l := &looking{server: &server{takes: takes}}
 		l.use(rules...)
 		l.Loop = &rights.Loop{
 			Checker: newChecker(l.server, clock.RealClock{}),
@@ -138,4 +144,26 @@ func TestHowOftenTheLoopAsks(t *testing.T) {
 		expect(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
 		expect(t, "leader only", true, l.NeedLeaderElection())
 	}, rule())
+}
+
+// TestManyRulesWithoutRightsDelayNoOthers: a namespace has 1,000 ServiceAccounts that lack rights, and an answer takes 10 ms.
+func TestManyRulesWithoutRightsDelayNoOthers(t *testing.T) {
+	var all []*policy.Rule
+	for i := range 1000 {
+		all = append(all, rule(of("account-"+strconv.Itoa(i))))
+	}
+	looksSlowly(t, 10*time.Millisecond, func(t *testing.T, l *looking) {
+		l.deny("delete")
+		time.Sleep(time.Minute) // within a round
+		own := rule(func(r *policy.Rule) { r.Namespace = "team-b" })
+		l.use(append(all, own)...)
+		l.Look()
+		began := time.Now()
+		for _, known := l.Known(own); !known; _, known = l.Known(own) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the first answer for team-b took %s", took)
+		}
+	}, all...)
 }

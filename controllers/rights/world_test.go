@@ -57,11 +57,13 @@ type server struct {
 	denied map[string]bool // verbs
 	fail   error
 	during func() // while each is answered; nil for nothing
+	takes  time.Duration
 	asked  []authorizationv1.SubjectAccessReviewSpec
 }
 
 // Create implements SubjectAccessReviewInterface.
 func (s *server) Create(ctx context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, r.Spec)

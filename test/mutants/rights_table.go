@@ -4,7 +4,7 @@ package mutants
 var rightsTable = map[string]Mutant{
 	"rights: a remembered answer is of now": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheAgeOfAnAnswerCountsFromItsRequest",
-		Old: "return known.at, known.err",
+		Old: "return latest.at, latest.err",
 		New: "return now, known.err",
 	},
 	"rights: an answer counts from when it came": {

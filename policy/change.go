@@ -149,7 +149,7 @@ func (r *Rule) keepsLike(was *Rule) bool {
 	}
 	is := *r
 	is.Events, is.Ledger, is.Propagation, is.MarksSince = was.Events, was.Ledger, was.Propagation, was.MarksSince
-	is.Unpermitted, is.ServiceAccount = was.Unpermitted, was.ServiceAccount
+	is.Unpermitted, is.Unwatched, is.ServiceAccount = was.Unpermitted, was.Unwatched, was.ServiceAccount
 	if is.Mode == v1alpha1.Suspended {
 		is.Mode = was.Mode
 	}

@@ -101,8 +101,12 @@ type Rule struct {
 	MarksSince   time.Time
 	MarksSinceIn map[string]time.Time
 
-	// Unpermitted: ServiceAccount lacks rights, or nobody knows yet. The rule then keeps everything of its kind.
+	// Unpermitted: ServiceAccount lacks rights, or the API server has not told whether it has them. The rule then keeps everything of
+	// its kind.
 	Unpermitted bool
+	// Unwatched: ServiceAccount lacked rights when the API server last told, or it has not told yet. No objects are watched for the rule
+	// then.
+	Unwatched bool
 
 	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override
 	// says so.
@@ -176,7 +180,7 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		r.HasTTLExpression == o.HasTTLExpression && r.Invalid() == o.Invalid() && r.Keep == o.Keep && r.Capacity == o.Capacity &&
 		r.Propagation == o.Propagation && r.Owner == o.Owner && r.AllowUnfinished == o.AllowUnfinished && r.AllowManaged == o.AllowManaged && r.Events == o.Events &&
 		r.Kind == o.Kind && r.ServiceAccount == o.ServiceAccount && r.Ledger == o.Ledger &&
-		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unapproved == o.Unapproved &&
+		r.MarksSince.Equal(o.MarksSince) && maps.EqualFunc(r.MarksSinceIn, o.MarksSinceIn, time.Time.Equal) && r.Unpermitted == o.Unpermitted && r.Unwatched == o.Unwatched && r.Unapproved == o.Unapproved &&
 		r.Suspended == o.Suspended && r.Bounds.equal(o.Bounds) && r.sameImages(o) && sameOverrides(r.Overrides, o.Overrides)
 }
 
@@ -184,7 +188,8 @@ func (r *Rule) sameSettings(o *Rule) bool {
 // settles, such as permissions, approval and what a quota allows, is no edit.
 func (r *Rule) EditedSince(was *Rule) bool {
 	is := *r
-	is.Unpermitted, is.Unapproved, is.MarksSince, is.MarksSinceIn = was.Unpermitted, was.Unapproved, was.MarksSince, was.MarksSinceIn
+	is.Unpermitted, is.Unwatched, is.Unapproved = was.Unpermitted, was.Unwatched, was.Unapproved
+	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn
 	if is.Capacity.ByQuota || was.Capacity.ByQuota {
 		is.Capacity = was.Capacity // one that no quota bounds is like none
 	}

@@ -126,7 +126,7 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 		err, known := error(nil), true
 		if r.Namespace != "" {
 			err, known = l.Rights.Known(r)
-			own.Unpermitted = err != nil || !known
+			own.Unpermitted, own.Unwatched = err != nil || !known, !l.Rights.Allowed(r)
 		}
 		l.trusts(&own, err, known)
 		waiting.Rules[i] = &own

@@ -65,11 +65,13 @@ type Loop struct {
 	DryRun     bool // every policy is one
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
-	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, or when somebody asked last.
+	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, when it was asked last, or when the API server last
+	// told.
 	Rights interface {
 		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
+		Allowed(rule *policy.Rule) bool
 	}
 	// Publish is called with every new edition, one call at a time.
 	Publish func(Edition)

@@ -148,19 +148,22 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	expect(t, "unpermitted when it has lost them", true, unpermitted())
 }
 
-// TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. A right that could not be asked for is
-// not missing.
+// TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. While the API server does not tell, it is
+// watched as before.
 func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 	l := newLoop(t, s)
 	l.Republish()
-	since := func() time.Time { return l.book().Page(jobs, "team-a").Rules[0].MarksSince }
+	rule := func() *policy.Rule { return l.book().Page(jobs, "team-a").Rules[0] }
+	since := func() time.Time { return rule().MarksSince }
 	begun := since()
 	for _, err := range []error{errors.New("connection refused"), nil} {
 		l.later(time.Minute)
 		l.rights.err = err
 		l.Republish()
+		expect(t, "permitted to delete", err == nil, !rule().Unpermitted)
+		expect(t, "watched", true, !rule().Unwatched)
 	}
 	expect(t, "since when marks count after an error", begun, since())
 	for _, err := range []error{accountrights.ErrMissing, errors.New("connection refused"), nil} {

@@ -2,7 +2,6 @@ package policies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -22,17 +20,17 @@ import (
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
-	blind bool // the rule is invalid, or that of a namespace lacks a permission, so that its objects may not be watched
+	blind bool // objects may not be watched for the rule: it is invalid, or its ServiceAccount lacks a permission
 }
 
-// trusts settles which marks of a rule count, as its rights are. While one is missing, or the rule is invalid, nobody sees what is
-// used: no mark from before that is over counts.
+// trusts settles which marks of a rule count, as its rights are. While objects are not watched for the rule, no process sees which
+// are used: marks from before do not count afterwards.
 func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
 	t, marks := l.marking[own.Mark]
 	switch {
 	case !marks:
 		return
-	case errors.Is(err, rights.ErrMissing):
+	case known && own.Unwatched:
 		t.blind = true
 	case t.blind && err == nil && known:
 		t = trust{since: l.Clock.Now()}

@@ -2,6 +2,7 @@ package policies_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
+	accountrights "github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -32,6 +34,7 @@ type loop struct {
 type rights struct {
 	err     error
 	unknown bool     // nobody has asked yet
+	allowed bool     // by the last answer that told
 	asked   []string // IDs of rules
 }
 
@@ -49,6 +52,14 @@ func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.Gr
 
 // Known implements what Loop.Rights must.
 func (r *rights) Known(*policy.Rule) (error, bool) { return r.err, !r.unknown }
+
+// Allowed implements what Loop.Rights must.
+func (r *rights) Allowed(*policy.Rule) bool {
+	if r.err == nil || errors.Is(r.err, accountrights.ErrMissing) {
+		r.allowed = r.err == nil && !r.unknown
+	}
+	return r.allowed
+}
 
 type leadership func() error
 

@@ -372,6 +372,7 @@ func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind)
 	return time.Now(), nil
 }
 func (mayAll) Known(*policy.Rule) (error, bool) { return nil, true }
+func (mayAll) Allowed(*policy.Rule) bool        { return true }
 
 // policies are all of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {

@@ -109,11 +109,11 @@ func (q Questions) with(o Questions, namespaces []string) Questions {
 // questionsOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
 // delete any of it.
 func questionsOf(book *policy.Book, programs map[string]*engine.Rule, kind schema.GroupKind) (q Questions, ok bool) {
-	ok = slices.ContainsFunc(book.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unpermitted && !r.Invalid() })
+	ok = slices.ContainsFunc(book.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unwatched && !r.Invalid() })
 	everywhere, in := map[string]*engine.Rule{}, map[string]map[string]*engine.Rule{}
 	for _, rule := range book.Asked(kind) {
 		program := programs[rule.Key]
-		if program == nil || rule.Unpermitted {
+		if program == nil || rule.Unwatched {
 			continue
 		}
 		switch {

@@ -5,12 +5,12 @@ var rightsTable = map[string]Mutant{
 	"rights: a remembered answer is of now": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheAgeOfAnAnswerCountsFromItsRequest",
 		Old: "return latest.at, latest.err",
-		New: "return now, known.err",
+		New: "return now, latest.err",
 	},
 	"rights: an answer counts from when it came": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheAgeOfAnAnswerCountsFromItsRequest",
-		Old: "\tc.answers[q] = answer{at: now, err: err}\n\treturn now, err",
-		New: "\tnow = c.clock.Now()\n\tc.answers[q] = answer{at: now, err: err}\n\treturn now, err",
+		Old: "answer{at: now, err: err, allowed",
+		New: "answer{at: c.clock.Now(), err: err, allowed",
 	},
 	"rights: answers are forgotten after a second": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheLoopTellsChanges",
@@ -19,8 +19,13 @@ var rightsTable = map[string]Mutant{
 	},
 	"rights: the first answer is no change": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheLoopTellsChanges",
-		Old: "!known || fmt.Sprint(before.err)",
-		New: "known && fmt.Sprint(before.err)",
+		Old: "!ok || fmt.Sprint(before.err)",
+		New: "ok && fmt.Sprint(before.err)",
+	},
+	"rights: an answer that does not tell forgets the one before": {
+		File: "controllers/rights/checker.go", Test: "./controllers/rights TestAllowedIsTheLatestAnswerThatTold",
+		Old: "err == nil || before.allowed && ",
+		New: "err == nil && ",
 	},
 	"rights: trouble is a missing right": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestARightThatIsMissingIsToldFromTrouble",

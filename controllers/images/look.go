@@ -92,8 +92,14 @@ func (n *Node) uses(ctx context.Context) (cri.Uses, error) {
 	if err != nil {
 		return cri.Uses{}, err
 	}
-	for i := range pods {
-		addPod(uses, &pods[i])
+	since, err := n.Cluster.Pods(ctx) // those bound while the runtime answered; within a moment these are the same
+	if err != nil {
+		return cri.Uses{}, fmt.Errorf("%w: %w", ErrPods, err)
+	}
+	for _, listed := range [][]corev1.Pod{pods, since} {
+		for i := range listed {
+			addPod(uses, &listed[i])
+		}
 	}
 	return uses, nil
 }

@@ -139,3 +139,34 @@ func TestARuleThatComesToCompareLooksAtAll(t *testing.T) {
 		}
 	}
 }
+
+// TestNoImageIsRemovedByPodsThatWereListedLongAgo: a Pod that is bound to the node while the runtime is slow to say what its containers
+// use is in none of the answers. Each answer counts for a second, as before any other deletion.
+func TestNoImageIsRemovedByPodsThatWereListedLongAgo(t *testing.T) {
+	for _, ranks := range []bool{false, true} {
+		m := newMachine(t)
+		m.has("go/app:v1", "a")
+		m.has("go/else:v1", "b")
+		w := m.warrant("a")
+		w.Rule().Capacity.Bounded = ranks
+		m.during = func(call string) {
+			if call == "Pods" { // the list has been answered; the runtime takes its time
+				m.clock.Step(4 * time.Second)
+				m.pods = []corev1.Pod{naming("go/app:v1")}
+			}
+		}
+		target, blocked := m.Aim(t.Context(), w.Intent())
+		if blocked != nil {
+			t.Fatal(blocked.Err)
+		}
+		prepared, blocked := m.Prepare(t.Context(), w, target)
+		if blocked != nil {
+			continue
+		}
+		o := prepared.Send(t.Context(), w, prepared.Since)
+		prepared.Release()
+		if !o.Unsent || len(m.removed) > 0 {
+			t.Errorf("ranks %v: an image that a Pod of the node names was removed by a list of Pods that is 4s old: %s (%v)", ranks, o.Result, o.Err)
+		}
+	}
+}

@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,11 +82,33 @@ func (c *cluster) filesystem() *v1alpha1.NodeImageFilesystem {
 	return &f
 }
 
+// confirm reads the node: a watch may lag behind. It reports whether its labels differ.
+func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
+	node := &corev1.Node{}
+	if err := c.live.Get(ctx, client.ObjectKey{Name: c.name}, node); err != nil {
+		return false, fmt.Errorf("read the node: %w", err)
+	}
+	_, _ = withoutStatus(node)
+	return c.set(node), nil
+}
+
+// isOlder reports whether a node is an earlier form of another.
+func isOlder(node, than *corev1.Node) bool {
+	if node == nil || than == nil || node.UID != than.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, than.ResourceVersion)
+	return err == nil && order < 0
+}
+
 // set takes the node as it is by now; nil when it is gone. It reports whether its labels differ.
 func (c *cluster) set(node *corev1.Node) (relabelled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.node
+	if isOlder(node, before) {
+		return false
+	}
 	c.node = node
 	return before == nil || node == nil || !maps.Equal(before.Labels, node.Labels)
 }

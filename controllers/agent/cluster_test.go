@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 func TestPodsAreSharedForTwoSeconds(t *testing.T) {
@@ -91,5 +93,31 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 	h.blind = errors.New("not mounted")
 	if node, err := h.cluster.Node(); err != nil || node.Filesystem != nil {
 		t.Errorf("%v, with %+v", err, node)
+	}
+}
+
+// TestTheLabelsOfTheNodeAreConfirmed: whether a policy is about the node is known by the node's labels, and a watch may lag behind.
+// Before an image is removed they are read like the rules and the policies.
+func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
+	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	h := newHost(t, at)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "build"}}}
+	h.forget(node.DeepCopy())
+	if err := h.server.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	h.cluster.set(node.DeepCopy()) // the watch brings this, and nothing after it
+	h.tell(v1alpha1.Enforce, v1alpha1.Rule{
+		Name: "r", Eligible: "true", TTL: "1m", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}},
+		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+	})
+	node.Labels = map[string]string{"pool": "serve"}
+	if err := h.server.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	at.Step(time.Hour)
+	_, err := h.rules.Check(t.Context(), "")
+	if n := len(h.rules.Book().Rules(v1alpha1.ImageKind.GroupKind())); err == nil && n > 0 {
+		t.Errorf("an hour after the node got another label images may go, by %d rule that is no longer about it", n)
 	}
 }

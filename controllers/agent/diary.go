@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"slices"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -65,6 +68,13 @@ func (d *diary) startOver() {
 		}
 	}
 	d.reported, d.told = v1alpha1.ImageCount{}, nil
+}
+
+// forget drops what was removed by policies that are gone: nobody sums it up.
+func (d *diary) forget(exists func(types.UID) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removed = slices.DeleteFunc(d.removed, func(r v1alpha1.NodeImagePolicyReport) bool { return !exists(r.UID) })
 }
 
 // Removed implements retention.Witness.

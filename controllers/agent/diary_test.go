@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -119,4 +122,31 @@ func TestWhyAnImageWent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPoliciesThatAreGoneLeaveTheReport: etcd takes no object of more than 1.5 MiB, and a report that is not written makes the node
+// count as one that does not report.
+func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.tell(v1alpha1.Enforce, v1alpha1.Rule{
+			Name: "r", Eligible: "true", TTL: "7d",
+			Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+		})
+		h.add(idOf(1), 7)
+		h.counts()
+		for i := range 3_000 {
+			h.diary.Removed(retention.Removal{
+				Subject: policy.Subject{Name: idOf(1)}, Reason: policy.Expired,
+				Rule: &policy.Rule{ID: policy.RuleID{Policy: fmt.Sprint("nightly-", i), Rule: "r"}, PolicyUID: types.UID(fmt.Sprint("uid-", i)), Kind: v1alpha1.ImageKind},
+			})
+		}
+		report := h.counts()
+		data, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Policies) > 100 {
+			t.Errorf("the report has %d policies, of which one exists, and %d bytes", len(report.Policies), len(data))
+		}
+	})
 }

@@ -79,7 +79,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	h.keeper = &keeper{clock: at, node: node, disk: disk, meters: meters}
 	h.diary = &diary{brief: node.Brief, pressed: h.keeper.pressed, meters: meters}
 	node.Late = h.diary.Removed
-	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, bound: h.keeper.bound}
+	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.keeper.bound}
 	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Witness: h.diary, MaxInFlight: 1})
 	h.rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
 		node.Use(programs)
@@ -143,7 +143,13 @@ func (h *host) serve() {
 
 // join has the node be there, as one of that UID.
 func (h *host) join(uid types.UID) {
-	h.cluster.set(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, UID: uid}})
+	h.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, UID: uid}}
+	h.forget(node.DeepCopy())
+	if err := h.server.Create(h.Context(), node); err != nil {
+		h.Fatal(err)
+	}
+	h.cluster.set(node)
 }
 
 // tell writes policy p with rules about images, and has the node read it.

@@ -124,6 +124,7 @@ func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Ta
 	if name, uid, ok := r.cluster.identity(); ok {
 		report.OwnerReferences = ownedBy(name, uid) // another node of that name may have come
 	}
+	r.diary.forget(r.rules.Knows)
 	total, removed := r.diary.said()
 	count := r.node.Total()
 	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total

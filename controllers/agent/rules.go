@@ -33,6 +33,8 @@ type rules struct {
 	compiler *engine.Compiler
 	off      []policy.Feature // the rules that need one keep
 	labels   func() (map[string]string, bool)
+	// node reads the node live, and reports whether its labels differ; nil where nobody asks.
+	node func(context.Context) (relabelled bool, err error)
 	// bound gives policies as much room as the filesystem leaves.
 	bound func([]*policy.Policy) []*policy.Policy
 	// publish puts rules in force.
@@ -122,6 +124,15 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	policies.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterRetentionPolicyList"))
 	if err := r.live.List(ctx, policies); err != nil {
 		return since, fmt.Errorf("read policies: %w", err)
+	}
+	if r.node != nil {
+		relabelled, err := r.node(ctx)
+		if err != nil {
+			return since, err
+		}
+		if relabelled {
+			r.enforce()
+		}
 	}
 	return since, r.told.Compare(policies.Items)
 }
@@ -232,6 +243,13 @@ func (r *rules) ReadSpace() bool {
 func readsSpace(path string) bool {
 	field, _, _ := strings.Cut(path, ".")
 	return field == "*" || field == "imageFs"
+}
+
+// Knows reports whether a policy may exist: not if those that the node was told of lack it.
+func (r *rules) Knows(uid types.UID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.doubt != nil || r.told.Knows(uid)
 }
 
 // Doubt is why what was told does not count; nil when it does.

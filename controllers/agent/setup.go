@@ -186,7 +186,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
 	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
 	node.Late = diary.Removed
-	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, bound: keeper.bound}
+	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
 	})

@@ -82,6 +82,12 @@ func (t *toldPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	return p, nil
 }
 
+// Knows reports whether a policy was among those that the controller read. Who has been told nothing knows of none that is gone.
+func (t *Told) Knows(uid types.UID) bool {
+	_, known := t.known[uid]
+	return known || len(t.known) == 0
+}
+
 // Compare says whether the agent has been told of all policies as they are by now: the error names one that it has not.
 func (t *Told) Compare(now []metav1.PartialObjectMetadata) error {
 	for i := range now {

@@ -80,6 +80,7 @@ func (o *options) check() error {
 		program.Namespaces("namespace", c.Namespace),
 		program.Namespaces("protected-namespaces", o.protected...),
 		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration > e.RenewDeadline, Want: "more than leader-elect-renew-deadline"},
+		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration%time.Second == 0, Want: "whole seconds"}, // the rest is not written
 		program.Demand{Setting: "leader-elect-renew-deadline", Holds: float64(e.RenewDeadline) > mostJitter*float64(e.RetryPeriod),
 			Want: "more than 1.2 times leader-elect-retry-period"},
 		program.Demand{Setting: "leader-elect-retry-period", Holds: e.RetryPeriod > 0, Want: "more than nothing"},

@@ -86,3 +86,16 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		})
 	}
 }
+
+// TestALeaseIsWrittenInWholeSeconds: client-go cuts off the rest, and another process leads once the seconds that are written are over.
+// A leader that deletes for longer is one of two.
+func TestALeaseIsWrittenInWholeSeconds(t *testing.T) {
+	for _, test := range []struct{ lease, renew, retry string }{{"10900ms", "10500ms", "2s"}, {"1900ms", "1800ms", "1s"}} {
+		_, err := parse([]string{
+			"--leader-elect-lease-duration=" + test.lease, "--leader-elect-renew-deadline=" + test.renew, "--leader-elect-retry-period=" + test.retry,
+		})
+		if err == nil || !strings.Contains(err.Error(), "--leader-elect-lease-duration: want") {
+			t.Errorf("a leader deletes for %s after a renewal, and a lease of %s is taken over before that: %v", test.renew, test.lease, err)
+		}
+	}
+}

@@ -128,11 +128,9 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 		return nil
 	}
 	return f.source.Read(ctx, s, func(row *index.Row) {
-		if row == nil {
-			f.Forget(s.UID)
-			return
+		if row != nil { // that it is gone only the watch says; a DELETE finds nothing either, and is tried again
+			w.index.Refresh(f.listing.ID, row, r.Clock.Now())
 		}
-		w.index.Refresh(f.listing.ID, row, r.Clock.Now())
 	})
 }
 

@@ -46,7 +46,13 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 // begin finds what is likely to be done, and to what. If it reports false, nothing can be done now, and that has been seen to.
 func (f *preflight) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
-	f.likely, _ = f.kind.index.Look(f.it.uid, f.owner.Clock.Now())
+	var known bool
+	if f.likely, known = f.kind.index.Look(f.it.uid, f.owner.Clock.Now()); !known { // no check of what is gone has to succeed
+		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
+		f.tries.forget(f.it)
+		f.marks.forget(f.it)
+		return false
+	}
 	if !f.permitted(ctx, f.it, f.likely.Rules()) {
 		return false
 	}

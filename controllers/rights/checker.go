@@ -27,6 +27,9 @@ var ErrMissing = errors.New("missing right")
 const (
 	freshFor = time.Second      // what a deletion rests on
 	forget   = 10 * time.Minute // answers nobody has asked for: a tenant may name ever new ServiceAccounts
+
+	// askWithin bounds a question: others wait for it.
+	askWithin = 5 * time.Second
 )
 
 // Checker asks the API server what ServiceAccounts may do, and remembers the answers. Create it with New.
@@ -114,7 +117,12 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	if ok && lease.Elapsed(now, latest.at) <= maxAge {
 		return latest.at, latest.err
 	}
-	err = c.ask(ctx, q)
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	err = c.ask(asking, q)
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller has given up: that is no answer, as a request that takes too long is one
+		return now, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, ok := c.answers[q]

@@ -242,3 +242,24 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 		t.Errorf("permitted: %v", err)
 	}
 }
+
+// TestWhoeverGivesUpGivesNoAnswer: that a caller does not wait any more says nothing of a ServiceAccount's permissions. Others ask for
+// themselves, and the rule keeps the answer that it had.
+func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
+	_, clock, c := asking()
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(time.Minute)
+	gaveUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, err := c.Check(gaveUp, rule()); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if known, ok := c.Known(rule()); !ok || known != nil {
+		t.Errorf("known of the rule: %v, %v", known, ok)
+	}
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Errorf("who asks next is told: %v", err)
+	}
+}

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/rights"
@@ -166,4 +169,48 @@ func TestManyRulesWithoutRightsDelayNoOthers(t *testing.T) {
 			t.Errorf("the first answer for team-b took %s", took)
 		}
 	}, all...)
+}
+
+// hanging is a server that never answers about one namespace, as an authorization webhook may.
+type hanging struct {
+	*server
+	namespace string
+}
+
+func (h hanging) Create(ctx context.Context, r *authorizationv1.SubjectAccessReview, o metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	if r.Spec.ResourceAttributes.Namespace == h.namespace {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.server.Create(ctx, r, o)
+}
+
+// TestAQuestionWithoutAnAnswerHoldsUpNoOther: neither new questions, nor those that are asked again.
+func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(jobs, meta.RESTScopeNamespace)
+		s, silent, other := &server{}, rule(), rule()
+		silent.Namespace = "silent"
+		l := &rights.Loop{
+			Checker: rights.New(hanging{s, "silent"}, mapper, clock.RealClock{}), Changed: func() {},
+			Rules: func() []*policy.Rule { return []*policy.Rule{silent, other} },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Start(ctx) }()
+		time.Sleep(time.Minute)
+		if err, known := l.Known(other); err != nil || !known {
+			t.Errorf("after a minute the rights of another namespace are known: %v, %v", known, err)
+		}
+		s.deny("delete")
+		time.Sleep(3 * time.Minute)
+		if err, _ := l.Known(other); !errors.Is(err, rights.ErrMissing) {
+			t.Errorf("three minutes after they are taken away: %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

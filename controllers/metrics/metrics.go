@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/features"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // The counters.
@@ -143,8 +145,23 @@ func (c *Count) Collect(ch chan<- prometheus.Metric) {
 // SetFeature says whether a feature is on.
 func SetFeature(value float64, name, stage string) { Features.WithLabelValues(name, stage).Set(value) }
 
-// Forget drops what was counted for a policy that is gone.
-func Forget(policy string) { Deletions.DeletePartialMatch(prometheus.Labels{"policy": policy}) }
+// counted are the rules that have metrics.
+var counted = struct {
+	sync.Mutex
+	rules map[policy.RuleID]bool
+}{rules: map[policy.RuleID]bool{}}
+
+// Forget drops what was counted for rules that are gone.
+func Forget(gone func(policy.RuleID) bool) {
+	counted.Lock()
+	defer counted.Unlock()
+	for id := range counted.rules {
+		if gone(id) {
+			Deletions.DeletePartialMatch(prometheus.Labels{"policy": id.Policy, "rule": id.Rule})
+			delete(counted.rules, id)
+		}
+	}
+}
 
 func init() {
 	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Standing, Build, Features)
@@ -158,7 +175,10 @@ type Witness struct {
 
 // Removed implements retention.Witness.
 func (w Witness) Removed(r retention.Removal) {
+	counted.Lock()
+	counted.rules[r.Rule.ID] = true
 	Deletions.WithLabelValues(r.Rule.ID.Policy, r.Rule.ID.Rule, r.Kind.GroupKind().String(), string(r.Reason)).Inc()
+	counted.Unlock()
 	Lateness.Observe(r.At.Sub(r.Due).Seconds())
 	w.Next.Removed(r)
 }

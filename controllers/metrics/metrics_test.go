@@ -121,7 +121,7 @@ func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w.Removed(removal("gone", "a", jobs, 0))
 	w.Removed(removal("gone", "b", pods, 0))
 	w.Removed(removal("stays", "a", jobs, 0))
-	metrics.Forget("gone")
+	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "gone" })
 	left := gather(t)
 	for name := range left {
 		if strings.Contains(name, "policy=gone") {

@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/report"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -98,6 +100,52 @@ func TestNamesAreNoFormats(t *testing.T) {
 		w.after(20 * time.Second)
 		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "rule 100%d deleted") {
 			t.Errorf("events %v", told)
+		}
+	})
+}
+
+// TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule anew with each edit makes everybody's scrape longer, for as long as the
+// policy exists; and so does a deletion whose answer comes when its policy is gone.
+func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		witness := metrics.Witness{Next: w.Reporter}
+		removes := func(r *policy.Rule) {
+			r.ID.Policy = "renamed"
+			witness.Removed(retention.Removal{Kind: jobs, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now()})
+		}
+		for i := range 100 {
+			r := rule(fmt.Sprint("rule-", i))
+			p := policyOf(v1alpha1.Enforce, r)
+			p.Name, r.ID.Policy = "renamed", "renamed"
+			w.create(p, v1alpha1.RetentionPolicyStatus{})
+			removes(r)
+			w.after(10 * time.Second)
+		}
+		series := func() (n int) {
+			families, err := registry.Registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range families {
+				for _, m := range f.GetMetric() {
+					for _, l := range m.GetLabel() {
+						if f.GetName() == "sunset_deletions_total" && l.GetName() == "policy" && l.GetValue() == "renamed" {
+							n++
+						}
+					}
+				}
+			}
+			return n
+		}
+		if n := series(); n > 2 {
+			t.Errorf("a policy that has one rule has %d series", n)
+		}
+		w.Use(editionOf())
+		w.after(time.Minute)
+		removes(rule("late"))
+		w.after(time.Minute)
+		if n := series(); n > 0 {
+			t.Errorf("a policy that is gone has %d series", n)
 		}
 	})
 }

@@ -331,19 +331,16 @@ func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
 	book := r.edition.Book
 	r.mu.Unlock()
-	uids, names := map[types.UID]bool{}, map[string]bool{}
+	uids, rules := map[types.UID]bool{}, map[policy.RuleID]bool{}
 	for _, p := range book.Policies() {
-		uids[p.UID], names[p.Name] = true, true
-	}
-	gone := func(uid types.UID) bool { return !uids[uid] }
-	for uid, rec := range r.written {
-		if gone(uid) {
-			delete(r.written, uid)
-			if !names[rec.name] {
-				metrics.Forget(rec.name)
-			}
+		uids[p.UID] = true
+		for _, r := range p.Rules {
+			rules[r.ID] = true
 		}
 	}
+	gone := func(uid types.UID) bool { return !uids[uid] }
+	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
+	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
 	r.forget(gone)
 }

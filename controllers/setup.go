@@ -77,6 +77,10 @@ type Election struct {
 const (
 	defaultNamespace = "sunset-system"
 	leaseName        = "sunset-controller"
+
+	// shutdownTime is for the webhook first, then for the deletions under way, for ledgers and for statuses. It is shorter than the
+	// terminationGracePeriodSeconds of the Deployment.
+	shutdownTime = 50 * time.Second
 )
 
 // NewManager makes a manager that runs Sunset when started. The error says what of the configuration cannot be used.
@@ -94,17 +98,19 @@ func NewManager(c Config) (manager.Manager, error) {
 		return nil, err
 	}
 	options := manager.Options{
-		Scheme:                 scheme,
-		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                c.metricsServer(),
-		HealthProbeBindAddress: c.ProbeAddress,
-		PprofBindAddress:       c.PprofAddress,
-		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
-		LeaderElection:         c.Election.Enabled,
-		LeaderElectionID:       leaseName, // in metrics; the lock is made elsewhere
-		LeaseDuration:          &c.Election.LeaseDuration,
-		RenewDeadline:          &c.Election.RenewDeadline,
-		RetryPeriod:            &c.Election.RetryPeriod,
+		Scheme:                  scheme,
+		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                 c.metricsServer(),
+		HealthProbeBindAddress:  c.ProbeAddress,
+		PprofBindAddress:        c.PprofAddress,
+		MapperProvider:          newMapper,
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
+		LeaderElection:          c.Election.Enabled,
+		LeaderElectionID:        leaseName, // in metrics; the lock is made elsewhere
+		LeaseDuration:           &c.Election.LeaseDuration,
+		RenewDeadline:           &c.Election.RenewDeadline,
+		RetryPeriod:             &c.Election.RetryPeriod,
+		GracefulShutdownTimeout: ptr.To(shutdownTime),
 		// Workers have finished by the time the lease is given up.
 		LeaderElectionReleaseOnCancel: true,
 	}

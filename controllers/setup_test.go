@@ -99,3 +99,53 @@ func offer[T any](to chan T, what T) {
 	default:
 	}
 }
+
+// TestAKindThatIsLookedUpHoldsUpNoOther: before each DELETE Sunset asks the mapper for the resource of the kind. Any tenant may write a
+// rule about a kind of an aggregated API that does not answer, or about many kinds that do not exist.
+func TestAKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
+	asked, end := make(chan struct{}, 1), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":["v1"]}`))
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"silent.example.org","versions":[{"groupVersion":"silent.example.org/v1","version":"v1"}]}]}`))
+		case "/api/v1":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`))
+		case "/apis/silent.example.org/v1":
+			offer(asked, struct{}{})
+			<-end
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	defer close(end)
+	mgr, err := controllers.NewManager(controllers.Config{
+		Rest: &rest.Config{Host: server.URL}, Clock: clock.RealClock{}, Identity: "me",
+		Protection: policy.DefaultProtection(), MetricsAddress: "0", ProbeAddress: "0",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, known := mgr.GetRESTMapper(), schema.GroupKind{Kind: "ConfigMap"}
+	if _, err := mapper.RESTMapping(known, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = mapper.RESTMapping(schema.GroupKind{Group: "silent.example.org", Kind: "Thing"}, "v1") }()
+	<-asked
+	answered := make(chan error, 1)
+	go func() {
+		_, err := mapper.RESTMapping(known, "v1")
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(3 * time.Second):
+		t.Error("nothing is deleted, as the kinds of an API are looked up that does not answer")
+	}
+}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -75,18 +77,22 @@ type served struct{ webhook.Server }
 // NeedLeaderElection says that every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// againAfter is how long to wait after trouble, such as a certificate that is not there yet.
-const againAfter = 10 * time.Second
+// againAfter is how long to wait after trouble, such as a certificate that is not there yet, and againAtMost after the same trouble
+// again and again: each try adds metrics. What was served for longer than that has forgotten it.
+const againAfter, againAtMost = 10 * time.Second, 10 * time.Minute
 
 // Start serves until ctx ends.
 func (s *Server) Start(ctx context.Context) error {
+	retries := wait.Backoff{Duration: againAfter, Factor: 2, Steps: 7, Cap: againAtMost}
+	delay := retries.DelayWithReset(s.Clock, againAtMost)
 	for ctx.Err() == nil {
-		if err := s.serve(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "webhook not served; trying again", "after", againAfter)
+		err, again := s.serve(ctx), delay()
+		if err != nil {
+			log.FromContext(ctx).Error(err, "webhook not served; trying again", "after", again)
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.Clock.After(againAfter):
+		case <-s.Clock.After(again):
 		}
 	}
 	return nil
@@ -113,6 +119,8 @@ func (s *Server) serve(ctx context.Context) error {
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		WebhookServer:          server,
+
+		GracefulShutdownTimeout: ptr.To(answerWithin), // no review takes longer, and the leader's deletions wait for the end
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,105 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/sunset-k8s/sunset/controllers/admission"
+)
+
+// hasty is a clock that waits for nothing, and adds up for how long it would have.
+type hasty struct {
+	clock.RealClock
+	waited *atomic.Int64
+}
+
+func (h hasty) After(d time.Duration) <-chan time.Time {
+	h.waited.Add(int64(d))
+	return time.After(time.Millisecond)
+}
+
+// TestTheWebhookIsRetriedEverMoreSeldom: what keeps it from being served may last for weeks, and each try adds metrics that nobody
+// removes: controller-runtime counts by the name of the controller, of which each try needs another.
+func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
+	var tries, waited atomic.Int64
+	const trouble, most = 6 * time.Hour, 50
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fail := func(code int, reason string) {
+			w.WriteHeader(code)
+			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"%s","message":"no","code":%d}`, reason, code)
+		}
+		const hooks = "/apis/admissionregistration.k8s.io/v1"
+		switch path := r.URL.Path; {
+		case path == "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case path == "/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"secrets","namespaced":true,"kind":"Secret"}]}`)
+		case path == "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"admissionregistration.k8s.io","versions":[{"groupVersion":"admissionregistration.k8s.io/v1","version":"v1"}]}]}`)
+		case path == hooks:
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"admissionregistration.k8s.io/v1","resources":[{"name":"validatingwebhookconfigurations","kind":"ValidatingWebhookConfiguration"}]}`)
+		case path == "/api/v1/namespaces/sunset-system/secrets/sunset-webhook":
+			tries.Add(1)
+			fmt.Fprint(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"sunset-system","name":"sunset-webhook","uid":"1","resourceVersion":"1"}}`)
+		case r.URL.Query().Get("sendInitialEvents") != "":
+			fail(http.StatusUnprocessableEntity, "Invalid") // then it is listed
+		case r.URL.Query().Get("watch") != "":
+			<-r.Context().Done()
+		case path == "/api/v1/namespaces/sunset-system/secrets": // which lacks the Secret: the rotator ends
+			fmt.Fprint(w, `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+		case path == hooks+"/validatingwebhookconfigurations":
+			fmt.Fprint(w, `{"kind":"ValidatingWebhookConfigurationList","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+		default:
+			fail(http.StatusForbidden, "Forbidden")
+		}
+	}))
+	defer api.Close()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	server := &admission.Server{
+		Serving: admission.Serving{Address: "127.0.0.1:0", CertDir: t.TempDir(), Secret: "sunset-webhook", Service: "sunset-webhook", Configuration: "sunset"},
+		Rest:    &rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, Scheme: scheme, Namespace: "sunset-system", Clock: hasty{waited: &waited},
+		Handler: webhook.HandlerFunc(func(context.Context, webhook.Request) webhook.Response { return webhook.Allowed("") }),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = server.Start(ctx) }()
+	for tries.Load() <= most && time.Duration(waited.Load()) < trouble {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	<-ended
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := 0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if strings.HasPrefix(label.GetValue(), "webhook-certificate") {
+					series += 1 + len(m.GetHistogram().GetBucket())
+				}
+			}
+		}
+	}
+	if tries.Load() > most {
+		t.Errorf("%d tries in %s, which have added %d time series", tries.Load(), time.Duration(waited.Load()), series)
+	}
+}

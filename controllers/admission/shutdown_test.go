@@ -1,0 +1,69 @@
+package admission_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/sunset-k8s/sunset/controllers/admission"
+)
+
+// TestARequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the leader's deletions get what is left of
+// the time. A review takes 8s at most; whoever reaches the port may open a request and never end it.
+func TestARequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	server := &admission.Server{
+		Serving: admission.Serving{Address: address, CertDir: dir},
+		Rest:    &rest.Config{Host: "http://127.0.0.1:1"}, Scheme: runtime.NewScheme(), Namespace: "sunset-system", Clock: clock.RealClock{},
+		Handler: webhook.HandlerFunc(func(context.Context, webhook.Request) webhook.Response { return webhook.Allowed("") }),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Start(ctx)
+	}()
+	var held *tls.Conn
+	for end := time.Now().Add(20 * time.Second); held == nil; {
+		if held, err = tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}); err != nil && time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	defer func() { _ = held.Close() }()
+	if _, err := fmt.Fprintf(held, "POST %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", admission.Path); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // it has been read
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(12 * time.Second):
+		t.Error("12s after the end was asked for the webhook still waits for one request")
+	}
+}

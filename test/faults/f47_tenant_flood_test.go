@@ -55,8 +55,8 @@ func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	if n < scheduled {
 		t.Errorf("the tenants made %d edits", n)
 	}
-	if worst := quantile(lateThen, 100); worst > promptly {
-		t.Errorf("what fell due was %s late", worst)
+	if worst, before := quantile(lateThen, 100), quantile(late, 100); worst > promptly+10*before { // a busy machine is late without them
+		t.Errorf("what fell due was %s late, and before at most %s", worst, before)
 	}
 	if most > 512 && os.Getenv(build.Variable) == "" { // the limit of the chart
 		t.Errorf("%d MB are too much", most)

@@ -266,11 +266,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	}
 	data, err := stream.Body(s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
 		SetHeader("Accept", accept).Do(ctx))
-	if apierrors.IsNotFound(err) {
-		s.missing(subject, take)
-		return nil
-	}
-	if err != nil {
+	if err != nil { // also if nothing is found: only the watch says that an object is gone
 		return fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
 	}
 	decoder := s.decoder(ctx)

@@ -538,7 +538,7 @@ func TestRead(t *testing.T) {
 		fails   bool
 	}{
 		"as it is now":         {200, jobAt("a", "9"), "9", false},
-		"gone":                 {404, statusOf(404, "NotFound"), "", false},
+		"nothing is found":     {404, statusOf(404, "NotFound"), "", true}, // only the watch says that it is gone
 		"another of the name":  {200, strings.Replace(jobAt("a", "9"), "uid-a", "uid-z", 1), "", false},
 		"not allowed":          {403, statusOf(403, "Forbidden"), "", true},
 		"nothing that is JSON": {200, "<html>", "", true},

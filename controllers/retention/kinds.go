@@ -128,9 +128,11 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 		return nil
 	}
 	return f.source.Read(ctx, s, func(row *index.Row) {
-		if row != nil { // that it is gone only the watch says; a DELETE finds nothing either, and is tried again
-			w.index.Refresh(f.listing.ID, row, r.Clock.Now())
+		if row == nil {
+			f.Forget(s.UID)
+			return
 		}
+		w.index.Refresh(f.listing.ID, row, r.Clock.Now())
 	})
 }
 

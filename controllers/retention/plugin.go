@@ -17,8 +17,9 @@ type Source interface {
 	// Run lists, then watches, until ctx ends. It tells the sink of all it sees and of what stands in its way, retries
 	// whatever fails, and returns only when ctx has ended.
 	Run(ctx context.Context, sink Sink)
-	// Read gives one subject as it is now to take; nil when it is gone. Take is called in turn with the sink, so that nothing
-	// older reaches either of them after something newer.
+	// Read gives one subject as it is now to take; nil when it is gone for certain, as when another has its name. That
+	// nothing is found is an error where a server may not have read its store yet. Take is called in turn with the sink, so
+	// that nothing older reaches either of them after something newer.
 	Read(ctx context.Context, s policy.Subject, take func(*index.Row)) error
 	// Ask changes what rows answer that are read from now on. It reports false when the Source cannot, and has to be
 	// opened anew.

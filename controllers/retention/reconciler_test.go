@@ -261,7 +261,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 		read  func(start time.Time) (*draft, error)
 		known bool
 	}{
-		"gone":             {func(time.Time) (*draft, error) { return nil, nil }, true}, // until the watch says so
+		"gone":             {func(time.Time) (*draft, error) { return nil, nil }, false},
 		"not readable":     {func(time.Time) (*draft, error) { return nil, errors.New("no answer") }, true},
 		"the same version": {func(start time.Time) (*draft, error) { return row("x", start), nil }, true},
 		"an older version": {func(start time.Time) (*draft, error) { return row("x", start, version(0)), nil }, true},
@@ -548,28 +548,5 @@ func TestWhatIsGoneWithItsNamespaceIsForgotten(t *testing.T) {
 		w.after(time.Hour)
 		w.set(func() { after = w.checks })
 		expect(t, "checks in an hour for objects that do not exist", 0, after-before)
-	})
-}
-
-// TestASubjectThatAReadDoesNotFindIsTriedAgain: as after a DELETE that found nothing, since an API server that has not read its store yet
-// finds nothing either, and the watch, which has the subject, says no more.
-func TestASubjectThatAReadDoesNotFindIsTriedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
-				if len(w.attempted()) <= 3 {
-					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
-				}
-				return retention.Outcome{Result: retention.Removed}
-			}
-		})
-		w.use(rule("a"))
-		s := w.source(0)
-		s.read = func(policy.Subject) (*draft, error) { return nil, nil }
-		s.list(row("x", w.began.Add(-time.Hour)))
-		w.after(time.Minute)
-		s.read = func(policy.Subject) (*draft, error) { return row("x", w.began.Add(-time.Hour)), nil }
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
 	})
 }

@@ -54,7 +54,7 @@ func sweepCgroups(parent string) {
 // removeCgroups removes a cgroup, whose last process may be about to leave it.
 func removeCgroups(name string) (err error) {
 	for _, dir := range cgroupsOf(name) {
-		for range 100 {
+		for range 500 {
 			if err = removeTree(dir); err == nil {
 				break
 			}

@@ -30,6 +30,8 @@ type Tally struct {
 	Count
 	Pending Pending
 	Rules   map[string]*RuleTally
+	Blocked Blocked          // what other policies keep of this one
+	Blocks  map[string]int64 // what this one keeps of other policies, by their names
 }
 
 // Pending counts the subjects of rules that wait for approval.
@@ -184,6 +186,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Wa
 		tally.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
 	}
 	tally.Add(own)
+	t.addBlocked(s, policy, base)
 }
 
 // quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due

@@ -83,7 +83,7 @@ func standings(t *testing.T) (conditions, reasons map[string]bool) {
 			return true
 		})
 	}
-	for _, of := range []policy.Reason{policy.IsUnapproved, policy.Stale, policy.IsLimited} { // made of verdicts' reasons
+	for _, of := range []policy.Reason{policy.IsUnapproved, policy.Stale, policy.IsLimited, policy.EvaluationFailed} { // made of verdicts' reasons
 		reasons[string(of)] = true
 	}
 	if len(conditions) < 10 || len(reasons) < 25 {

@@ -30,12 +30,16 @@ type condition struct {
 // conditions sets Valid, Watching, Enforcing and, from those, Ready.
 func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
+	evaluated := v.evaluated(s)
 	referred, asks := v.referencesKnown(p)
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []standing{enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
+	for _, part := range []standing{evaluated, enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
 		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
 			ready = standing{part.ok, part.reason, grant.Sentence(part.message)} // its own condition has the roles
 		}
+	}
+	if len(s.Blocks) > 0 {
+		ready.message += "; " + keeps(s.Blocks)
 	}
 	all := []condition{
 		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
@@ -46,10 +50,12 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
-	if again := v.recreated(p); again.ok {
-		all = append(all, condition{v1alpha1.ConditionRecreated, again})
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionRecreated)
+	for _, c := range []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionRecreated, v.recreated(p)}} {
+		if c.ok {
+			all = append(all, c)
+		} else {
+			meta.RemoveStatusCondition(&s.Conditions, c.name)
+		}
 	}
 	if asks {
 		all = append(all, condition{v1alpha1.ConditionReferencesKnown, referred})
@@ -157,6 +163,9 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if names := v.throttled(p); len(names) > 0 {
 		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select it; the log of the controller has the error", some(names))}
+	}
+	if s.Blocked > 0 {
+		return standing{true, "Enforcing", "what is due is deleted, unless a rule of another policy keeps it: see condition Blocked"}
 	}
 	return standing{true, "Enforcing", "what is due is deleted"}
 }

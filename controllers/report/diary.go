@@ -3,12 +3,10 @@ package report
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -23,6 +21,14 @@ const (
 
 // deletions counts by rule name.
 type deletions map[string]int64
+
+// history is what a policy has deleted before this process, as its status says or its ledger. The total also counts rules
+// that are no more.
+type history struct {
+	total    int64
+	rules    deletions
+	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
+}
 
 // diary is what happened since Events were last written, and since the process started.
 type diary struct {
@@ -140,17 +146,6 @@ func whatWent(r retention.Removal) string {
 	return "deleted with its owner " + r.Owner.String()
 }
 
-// tellRecreated tells of objects that came to be kept because they come back as fast as they are deleted.
-func (r *Reporter) tellRecreated(p *policy.Policy, before, after v1alpha1.RetentionPolicyStatus) {
-	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRecreated)
-	if c == nil || meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionRecreated) != nil {
-		return
-	}
-	e := event(policyReference(p.Rules[0]), c.Reason, c.Message)
-	e.Type = corev1.EventTypeWarning
-	r.Events.Tell(e)
-}
-
 func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {
 	return &eventsv1.Event{Regarding: about, Type: corev1.EventTypeNormal, Reason: reason, Action: "Delete", Note: note}
 }
@@ -187,8 +182,11 @@ func (r *Reporter) takeSums() (sums []*sum) {
 }
 
 func policyReference(r *policy.Rule) corev1.ObjectReference {
+	return referenceTo(&policy.Policy{Namespace: r.Namespace, Name: r.ID.Policy, UID: r.PolicyUID})
+}
+
+func referenceTo(p *policy.Policy) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(r.Namespace).Kind,
-		Namespace: r.Namespace, Name: strings.TrimPrefix(r.ID.Policy, r.Namespace+"/"), UID: r.PolicyUID,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
 	}
 }

@@ -232,6 +232,9 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 			}
 			expect(t, "message", test.message, message(s, about))
 			ready := "True Ready"
+			if s.Errors > 0 {
+				ready = "False EvaluationFailed"
+			}
 			if test.watching != "True Watching" {
 				ready = test.watching
 			} else if test.enforcing != "True Enforcing" {

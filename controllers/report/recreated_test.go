@@ -30,7 +30,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		w.store(named(e, "p"), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(1, 5)...)} })
 		w.Use(e)
-		w.after(5 * time.Second)
+		w.after(10 * time.Second)
 		expect(t, "condition", "True Recreated", condition(w.status(), v1alpha1.ConditionRecreated))
 		if said := message(w.status(), v1alpha1.ConditionRecreated); !strings.Contains(said, "rule a keeps 5 Job, such as team-a/loop-0, team-a/loop-1, team-a/loop-2: ") {
 			t.Errorf("the message is %q", said)
@@ -45,6 +45,9 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		w.after(time.Minute)
 		if said := message(w.status(), v1alpha1.ConditionRecreated); said != "" {
 			t.Errorf("still there: %s", said)
+		}
+		if events := strings.Join(w.events(), "\n"); strings.Count(events, "NotRecreated") != 1 {
+			t.Errorf("its end is not told once:\n%s", events)
 		}
 	})
 }

@@ -94,19 +94,13 @@ type State interface {
 	Doubt() error
 }
 
-// history is what a policy has deleted before this process, as its status says or its ledger. The total also counts rules
-// that are no more.
-type history struct {
-	total    int64
-	rules    deletions
-	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
-}
-
 // record is the status as last written.
 type record struct {
 	name   string // of the policy
 	status v1alpha1.RetentionPolicyStatus
 	at     time.Time
+
+	problems map[string]problem // by type of condition
 }
 
 // Use takes a new edition of the policies. Those behind gates are counted at once: they wait for it.

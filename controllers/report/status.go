@@ -87,6 +87,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	s.Enforced = v.enforced(p, before.Enforced)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)
+	v.blocked(tally, &s)
 	if kept, ok := v.ledger(p); ok {
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
 		deleted = countedBy(kept, deleted)
@@ -212,9 +213,9 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 			delete(r.written, p.UID)
 			return client.IgnoreNotFound(err)
 		}
-		r.tellRecreated(p, rec.status, status)
 		rec.status, rec.at = status, v.now
 	}
+	r.tellProblems(ctx, p, rec)
 	if status.Ledger != nil {
 		r.Ledgers.Recorded(p.UID)
 	}
@@ -297,7 +298,7 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		}
 		r.before[p.UID] = before
 	}
-	r.written[p.UID] = &record{name: p.Name, status: *status}
+	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now())}
 	return r.written[p.UID], nil
 }
 

@@ -23,6 +23,9 @@ const (
 	// ConditionReferencesKnown is False while it is not known completely what refers to the ConfigMaps or Secrets that rules
 	// ask about; the message says which referrers are in doubt, and why. The rules keep all of them meanwhile.
 	ConditionReferencesKnown = "ReferencesKnown"
+	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules; the message names
+	// the rule that keeps the most of them, and why. There is no such condition otherwise.
+	ConditionBlocked = "Blocked"
 	// ConditionRecreated is True while objects are kept because others of their name came back as fast as Sunset deleted
 	// them; the message names them. There is no such condition otherwise.
 	ConditionRecreated = "Recreated"
@@ -55,6 +58,18 @@ type RetentionPolicyStatus struct {
 	// nextDueTime is when the next object goes or would go; absent when none will.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
+	// blocked is how many objects are due by the policy's own rules, and kept by rules of other policies.
+	// +optional
+	Blocked int64 `json:"blocked"`
+	// blockedBy are at most five of those rules, the one that keeps the most objects first.
+	// +optional
+	// +listType=atomic
+	BlockedBy []BlockingRule `json:"blockedBy,omitempty"`
+	// blocks are at most five policies whose rules find objects due that rules of this policy keep, the one with the most such
+	// objects first.
+	// +optional
+	// +listType=atomic
+	Blocks []BlockedPolicy `json:"blocks,omitempty"`
 	// deleted is how many objects this policy has deleted.
 	// +optional
 	Deleted int64 `json:"deleted"`

@@ -77,6 +77,11 @@ var tries = map[string]map[string]try{
 		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x2000`, time.Hour, []string{`{policy="p", rule="r"}`}},
 		"on none":      {`sunset_rule_objects{policy="p",rule="r",state="error"} 0x2000` + "\n" + `sunset_rule_objects{policy="p",rule="r",state="due"} 9x2000`, time.Hour, nil},
 	},
+	"SunsetPolicyBlocked": {
+		"a rule of another policy fails": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="EvaluationFailed"} 17x10`, 2 * time.Minute,
+			[]string{`{blocking_policy="q", blocking_rule="r", policy="p", reason="EvaluationFailed"}`}},
+		"it keeps the newest": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="KeptNewest"} 17x10`, 5 * time.Minute, nil},
+	},
 	"SunsetKindInTrouble": {
 		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x2000`, time.Hour, []string{`{kind="Job.batch", reason="Forbidden"}`}},
 		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x3 stale`, time.Hour, nil},

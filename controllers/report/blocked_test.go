@@ -1,0 +1,105 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
+func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
+		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
+		e := editionOf(p, q)
+		w.store(named(e, "p"), noStatus)
+		w.store(named(e, "q"), noStatus)
+		jobs := func(other policy.Facts) {
+			start := time.Now().Add(-2 * time.Hour)
+			var rows []*index.Row
+			for i := range 20 {
+				rows = append(rows, row(fmt.Sprintf("x-%02d", i), start, yes(start), other))
+			}
+			w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), rows...)} })
+			w.Changed()
+		}
+		jobs(policy.Facts{Selected: true, Err: errors.New("eligible: no such key: succeded")})
+		w.Use(e)
+		w.after(10 * time.Second)
+		expect(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
+			"run kubectl sunset explain job.batch/x-00 -n team-a", message(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "blocked", int64(20), w.statusOf("p").Blocked)
+		expect(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
+		expect(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
+		expect(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
+			"it keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
+		w.after(time.Hour)
+		jobs(policy.Facts{})
+		w.after(20 * time.Second)
+		expect(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		var told []string
+		for _, e := range w.events() {
+			_, e, _ = strings.Cut(e, " ClusterRetentionPolicy/")
+			e, _, _ = strings.Cut(e, ":")
+			told = append(told, e)
+		}
+		expect(t, "Events", []string{"p Warning Blocked", "q Warning EvaluationFailed", "p Normal Unblocked", "q Normal Ready"}, told)
+	})
+}
+
+// TestAProblemThatPassesIsNotTold, and one that the controller before has told of is not told again.
+func TestAProblemThatPassesIsNotTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		lasts time.Duration
+		since time.Duration // before the start; negative for not
+		want  int
+	}{
+		"it passes":                           {3 * time.Second, -1, 0},
+		"it lasts":                            {20 * time.Second, -1, 2},
+		"it was told before and lasts":        {20 * time.Second, time.Minute, 1},
+		"it began just before, and lasts":     {20 * time.Second, time.Second, 2},
+		"it was told before, and has ended":   {0, time.Minute, 1},
+		"it began just before, and has ended": {0, time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
+				status := noStatus
+				if test.since >= 0 {
+					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
+				}
+				w.set(func() { w.doubt = errors.New("clock skew") })
+				if test.lasts == 0 {
+					w.set(func() { w.doubt = nil })
+				}
+				e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+				w.store(named(e, "p"), status)
+				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+				w.Use(e)
+				w.after(test.lasts)
+				w.set(func() { w.doubt = nil })
+				w.after(time.Minute)
+				if events := w.events(); len(events) != test.want {
+					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
+				}
+			})
+		})
+	}
+}
+
+// withReady are conditions of a policy that is not ready.
+func withReady(reason string, since time.Time) []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: timeOf(since)}}
+}

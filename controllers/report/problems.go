@@ -1,0 +1,110 @@
+package report
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// tellAfter is how long a condition has to show a problem until an Event and the log tell of it: many pass by themselves.
+const tellAfter = 5 * time.Second
+
+// noteLimit is how long the API server has the note of an Event be.
+const noteLimit = 1024
+
+// problem is a condition of a policy that calls for somebody.
+type problem struct {
+	reason string
+	since  time.Time
+	told   bool // as it is, by an Event
+	begun  bool // told with another reason
+}
+
+// passing are the reasons for which a policy is not ready that need nobody.
+var passing = []string{"Listing", "Counting", string(v1alpha1.DryRun)}
+
+// ended is what the Event says when a condition shows a problem no more.
+var ended = map[string]struct{ reason, note string }{
+	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
+	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
+	v1alpha1.ConditionRecreated: {"NotRecreated", "no object is kept any more because it comes back as fast as it is deleted"},
+}
+
+// isProblem reports whether a condition calls for somebody.
+func isProblem(c *metav1.Condition) bool {
+	if c.Type == v1alpha1.ConditionReady {
+		return c.Status == metav1.ConditionFalse && !slices.Contains(passing, c.Reason)
+	}
+	_, known := ended[c.Type]
+	return known && c.Status == metav1.ConditionTrue
+}
+
+// problemsBefore are those of a status that the controller before has written. It has told of those that are old enough.
+func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]problem {
+	known := map[string]problem{}
+	for i := range conditions {
+		if c := &conditions[i]; isProblem(c) {
+			since := c.LastTransitionTime.Time
+			known[c.Type] = problem{reason: c.Reason, since: since, told: now.Sub(since) >= tellAfter}
+		}
+	}
+	return known
+}
+
+// tellProblems tells once of each problem that the status of a policy shows, and once when it is over.
+func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *record) {
+	now, shown := r.Clock.Now(), map[string]bool{}
+	for i := range rec.status.Conditions {
+		c := &rec.status.Conditions[i]
+		if !isProblem(c) {
+			continue
+		}
+		shown[c.Type] = true
+		known := rec.problems[c.Type]
+		if known.reason != c.Reason {
+			known = problem{reason: c.Reason, since: now, begun: known.told || known.begun}
+		}
+		if left := tellAfter - now.Sub(known.since); !known.told && left > 0 {
+			r.changes = soonest(r.changes, now.Add(left))
+		} else if !known.told {
+			known.told = true
+			reason := c.Reason
+			if c.Type != v1alpha1.ConditionReady {
+				reason = c.Type
+			}
+			r.tellOf(ctx, p, corev1.EventTypeWarning, reason, c.Message)
+		}
+		rec.problems[c.Type] = known
+	}
+	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
+		if !shown[name] {
+			if known := rec.problems[name]; known.told || known.begun {
+				r.tellOf(ctx, p, corev1.EventTypeNormal, ended[name].reason, ended[name].note)
+			}
+			delete(rec.problems, name)
+		}
+	}
+}
+
+func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, note string) {
+	said := "policy has a problem"
+	if sort == corev1.EventTypeNormal {
+		said = "problem of policy has ended"
+	}
+	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
+	if len(note) > noteLimit {
+		note = strings.ToValidUTF8(note[:noteLimit-3], "") + "..."
+	}
+	e := event(referenceTo(p), reason, note)
+	e.Type = sort
+	r.Events.Tell(e)
+}

@@ -1,0 +1,59 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestBlocked: what a policy would delete now, and rules of others keep.
+func TestBlocked(t *testing.T) {
+	tests := map[string]struct {
+		subject policy.Subject
+		rulings []policy.Ruling
+		blocker string // of policy p, as POLICY/RULE REASON; empty for none
+	}{
+		"alone":                           {rulings: rulings(says("a"))},
+		"another fails":                   {rulings: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another is suspended":            {rulings: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
+		"another keeps the newest":        {rulings: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
+		"another that is a dry run fails": {rulings: rulings(says("a"), says("z", of("q"), failed, dryRun))},
+		"two others keep":                 {rulings: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another finds it due later":      {rulings: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
+		"it is due later":                 {rulings: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
+		"a rule of its own fails":         {rulings: rulings(says("a"), says("b", failed))},
+		"its own rules fail, and another": {rulings: rulings(says("a", failed), says("z", of("q"), failed))},
+		"a dry run":                       {rulings: rulings(says("a", dryRun), says("z", of("q"), failed))},
+		"it is held":                      {subject: policy.Subject{Flags: policy.IsHeld}, rulings: rulings(says("a"), says("z", of("q"), failed))},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.subject.Namespace, test.subject.Name = "shop", "x"
+			all := tallyOf(test.subject, test.rulings...)
+			got, blocked := "", all.Policies["p"].Blocked
+			for _, by := range blocked.Most(5) {
+				got += by.Rule.String() + " " + string(by.Reason)
+				if n := all.Policies[by.Rule.Policy].Blocks["p"]; n != 1 || blocked.By[by] != 1 || blocked.Subjects != 1 || blocked.Sample.Name != "x" {
+					t.Errorf("%d in return, %+v", n, blocked)
+				}
+			}
+			expect(t, "blocked by", test.blocker, got)
+		})
+	}
+}
+
+func TestTheMostAreFirst(t *testing.T) {
+	all := policy.NewTallies(now)
+	for i, by := range []string{"q", "r", "r", "s", "s"} {
+		all.Add(policy.Subject{Name: string(rune('z' - i))}, rulings(says("a"), says("z", of(by), failed)))
+	}
+	p := all.Policies["p"]
+	var names []string
+	for _, by := range p.Blocked.Most(2) {
+		names = append(names, by.Rule.Policy)
+	}
+	expect(t, "blockers", []string{"r", "s"}, names)
+	expect(t, "all", int64(5), p.Blocked.Subjects)
+	expect(t, "the sample", "v", p.Blocked.Sample.Name)
+	expect(t, "in return", []string{"p"}, all.Policies["r"].Blocking(5))
+}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -19,54 +20,84 @@ type Block struct {
 // Finalizers is the Reason of a Block by those on the object.
 const Finalizers policy.Reason = "Finalizers"
 
-// isBuiltIn reports whether something needs the object: a hold that nobody has written, and nobody should end.
-func (b Block) isBuiltIn() bool { return b.Reason == policy.Held && b.Remedy == "" }
+// isFinal reports whether the object stays, or goes, whatever anybody changes: it is being deleted, or something needs it.
+func (b Block) isFinal() bool {
+	return b.Reason == policy.Terminating || b.Reason == policy.Held && b.Remedy == ""
+}
 
-func blocksOf(in Input) []Block {
-	blocks := in.held()
+// obstacles are what keeps the object, each with what it would mean if that ended.
+func (in *Input) obstacles(owner *Owner) []step {
+	steps := in.held()
 	for _, r := range in.Rulings {
 		if r.Known && r.Facts.Selected {
-			blocks = append(blocks, in.blockOf(r)...)
-			blocks = append(blocks, in.forbidden(r.Rule)...)
-			blocks = append(blocks, in.counting(r.Rule)...)
-			blocks = append(blocks, in.recreated(r.Rule)...)
+			steps = append(steps, in.obstacleOf(r)...)
+			for _, b := range in.forbidden(r.Rule) {
+				granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
+				steps = append(steps, both(outside(b), granted))
+			}
+			for _, b := range slices.Concat(in.counting(r.Rule), in.recreated(r.Rule)) {
+				steps = append(steps, outside(b))
+			}
 		}
 	}
-	return unique(blocks)
+	for _, b := range owner.block() {
+		steps = append(steps, outside(b))
+	}
+	return unique(steps)
+}
+
+// outside is an obstacle of which the rules know nothing.
+func outside(b Block) step {
+	return step{what: b.Remedy, block: b, from: func(w *world) { w.outside[b] = true }, do: func(w *world) { delete(w.outside, b) }}
+}
+
+// both is one obstacle that shows in two places.
+func both(a, b step) step {
+	return step{what: a.what, block: a.block, from: a.from, do: func(w *world) { a.do(w); b.do(w) }}
+}
+
+// flag is an obstacle that the object has itself.
+func flag(b Block, flag policy.Flags) step {
+	return step{what: b.Remedy, block: b, do: func(w *world) { w.subject.Flags &^= flag }}
 }
 
 // held is what keeps the object whatever the rules say.
-func (in *Input) held() []Block {
+func (in *Input) held() []step {
 	meta, _ := in.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	finalizers := textsOf(meta["finalizers"])
-	isTerminating := in.Subject.Flags.Has(policy.IsTerminating)
-	var blocks []Block
-	if isTerminating {
-		blocks = append(blocks, terminating(finalizers))
+	var steps []step
+	if in.Subject.Flags.Has(policy.IsTerminating) {
+		steps = append(steps, step{block: terminating(textsOf(meta["finalizers"]))})
 	}
 	if value, ok := annotations[v1alpha1.HoldAnnotation]; ok && v1alpha1.IsHold(value) {
-		blocks = append(blocks, hold("the object"))
+		steps = append(steps, hold("the object"))
 	}
 	if in.Namespace.Held {
-		blocks = append(blocks, hold("namespace "+in.Subject.Namespace))
+		steps = append(steps, hold("namespace "+in.Subject.Namespace))
 	}
 	if why := engine.BuiltInHold(in.Object); why != "" {
-		blocks = append(blocks, Block{policy.Held, why, ""})
+		steps = append(steps, step{block: Block{policy.Held, why, ""}})
 	}
 	if in.Subject.Flags.Has(policy.IsUncounted) {
-		blocks = append(blocks, Block{policy.Uncounted, "its Job has not counted the Pod yet", ""})
+		steps = append(steps, flag(Block{policy.Uncounted, "its Job has not counted the Pod yet", "its Job counts the Pod"}, policy.IsUncounted))
 	}
 	if in.Subject.Flags.Has(policy.IsPinned) {
-		blocks = append(blocks, Block{policy.Pinned, "the container runtime must have the image", ""})
+		steps = append(steps, flag(Block{policy.Pinned, "the container runtime must have the image", "the container runtime pins the image no more"}, policy.IsPinned))
 	}
 	if in.Subject.Flags.Has(policy.IsInUse) {
-		blocks = append(blocks, Block{policy.InUse, in.use(), ""})
+		steps = append(steps, flag(Block{policy.InUse, in.use(), "no container and no Pod uses the image"}, policy.IsInUse))
 	}
-	if len(finalizers) > 0 && !isTerminating {
-		blocks = append(blocks, Block{Finalizers, "once deleted it stays until these are removed: " + strings.Join(finalizers, ", "), ""})
+	return steps
+}
+
+// finalizers keep the object once it is deleted.
+func (in *Input) finalizers() []Block {
+	meta, _ := in.Object["metadata"].(map[string]any)
+	names := textsOf(meta["finalizers"])
+	if len(names) == 0 || in.Subject.Flags.Has(policy.IsTerminating) {
+		return nil
 	}
-	return blocks
+	return []Block{{Finalizers, "once deleted it stays until these are removed: " + strings.Join(names, ", "), ""}}
 }
 
 // use is what uses the image.
@@ -85,35 +116,39 @@ func terminating(finalizers []string) Block {
 	return b
 }
 
-func hold(where string) Block {
+func hold(where string) step {
 	annotation := "annotation " + v1alpha1.HoldAnnotation
-	return Block{policy.Held, annotation + " on " + where, "remove " + annotation + " from " + where}
+	b := Block{policy.Held, annotation + " on " + where, "remove " + annotation + " from " + where}
+	return step{what: b.Remedy, block: b, from: func(w *world) { w.holds[where] = true }, do: func(w *world) { delete(w.holds, where) }}
 }
 
-// blockOf is what keeps the word of one rule from being carried out.
-func (in *Input) blockOf(r policy.Ruling) []Block {
+// obstacleOf is what keeps the word of one rule from being carried out.
+func (in *Input) obstacleOf(r policy.Ruling) []step {
 	id := r.Rule.ID
 	said := says(in.Subject, r, in.At)
+	enforce := "set mode: Enforce in policy " + id.Policy
 	switch {
 	case said.Reason == policy.IsSuspended && r.Rule.Suspended:
-		return []Block{{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"}}
+		return []step{ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"},
+			func(r *policy.Rule) { r.Suspended = false })}
 	case said.Reason == policy.IsSuspended:
-		return []Block{{policy.IsSuspended, "policy " + id.Policy + " is suspended", "set mode: Enforce in policy " + id.Policy}}
+		return []step{ofPolicy(id.Policy, Block{policy.IsSuspended, "policy " + id.Policy + " is suspended", enforce}, enforced)}
 	case said.Reason != "" && said.Reason == in.Subject.Flags.Manager():
-		return []Block{{said.Reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()}}
-	case said.Action == policy.Keep:
-		return nil
-	case in.Verdict.Action != policy.Keep && (r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == ""):
-		return nil // it goes without that rule
+		return []step{ofRule(id, Block{said.Reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
+			func(r *policy.Rule) { r.AllowManaged = true })}
 	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
-		return []Block{{policy.IsDryRun, "policy " + id.Policy + " is a dry run", "set mode: Enforce in policy " + id.Policy}}
+		return []step{ofPolicy(id.Policy, Block{policy.IsDryRun, "policy " + id.Policy + " is a dry run", enforce}, enforced)}
 	case r.Rule.Unapproved:
-		return []Block{{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)}}
+		return []step{ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)},
+			func(r *policy.Rule) { r.Unapproved = false })}
 	case r.Facts.Estimated:
-		return []Block{{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", ""}}
+		return []step{{block: Block{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", "Sunset marks it eligible for " + id.String()},
+			what: "Sunset marks it eligible for " + id.String(), do: func(w *world) { w.change(id, w.mark) }}}
 	}
 	return nil
 }
+
+func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }
 
 // backlog is how much waits for approval, where the policy's status says so.
 func (in *Input) backlog(name string) string {
@@ -133,16 +168,13 @@ func approval(r *policy.Rule) string {
 }
 
 // unique leaves out what was said before: rules of one policy say the same.
-func unique(blocks []Block) []Block {
-	var kept []Block
+func unique(steps []step) []step {
 	said := map[Block]bool{}
-	for _, b := range blocks {
-		if !said[b] {
-			kept = append(kept, b)
-		}
-		said[b] = true
-	}
-	return kept
+	return slices.DeleteFunc(steps, func(s step) bool {
+		before := said[s.block]
+		said[s.block] = true
+		return before
+	})
 }
 
 func textsOf(list any) []string {

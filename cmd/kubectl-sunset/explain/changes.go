@@ -10,74 +10,186 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Change is something that would change the verdict.
+// Change is something that would change the verdict: the object would be deleted, or at another time, or would stay.
 type Change struct {
 	What string
-	At   time.Time // when it happens by itself; zero when it may never
+	At   time.Time // when it happens by itself, or the object is due then; zero when it may never be
+
+	steps []step
 }
 
-func changesOf(p *Page) []Change {
-	if p.Verdict.Reason == policy.Terminating {
-		return nil // it goes whatever anybody does
+// changesShown is how many changes a page has at most.
+const changesShown = 5
+
+// settle finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
+func (p *Page) settle(in *Input) {
+	obstacles := in.obstacles(p.Owner)
+	p.Blocks = in.finalizers()
+	if i := slices.IndexFunc(obstacles, func(s step) bool { return s.block.isFinal() }); i >= 0 {
+		p.Blocks = append([]Block{obstacles[i].block}, p.Blocks...)
+		return
 	}
-	if slices.ContainsFunc(p.Blocks, Block.isBuiltIn) {
-		return nil // it stays whatever the rules say, at any time
+	steps := slices.Clone(obstacles)
+	for i := range p.Rules {
+		steps = append(steps, in.stepsOf(&p.Rules[i])...)
 	}
-	var changes []Change
-	for _, b := range p.Blocks {
-		if b.Remedy != "" {
-			changes = append(changes, Change{What: b.Remedy})
+	w := worldOf(in, obstacles)
+	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
+		steps = append(steps, step{what: "annotation " + v1alpha1.HoldAnnotation + `: "true" on the object would keep it`,
+			do: func(w *world) { w.holds["now"] = true }})
+	}
+	found := search(w, steps)
+	for _, c := range found {
+		if c.What != "" && len(p.Changes) < changesShown {
+			p.Changes = append(p.Changes, c)
 		}
 	}
-	for _, r := range p.Rules {
-		changes = append(changes, r.changes()...)
+	matters := func(s step) bool {
+		return slices.ContainsFunc(found, func(c Change) bool {
+			return slices.ContainsFunc(c.steps, func(by step) bool { return by.block == s.block })
+		})
 	}
-	if p.Verdict.Action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
-		changes = append(changes, Change{What: "annotation " + v1alpha1.HoldAnnotation + `: "true" on the object would keep it`})
+	var blocks []Block
+	for _, s := range obstacles {
+		if matters(s) {
+			blocks = append(blocks, s.block)
+		}
 	}
-	return changes
+	p.Blocks = append(blocks, p.Blocks...)
 }
 
-// changes are what would change what the rule says.
-func (r *Rule) changes() []Change {
-	changes := r.ownChanges()
+// search finds the smallest sets of steps that change what becomes of the object: single ones, or else pairs, or else one set that no
+// step can be left out of.
+func search(w *world, steps []step) []Change {
+	before := w.outcome()
+	changes := func(some ...step) bool { return w.after(some...).outcome() != before }
+	var found []Change
+	for _, s := range steps {
+		if changes(s) {
+			found = append(found, changeBy(s))
+		}
+	}
+	for i := 0; len(found) == 0 && i < len(steps); i++ {
+		for _, s := range steps[i+1:] {
+			if changes(steps[i], s) {
+				found = append(found, changeBy(steps[i], s))
+			}
+		}
+	}
+	if len(found) == 0 && changes(steps...) {
+		found = append(found, changeBy(fewest(steps, changes)...))
+	}
+	slices.SortStableFunc(found, nearest)
+	return slices.CompactFunc(found, func(a, b Change) bool { return a.What == b.What && a.What != "" })
+}
+
+// fewest leaves out what is not needed, until nothing can be left out.
+func fewest(steps []step, changes func(...step) bool) []step {
+	for i := range steps {
+		if rest := slices.Delete(slices.Clone(steps), i, i+1); changes(rest...) {
+			return fewest(rest, changes)
+		}
+	}
+	return steps
+}
+
+// nearest has first what happens by itself, the soonest first.
+func nearest(a, b Change) int {
+	switch x, y := a.comes(), b.comes(); {
+	case x && y:
+		return a.At.Compare(b.At)
+	case x:
+		return -1
+	case y:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// comes reports whether the change happens by itself.
+func (c *Change) comes() bool {
+	return !slices.ContainsFunc(c.steps, func(s step) bool { return !s.alone })
+}
+
+// changeBy says nothing where a step is nothing that anybody can do.
+func changeBy(steps ...step) Change {
+	c := Change{steps: steps}
+	var what []string
+	for _, s := range steps {
+		if s.what == "" {
+			return c
+		}
+		what = append(what, s.what)
+		if s.at.After(c.At) {
+			c.At = s.at
+		}
+	}
+	c.What = strings.Join(what, ", and ")
+	return c
+}
+
+// stepsOf are what would change what a rule says.
+func (in *Input) stepsOf(r *Rule) []step {
+	steps := in.ownSteps(r)
 	if t := r.Trial; t != nil && t.Says.Action != policy.Keep {
-		what := "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and ") + ": " + r.ID.String() + " finds it due"
-		changes = append(changes, Change{what, t.Says.Due})
+		steps = append(steps, step{
+			what: "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and ") + ": " + r.ID.String() + " finds it due",
+			at:   t.Says.Due,
+			do:   func(w *world) { w.change(r.ID, r.tried) },
+		})
 	}
-	return changes
+	return steps
 }
 
-func (r *Rule) ownChanges() []Change {
+// tried makes of a rule what the RetentionPolicies would make of it that are dry runs.
+func (r *Rule) tried(as *policy.Ruling) {
+	if trial := as.Rule.Trial; trial != nil {
+		rule := *trial
+		rule.Mode = as.Rule.Mode
+		as.Rule, as.Standing.Newest = &rule, r.Rank.keeps(rule.Keep)
+	}
+}
+
+func (in *Input) ownSteps(r *Rule) []step {
 	id := r.ID.String()
+	ruling := func(what string, how ...func(*world, *policy.Ruling)) (steps []step) {
+		for _, one := range how {
+			steps = append(steps, step{what: what, do: func(w *world) { w.change(r.ID, func(r *policy.Ruling) { one(w, r) }) }})
+		}
+		return steps
+	}
+	either := func(what string) []step { return ruling(what, (*world).pass, (*world).find) }
+	facts := func(what string, how func(*policy.Ruling)) []step {
+		return ruling(what, func(_ *world, r *policy.Ruling) { how(r) })
+	}
 	switch r.Says.Reason {
 	case policy.Waiting:
-		return []Change{{id + " finds it due", r.Says.Due}}
+		return []step{{what: id + " finds it due", at: r.Says.Due, alone: true, do: func(w *world) { w.at = r.Says.Due }}}
 	case policy.EvaluationFailed:
-		return []Change{{What: id + " can be evaluated: correct it, or what it reads of the object"}}
+		return either(id + " can be evaluated: correct it, or what it reads of the object")
 	case policy.ReferencesUnknown:
-		return []Change{{What: "what refers to it becomes known to " + id}}
+		return either("what refers to it becomes known to " + id)
 	case policy.RuleInvalid:
-		return []Change{{What: id + " is corrected: kubectl sunset validate says what is wrong"}}
+		return either(id + " is corrected: kubectl sunset validate says what is wrong")
 	case policy.NotEligible:
-		return []Change{{What: "eligible of " + id + " gives true" + r.nowFalse()}}
+		return ruling("eligible of "+id+" gives true"+r.nowFalse(), (*world).find)
 	case policy.NoStartTime:
-		return []Change{{What: "startTime of " + id + " gives a time"}}
+		return ruling("startTime of "+id+" gives a time", (*world).find)
 	case policy.Unpullable:
-		return []Change{{What: "images.allowUnpullable of " + id + " lets go what no registry may have"}}
-	case policy.KeptRecreated:
-		return []Change{{What: "stop the controller that re-creates it, then delete the object by hand; or change " + id + ", and Sunset tries again"}}
+		return facts("images.allowUnpullable of "+id+" lets go what no registry may have", func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true })
 	case policy.NoOwner:
-		return []Change{{What: "a controller among the object's ownerReferences, which " + id + " would let go"}}
+		return facts("a controller among the object's ownerReferences, which "+id+" would let go", func(r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return []Change{{What: "ttlExpression of " + id + " gives a time to live"}}
+		return facts("ttlExpression of "+id+" gives a time to live", func(r *policy.Ruling) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
-		return []Change{{What: r.Rank.newer() + " of its group, eligible by " + id}}
+		return facts(r.Rank.newer()+" of its group, eligible by "+id, func(r *policy.Ruling) { r.Standing.Newest = false })
 	case policy.WithinCapacity:
-		if r.full != "" {
-			return []Change{{What: r.full}}
+		what := r.full
+		if what == "" {
+			what = "more eligible objects than the capacity of " + id
 		}
-		return []Change{{What: "more eligible objects than the capacity of " + id}}
+		return facts(what, func(r *policy.Ruling) { r.Standing.Excess = true })
 	}
 	return nil
 }

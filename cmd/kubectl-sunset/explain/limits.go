@@ -22,7 +22,8 @@ func (in *Input) recreated(r *policy.Rule) []Block {
 	if slices.ContainsFunc(strings.Fields(c.Message), func(word string) bool { return strings.TrimRight(word, ",:;") == name }) {
 		is = "is"
 	}
-	return []Block{{policy.KeptRecreated, "policy " + r.ID.Policy + ": " + c.Message + "; this object " + is + " one of them", ""}}
+	return []Block{{policy.KeptRecreated, "policy " + r.ID.Policy + ": " + c.Message + "; this object " + is + " one of them",
+		"stop the controller that re-creates it, then delete the object by hand; or change " + r.ID.String() + ", and Sunset tries again"}}
 }
 
 // counting is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
@@ -37,7 +38,7 @@ func (in *Input) counting(r *policy.Rule) []Block {
 	case c.Reason == string(policy.IsLimited):
 		return []Block{{policy.IsLimited, "limits of " + name + ": " + c.Message, "raise limits in " + name}}
 	case strings.HasPrefix(c.Reason, "Ledger"):
-		return []Block{{policy.Reason(c.Reason), name + ": " + c.Message, ""}}
+		return []Block{{policy.Reason(c.Reason), name + ": " + c.Message, "Sunset can write the ledger"}}
 	}
 	return nil
 }

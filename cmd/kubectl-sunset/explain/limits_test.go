@@ -33,7 +33,7 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 			{Reason: "LimitReached", Message: "limits of policy p: " + full, Remedy: "raise limits in policy p"},
 		}},
 		"the ledger is missing": {due, true, enforcing("False", "LedgerUnavailable", "it is missing"), []explain.Block{
-			{Reason: "LedgerUnavailable", Message: "policy p: it is missing"},
+			{Reason: "LedgerUnavailable", Message: "policy p: it is missing", Remedy: "Sunset can write the ledger"},
 		}},
 		"what stops deletions otherwise is no business of one object": {due, true, enforcing("False", "Stale", "clock skew"), nil},
 		"it is not due":               {waits, true, limited, nil},
@@ -87,7 +87,8 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 			})
 			var want []explain.Block
 			if test.want != "" {
-				want = []explain.Block{{Reason: policy.KeptRecreated, Message: "policy p: " + message + "; " + test.want}}
+				want = []explain.Block{{Reason: policy.KeptRecreated, Message: "policy p: " + message + "; " + test.want,
+					Remedy: "stop the controller that re-creates it, then delete the object by hand; or change p/r, and Sunset tries again"}}
 			}
 			if diff := cmp.Diff(want, page.Blocks); diff != "" {
 				t.Error(diff)

@@ -86,8 +86,7 @@ func New(in Input) *Page {
 	}
 	p.Others = append(p.Others, in.Others...)
 	p.Owner, p.References = in.owner(), in.references()
-	p.Blocks = append(blocksOf(in), p.Owner.block()...)
-	p.Changes = changesOf(p)
+	p.settle(&in)
 	return p
 }
 

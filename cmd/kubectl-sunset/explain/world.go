@@ -1,0 +1,115 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// world is what becomes of an object depends on.
+type world struct {
+	at      time.Time
+	subject policy.Subject
+	rulings []policy.Ruling
+	holds   map[string]bool // where annotations hold the object
+	outside map[Block]bool  // what keeps the object though the rules do not
+}
+
+// outcome is what becomes of an object, and when.
+type outcome struct {
+	action policy.Action
+	due    time.Time
+}
+
+// step is something that may change in the world.
+type step struct {
+	what  string       // in words; empty where nobody should do it
+	at    time.Time    // when the object is due then, or the step happens by itself; zero when it may never
+	alone bool         // it happens by itself
+	block Block        // what it ends; zero for nothing
+	from  func(*world) // makes the world one where the step is still to be done; nil where it is
+	do    func(*world)
+}
+
+// worldOf is the world as it is, in which each step is still to be done.
+func worldOf(in *Input, steps []step) *world {
+	w := &world{at: in.At, subject: in.Subject, rulings: in.Rulings, holds: map[string]bool{}, outside: map[Block]bool{}}
+	for _, s := range steps {
+		if s.from != nil {
+			s.from(w)
+		}
+	}
+	return w
+}
+
+// after is the world once some steps are done.
+func (w *world) after(steps ...step) *world {
+	next := &world{w.at, w.subject, slices.Clone(w.rulings), maps.Clone(w.holds), maps.Clone(w.outside)}
+	for _, s := range steps {
+		s.do(next)
+	}
+	return next
+}
+
+func (w *world) outcome() outcome {
+	s := w.subject
+	if s.Flags &^= policy.IsHeld; len(w.holds) > 0 {
+		s.Flags |= policy.IsHeld
+	}
+	v, _ := policy.Decide(s, w.rulings, w.at)
+	if v.Action == policy.Keep || len(w.outside) > 0 {
+		return outcome{}
+	}
+	return outcome{v.Action, v.Due}
+}
+
+// change changes what one rule says.
+func (w *world) change(id policy.RuleID, how func(*policy.Ruling)) {
+	for i := range w.rulings {
+		if r := &w.rulings[i]; r.Rule.ID == id {
+			rule := *r.Rule
+			r.Rule = &rule
+			how(r)
+		}
+	}
+}
+
+// mark has the time to live of a rule start now, if it has not.
+func (w *world) mark(r *policy.Ruling) {
+	if r.Facts.Estimated {
+		r.Facts.Estimated, r.Facts.Start = false, w.at
+	}
+}
+
+// find makes a rule find the object eligible, since it was created or, if the rule marks, since now.
+func (w *world) find(r *policy.Ruling) {
+	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, true, nil, nil
+	if r.Facts.Start.IsZero() {
+		if r.Facts.Start = w.subject.Created; r.Facts.Marked || r.Facts.Start.IsZero() {
+			r.Facts.Start = w.at
+		}
+	}
+}
+
+// pass makes a rule find the object not eligible.
+func (w *world) pass(r *policy.Ruling) {
+	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, false, nil, nil
+}
+
+// ofRule is a change of one rule that ends a block.
+func ofRule(id policy.RuleID, b Block, how func(*policy.Rule)) step {
+	return step{what: b.Remedy, block: b, do: func(w *world) { w.change(id, func(r *policy.Ruling) { how(r.Rule) }) }}
+}
+
+// ofPolicy is a change of all rules of a policy that ends a block. Sunset marks what they find eligible then.
+func ofPolicy(name string, b Block, how func(*policy.Rule)) step {
+	return step{what: b.Remedy, block: b, do: func(w *world) {
+		for _, r := range w.rulings {
+			if r.Rule.ID.Policy == name {
+				w.change(r.Rule.ID, func(r *policy.Ruling) { how(r.Rule); w.mark(r) })
+			}
+		}
+	}}
+}

@@ -73,26 +73,43 @@ rules:
 	})
 }
 
-func TestAnObjectThatFailsIsKeptAndShown(t *testing.T) {
+// TestATypoInOnePolicyIsToldOnAllThatItStops: the rule that fails, the policy that would delete the object, and the Events of both.
+func TestATypoInOnePolicyIsToldOnAllThatItStops(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
-	p := w.policy("previews", `
+	typo := w.policy("typo", `
 mode: Enforce
 rules:
-- name: previews
+- name: expired
   target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}
-  eligible: object.data.expired == "yes"
+  eligible: object.data.expierd == "yes"
   startTime: object.metadata.creationTimestamp
-  ttl: 0s
+  ttl: 1d
 `)
+	other := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	fails := w.configMap("fails", preview)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		if s.Errors != 1 || len(s.Rules[0].ErrorSamples) != 1 {
-			return errors.New("the error is not counted")
+	w.status(typo, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Errors != 1 || len(s.Rules[0].ErrorSamples) != 1 || len(s.Blocks) != 1 || s.Blocks[0].Policy != other.Name {
+			return errors.New("the error is not counted, or not what it blocks")
 		}
 		return contains(s.Rules[0].ErrorSamples[0].Message, "eligible", "data")
 	})
+	w.expect(typo, v1alpha1.ConditionReady, "EvaluationFailed", "rule expired fails on 1 of 1 object", w.namespace+"/fails", other.Name)
+	w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
+		if c := w.condition(s, v1alpha1.ConditionBlocked); s.Blocked != 1 || c.Status != metav1.ConditionTrue {
+			return errors.New("not blocked")
+		}
+		return contains(w.condition(s, v1alpha1.ConditionBlocked).Message, typo.Name, "kubectl sunset explain configmap/fails -n "+w.namespace)
+	})
+	w.event("default", "ClusterRetentionPolicy", typo.Name, "fails on 1 of 1 object")
+	w.event("default", "ClusterRetentionPolicy", other.Name, "1 by rule expired of ClusterRetentionPolicy "+typo.Name)
 	w.stays(500*time.Millisecond, fails)
+	w.edit(typo, func(spec *v1alpha1.ClusterRetentionPolicySpec) {
+		spec.Rules[0].Eligible = `object.?data.?expired.orValue("") == "yes"`
+	})
+	w.gone(fails)
+	w.event("default", "ClusterRetentionPolicy", typo.Name, "the policy is ready again")
+	w.event("default", "ClusterRetentionPolicy", other.Name, "no rule of another policy keeps")
 }
 
 func TestOneFencedDeleteAndNoGet(t *testing.T) {
@@ -128,21 +145,23 @@ func TestDeletionsAreToldInEventsOfThePolicy(t *testing.T) {
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s")+"  events: PerObject\n")
 	w.gone(w.configMap("cm", preview))
-	event := func(namespace, kind, name, note string) {
-		t.Helper()
-		cluster.Eventually(t, patience, func() error {
-			list := &eventsv1.EventList{}
-			if err := w.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-				return err
+	w.event(w.namespace, "ConfigMap", "cm", "deleted by rule "+p.Name+"/previews")
+	w.event("default", "ClusterRetentionPolicy", p.Name, "rule previews deleted 1 ConfigMap")
+}
+
+// event waits for an Event about an object.
+func (w *world) event(namespace, kind, name, note string) {
+	w.Helper()
+	cluster.Eventually(w, patience, func() error {
+		list := &eventsv1.EventList{}
+		if err := w.List(w.Context(), list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Regarding.Kind == kind && e.Regarding.Name == name && strings.Contains(e.Note, note) {
+				return nil
 			}
-			for _, e := range list.Items {
-				if e.Regarding.Kind == kind && e.Regarding.Name == name && strings.Contains(e.Note, note) {
-					return nil
-				}
-			}
-			return fmt.Errorf("no Event on %s %s", kind, name)
-		})
-	}
-	event(w.namespace, "ConfigMap", "cm", "deleted by rule "+p.Name+"/previews")
-	event("default", "ClusterRetentionPolicy", p.Name, "rule previews deleted 1 ConfigMap")
+		}
+		return fmt.Errorf("no Event on %s %s", kind, name)
+	})
 }

@@ -32,6 +32,9 @@ type try struct {
 	fires  []string // the labels of the alerts that fire, but for name and severity
 }
 
+// soon is how long a state that stops deletions may last until an alert fires.
+const soon = 2 * time.Minute
+
 // once is one alert that fires without labels of its own.
 var once = []string{"{}"}
 
@@ -64,34 +67,35 @@ var tries = map[string]map[string]try{
 		"conflicts":         {`sunset_deletion_attempts_total{result="changed"} 0+50x2000`, 2 * time.Hour, nil},
 	},
 	"SunsetPolicyNotReady": {
-		"a rule is invalid":        {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x2000`, 2 * time.Hour, []string{`{policy="p", reason="RuleInvalid"}`}},
+		"a rule is invalid":        {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x10`, soon, []string{`{policy="p", reason="RuleInvalid"}`}},
 		"it is ready":              {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, 2 * time.Hour, nil},
 		"it waits for an approval": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="ApprovalRequired"} 1x2000`, 2 * time.Hour, nil},
+		"it is being listed":       {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x2000`, 2 * time.Hour, nil},
 		"a dry run":                {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
 	},
 	"SunsetApprovalRequired": {
-		"for more than a day": {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x2000`, 25 * time.Hour, []string{`{policy="p"}`}},
-		"for an hour":         {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x2000`, time.Hour, nil},
+		"it waits":      {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
+		"nothing waits": {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
 	},
 	"SunsetExpressionFails": {
-		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x2000`, time.Hour, []string{`{policy="p", rule="r"}`}},
+		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x10`, soon, []string{`{policy="p", rule="r"}`}},
 		"on none":      {`sunset_rule_objects{policy="p",rule="r",state="error"} 0x2000` + "\n" + `sunset_rule_objects{policy="p",rule="r",state="due"} 9x2000`, time.Hour, nil},
 	},
 	"SunsetPolicyBlocked": {
-		"a rule of another policy fails": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="EvaluationFailed"} 17x10`, 2 * time.Minute,
+		"a rule of another policy fails": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="EvaluationFailed"} 17x10`, soon,
 			[]string{`{blocking_policy="q", blocking_rule="r", policy="p", reason="EvaluationFailed"}`}},
 		"it keeps the newest": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="KeptNewest"} 17x10`, 5 * time.Minute, nil},
 	},
 	"SunsetKindInTrouble": {
-		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x2000`, time.Hour, []string{`{kind="Job.batch", reason="Forbidden"}`}},
-		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x3 stale`, time.Hour, nil},
+		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
+		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
 	},
 	"SunsetClockSkew": {
 		"four seconds":    {`sunset_clock_skew_seconds 4x2000`, time.Hour, once},
 		"as it should be": {`sunset_clock_skew_seconds 1x2000`, time.Hour, nil},
 	},
 	"SunsetReferencesUnknown": {
-		"Pods cannot be listed": {`sunset_references_synced{referrer="Pod"} 0x2000` + "\n" + `sunset_references_synced{referrer="Job.batch"} 1x2000`, time.Hour, []string{`{referrer="Pod"}`}},
+		"Pods cannot be listed": {`sunset_references_synced{referrer="Pod"} 0x2000` + "\n" + `sunset_references_synced{referrer="Job.batch"} 1x2000`, soon, []string{`{referrer="Pod"}`}},
 		"all is known":          {`sunset_references_synced{referrer="Pod"} 1x2000`, time.Hour, nil},
 	},
 	"SunsetPodsStayUncounted": {
@@ -99,7 +103,7 @@ var tries = map[string]map[string]try{
 		"due":     {`sunset_uncounted_pods{state="due"} 3x2000`, time.Hour, nil},
 	},
 	"SunsetLedgerInTrouble": {
-		"it cannot be written": {`sunset_ledger_trouble{policy="p"} 1x2000`, time.Hour, []string{`{policy="p"}`}},
+		"it cannot be written": {`sunset_ledger_trouble{policy="p"} 1x10`, soon, []string{`{policy="p"}`}},
 		"it can":               {`sunset_ledger_trouble{policy="p"} 0x2000`, time.Hour, nil},
 	},
 	"SunsetLedgerInDoubt": {
@@ -107,7 +111,7 @@ var tries = map[string]map[string]try{
 		"again, but not always": {`sunset_ledger_doubtful{policy="p"} 2 2 0 2 2 0 2 2 0x50 2x30`, time.Hour, nil},
 	},
 	"SunsetLimitReached": {
-		"more waits than is allowed": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, []string{`{policy="p"}`}},
+		"more waits than is allowed": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, soon, []string{`{policy="p"}`}},
 		"there is room":              {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 	},
 	"SunsetNodesStale": {

@@ -71,20 +71,20 @@ var (
 	}
 )
 
-// Policies are the cluster's policies as written, of all namespaces. A cluster without Sunset has none.
-func (c *Cluster) Policies(ctx context.Context) ([]map[string]any, error) {
-	cluster, err := c.policies(ctx, ClusterPolicies.Resource)
-	if err != nil {
-		return nil, err
+// Policies are the cluster's policies as written, or the RetentionPolicies of one namespace. A cluster without Sunset has none.
+func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]any, error) {
+	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, namespace)
+	if err != nil || namespace != "" {
+		return namespaced, err
 	}
-	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource)
+	cluster, err := c.policies(ctx, ClusterPolicies.Resource, "")
 	return append(cluster, namespaced...), err
 }
 
-func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource) ([]map[string]any, error) {
+func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource, namespace string) ([]map[string]any, error) {
 	var found []map[string]any
 	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := c.objects.Resource(policies).List(ctx, options)
+		list, err := c.objects.Resource(policies).Namespace(namespace).List(ctx, options)
 		if err != nil {
 			return "", err
 		}

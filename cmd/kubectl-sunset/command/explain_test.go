@@ -129,7 +129,7 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 func TestExplainWhatWaitsForApproval(t *testing.T) {
 	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":412,"selected":1630%s}}`
 	s := newExplained(t, ranking("Enforce", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch\n")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would go at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at ")
 	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset.x-k8s.io/approved":"77aa"}`, 1))
@@ -149,7 +149,7 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- give ServiceAccount dev/cleaner the right")
 	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev\n")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev: it would go now\n")
 }
 
 func TestExplainCountsFromMarks(t *testing.T) {

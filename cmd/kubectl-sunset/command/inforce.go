@@ -29,7 +29,7 @@ type inForce struct {
 // readInForce lists the cluster's policies. Who may not list them can still judge by policies in files, and is told what
 // is missing.
 func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, files bool, say notes) (*inForce, error) {
-	objects, err := c.Policies(ctx)
+	objects, err := c.Policies(ctx, "")
 	if files && apierrors.IsForbidden(err) {
 		say.note("%v; judged by the policies in files alone, and not compared", err)
 		return &inForce{unknown: true}, nil

@@ -57,7 +57,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 		return fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(newValidate(streams), newPreview(streams, now), newExplain(streams, now), newTest(streams),
-		newRights(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
+		newRights(streams), newStatus(streams), newApprove(streams), newUnmark(streams), newVersion(streams), newCompletion(streams))
 	for _, c := range root.Commands() {
 		completeChoices(c)
 		completeFiles(c)
@@ -101,6 +101,9 @@ const rootExamples = `  # Is this policy valid?
 
   # Do all policies still do what their tests say?
   kubectl sunset test policies/
+
+  # What stops deletions?
+  kubectl sunset status
 
   # A policy waits for approval: let it go on
   kubectl sunset approve batch`

@@ -133,7 +133,7 @@ func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cl
 
 // markingRules are the rules in force that mark objects of some kinds.
 func (u *unmarking) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
-	objects, err := c.Policies(ctx)
+	objects, err := c.Policies(ctx, "")
 	if err != nil {
 		return nil, err
 	}

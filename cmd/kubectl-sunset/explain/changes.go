@@ -13,7 +13,8 @@ import (
 // Change is something that would change the verdict: the object would be deleted, or at another time, or would stay.
 type Change struct {
 	What string
-	At   time.Time // when it happens by itself, or the object is due then; zero when it may never be
+	At   time.Time // when the object goes then; zero when it stays, or nobody can know
+	Self bool      // it happens by itself, at that time
 
 	steps []step
 }
@@ -64,20 +65,21 @@ func search(w *world, steps []step) []Change {
 	before := w.outcome()
 	changes := func(some ...step) bool { return w.after(some...).outcome() != before }
 	var found []Change
-	for _, s := range steps {
-		if changes(s) {
-			found = append(found, changeBy(s))
+	try := func(some ...step) {
+		if changes(some...) {
+			found = append(found, w.changeBy(some...))
 		}
+	}
+	for _, s := range steps {
+		try(s)
 	}
 	for i := 0; len(found) == 0 && i < len(steps); i++ {
 		for _, s := range steps[i+1:] {
-			if changes(steps[i], s) {
-				found = append(found, changeBy(steps[i], s))
-			}
+			try(steps[i], s)
 		}
 	}
 	if len(found) == 0 && changes(steps...) {
-		found = append(found, changeBy(fewest(steps, changes)...))
+		try(fewest(steps, changes)...)
 	}
 	slices.SortStableFunc(found, nearest)
 	return slices.CompactFunc(found, func(a, b Change) bool { return a.What == b.What && a.What != "" })
@@ -95,35 +97,35 @@ func fewest(steps []step, changes func(...step) bool) []step {
 
 // nearest has first what happens by itself, the soonest first.
 func nearest(a, b Change) int {
-	switch x, y := a.comes(), b.comes(); {
-	case x && y:
+	switch {
+	case a.Self && b.Self:
 		return a.At.Compare(b.At)
-	case x:
+	case a.Self:
 		return -1
-	case y:
+	case b.Self:
 		return 1
 	default:
 		return 0
 	}
 }
 
-// comes reports whether the change happens by itself.
-func (c *Change) comes() bool {
-	return !slices.ContainsFunc(c.steps, func(s step) bool { return !s.alone })
-}
-
 // changeBy says nothing where a step is nothing that anybody can do.
-func changeBy(steps ...step) Change {
-	c := Change{steps: steps}
+func (w *world) changeBy(steps ...step) Change {
+	c := Change{steps: steps, Self: len(steps) == 1 && !steps[0].at.IsZero()}
+	if then := w.after(steps...).outcome(); c.Self {
+		c.At = steps[0].at
+	} else if then.action != policy.Keep && !slices.ContainsFunc(steps, func(s step) bool { return s.guess }) {
+		c.At = then.due
+		if c.At.Before(w.at) {
+			c.At = w.at
+		}
+	}
 	var what []string
 	for _, s := range steps {
 		if s.what == "" {
 			return c
 		}
 		what = append(what, s.what)
-		if s.at.After(c.At) {
-			c.At = s.at
-		}
 	}
 	c.What = strings.Join(what, ", and ")
 	return c
@@ -134,8 +136,7 @@ func (in *Input) stepsOf(r *Rule) []step {
 	steps := in.ownSteps(r)
 	if t := r.Trial; t != nil && t.Says.Action != policy.Keep {
 		steps = append(steps, step{
-			what: "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and ") + ": " + r.ID.String() + " finds it due",
-			at:   t.Says.Due,
+			what: "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and "),
 			do:   func(w *world) { w.change(r.ID, r.tried) },
 		})
 	}
@@ -155,17 +156,17 @@ func (in *Input) ownSteps(r *Rule) []step {
 	id := r.ID.String()
 	ruling := func(what string, how ...func(*world, *policy.Ruling)) (steps []step) {
 		for _, one := range how {
-			steps = append(steps, step{what: what, do: func(w *world) { w.change(r.ID, func(r *policy.Ruling) { one(w, r) }) }})
+			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.ID, func(r *policy.Ruling) { one(w, r) }) }})
 		}
 		return steps
 	}
 	either := func(what string) []step { return ruling(what, (*world).pass, (*world).find) }
 	facts := func(what string, how func(*policy.Ruling)) []step {
-		return ruling(what, func(_ *world, r *policy.Ruling) { how(r) })
+		return []step{{what: what, do: func(w *world) { w.change(r.ID, how) }}}
 	}
 	switch r.Says.Reason {
 	case policy.Waiting:
-		return []step{{what: id + " finds it due", at: r.Says.Due, alone: true, do: func(w *world) { w.at = r.Says.Due }}}
+		return []step{{what: id + " finds it due", at: r.Says.Due, do: func(w *world) { w.at = r.Says.Due }}}
 	case policy.EvaluationFailed:
 		return either(id + " can be evaluated: correct it, or what it reads of the object")
 	case policy.ReferencesUnknown:
@@ -179,9 +180,9 @@ func (in *Input) ownSteps(r *Rule) []step {
 	case policy.Unpullable:
 		return facts("images.allowUnpullable of "+id+" lets go what no registry may have", func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true })
 	case policy.NoOwner:
-		return facts("a controller among the object's ownerReferences, which "+id+" would let go", func(r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
+		return ruling("a controller among the object's ownerReferences, which "+id+" would let go", func(_ *world, r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return facts("ttlExpression of "+id+" gives a time to live", func(r *policy.Ruling) { r.Facts.TTL = 0 })
+		return ruling("ttlExpression of "+id+" gives a time to live", func(_ *world, r *policy.Ruling) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
 		return facts(r.Rank.newer()+" of its group, eligible by "+id, func(r *policy.Ruling) { r.Standing.Newest = false })
 	case policy.WithinCapacity:

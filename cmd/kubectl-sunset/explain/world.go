@@ -26,8 +26,8 @@ type outcome struct {
 // step is something that may change in the world.
 type step struct {
 	what  string       // in words; empty where nobody should do it
-	at    time.Time    // when the object is due then, or the step happens by itself; zero when it may never
-	alone bool         // it happens by itself
+	at    time.Time    // when it happens by itself; zero when it may never
+	guess bool         // nobody can know when the object would go then
 	block Block        // what it ends; zero for nothing
 	from  func(*world) // makes the world one where the step is still to be done; nil where it is
 	do    func(*world)

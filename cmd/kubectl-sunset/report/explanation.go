@@ -233,8 +233,13 @@ func (e *explanation) changes(changes []explain.Change) {
 	e.title("What would change it:")
 	for _, c := range changes {
 		what := c.What
-		if !c.At.IsZero() {
+		switch {
+		case c.Self:
 			what += " at " + moment(c.At, e.at)
+		case !c.At.IsZero() && !c.At.After(e.at):
+			what += ": it would go now"
+		case !c.At.IsZero():
+			what += ": it would go at " + moment(c.At, e.at)
 		}
 		e.line(2, "- %s", what)
 	}

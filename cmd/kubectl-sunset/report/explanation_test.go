@@ -221,8 +221,8 @@ What keeps it:
   Finalizers: once deleted it stays until these are removed: example.com/audit
 
 What would change it:
-  - remove annotation sunset.x-k8s.io/hold from the object
-  - eligible of batch/jobs gives true; now false:
+  - remove annotation sunset.x-k8s.io/hold from the object, and eligible of
+      batch/jobs gives true; now false:
       object.metadata.?labels[?'keep'].orValue('') != 'yes'
 `},
 		"it is among the newest": {batch, job, ranked(4), `
@@ -246,7 +246,8 @@ batch/jobs, mode Enforce
                                                      "web"
 
 What would change it:
-  - 2 newer objects of its group, eligible by batch/jobs
+  - 2 newer objects of its group, eligible by batch/jobs: it would go at
+      2026-03-02T12:10:00Z, in 21h
 `},
 		"an expression fails": {with(batch, "variables.done", "object.status.failed > object.spec.completions && variables.done"), job, nil, `
 Job team-a/report, 3h10m old
@@ -325,8 +326,8 @@ What keeps it:
   DryRun: policy batch is a dry run
 
 What would change it:
-  - set mode: Enforce in policy batch
-  - batch/jobs finds it due at 2026-03-02T12:10:00Z, in 21h
+  - set mode: Enforce in policy batch: it would go at 2026-03-02T12:10:00Z, in
+      21h
 `},
 		"suspended in the namespace": {batch + with(teamA, "ttl: 4h", "suspend: true"), job, nil, `
 Job team-a/report, 3h10m old
@@ -353,7 +354,8 @@ What keeps it:
   Suspended: an override suspends batch/jobs
 
 What would change it:
-  - end suspend in the RetentionPolicy
+  - end suspend in the RetentionPolicy: it would go at 2026-03-02T12:10:00Z, in
+      21h
 `},
 		"the policy waits for approval": {batch, with(job, "2026-03-01", "2026-02-27"), func(in *explain.Input) { in.Rulings[0].Rule.Unapproved = true }, `
 Job team-a/report, 2d3h old
@@ -378,7 +380,7 @@ What keeps it:
   ApprovalRequired: policy batch waits for approval
 
 What would change it:
-  - kubectl sunset approve batch
+  - kubectl sunset approve batch: it would go now
 `},
 		"too many": {with(batch, "keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}"), job, func(in *explain.Input) {
 			in.Rulings[0].Standing.Excess = true
@@ -467,8 +469,8 @@ What keeps it:
   Held: annotation sunset.x-k8s.io/hold on namespace team-a
 
 What would change it:
-  - remove annotation sunset.x-k8s.io/hold from namespace team-a
-  - batch/jobs finds it due at 2026-03-02T12:10:00Z, in 21h
+  - remove annotation sunset.x-k8s.io/hold from namespace team-a: it would go at
+      2026-03-02T12:10:00Z, in 21h
 `},
 		"nothing selects it": {batch + unrelated, with(job, "team-a", "kube-system"), nil, `
 Job kube-system/report, 3h10m old
@@ -641,10 +643,7 @@ func TestExplanationForPrograms(t *testing.T) {
   ],
   "changes": [
     {
-      "what": "remove annotation sunset.x-k8s.io/hold from the object"
-    },
-    {
-      "what": "batch/jobs can be evaluated: correct it, or what it reads of the object"
+      "what": "remove annotation sunset.x-k8s.io/hold from the object, and batch/jobs can be evaluated: correct it, or what it reads of the object"
     }
   ]
 }

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
+)
+
+// status is the command status.
+type status struct {
+	streams    genericiooptions.IOStreams
+	namespace  string
+	connection connectionFlags
+}
+
+func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
+	s := &status{streams: streams}
+	c := &cobra.Command{
+		Use:     "status [-n NAMESPACE]",
+		Short:   "List policies, and what stops their deletions",
+		Long:    statusHelp,
+		Example: statusExamples,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
+	}
+	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies of a namespace")
+	s.connection.add(c.Flags())
+	completeContexts(c, &s.connection)
+	completeNamespaces(c, &s.connection)
+	return c
+}
+
+func (s *status) run(ctx context.Context) error {
+	c, err := s.connection.connect()
+	if err != nil {
+		return err
+	}
+	objects, err := c.Policies(ctx, s.namespace)
+	if err != nil {
+		return err
+	}
+	policies := make([]report.PolicyStatus, 0, len(objects))
+	for _, object := range objects {
+		u := &unstructured.Unstructured{Object: object}
+		mode, _, _ := unstructured.NestedString(object, "spec", "mode")
+		policies = append(policies, report.PolicyStatus{
+			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: statusOf(object),
+		})
+	}
+	found, err := report.Statuses(s.streams.Out, policies)
+	if found && err == nil {
+		return errFindings
+	}
+	return err
+}
+
+const statusHelp = `List the policies of the cluster as their status has them: how many objects are due, how many would be due if rules of
+other policies did not keep them (BLOCKED), and on how many an expression fails (ERRORS). Below the table is what stops
+deletions: each condition that shows a problem, with its message.
+
+It takes the right to list policies: of the whole cluster, or with -n the RetentionPolicies of one namespace.
+
+Exit codes: 0 nothing stops deletions; 1 something does; 2 wrong usage, or a cluster that cannot be read.`
+
+const statusExamples = `  # What stops deletions?
+  kubectl sunset status
+
+  # And in one namespace?
+  kubectl sunset status -n team-a`

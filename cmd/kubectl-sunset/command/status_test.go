@@ -1,0 +1,48 @@
+package command_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+)
+
+// told is a policy with a status.
+func told(kind, namespace, name, spec, status string) string {
+	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":%q,"metadata":{"name":%q,"namespace":%q,"generation":4},"spec":{%s},"status":{%s}}`,
+		kind, name, namespace, spec, status)
+}
+
+const (
+	allTeamsPath = "/apis/sunset.x-k8s.io/v1alpha1/retentionpolicies"
+	teamPath     = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies"
+	enforced     = `"mode":"Enforce"`
+	isReady      = `"observedGeneration":4,"matched":20,"due":{"now":3},"deleted":412,"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"what is due is deleted"}]`
+)
+
+func TestStatus(t *testing.T) {
+	s := newAPIServer(t)
+	s.list(policiesPath, "sunset.x-k8s.io/v1alpha1", "ClusterRetentionPolicy", []string{
+		told("ClusterRetentionPolicy", "", "batch", enforced, `"observedGeneration":4,"matched":20,"blocked":17,"due":{"now":0},"deleted":412,"conditions":[
+			{"type":"Ready","status":"True","reason":"Ready","message":"what is due is deleted"},
+			{"type":"Blocked","status":"True","reason":"EvaluationFailed","message":"rules of other policies keep 17 objects that this policy would delete now: 17 by rule jobs of ClusterRetentionPolicy typo (EvaluationFailed); run kubectl sunset explain job.batch/x -n shop"}]`),
+		told("ClusterRetentionPolicy", "", "typo", enforced, `"observedGeneration":4,"matched":20,"errors":20,"conditions":[
+			{"type":"Ready","status":"False","reason":"EvaluationFailed","message":"rule jobs fails on 20 of 20 objects, first on shop/x: eligible: no such key: succeded"}]`),
+	})
+	s.list(allTeamsPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady), told("RetentionPolicy", "team-b", "new", "", "")})
+	got := s.run(t, "", "status")
+	if got.code != command.ExitFindings {
+		t.Errorf("exit code %d", got.code)
+	}
+	golden(t, "status", got)
+}
+
+// TestStatusOfANamespace takes no right to list the policies of others.
+func TestStatusOfANamespace(t *testing.T) {
+	s := newAPIServer(t)
+	s.proxied = map[string]http.HandlerFunc{policiesPath: func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}
+	s.list(teamPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{told("RetentionPolicy", "team-a", "own", "", isReady)})
+	wants(t, s.run(t, "", "status", "-n", "team-a"), command.ExitFine, "team-a      own    DryRun   True", "412")
+	wants(t, s.run(t, "", "status", "-n", "team-b"), command.ExitFine, "No policies found.")
+}

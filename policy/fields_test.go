@@ -180,6 +180,26 @@ func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
 	})
 }
 
+// TestAWrittenDefaultIsTheSameForm as one that is left out.
+func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
+	hash := func(rule string) string {
+		return parse(t, `{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "ttl": "1h"`+rule+`}]}}`).Load(policy.DefaultProtection()).Hash
+	}
+	for _, same := range [][2]string{
+		{``, `, "delete": {}`},
+		{``, `, "delete": {"what": "Subject", "propagationPolicy": "Background"}`},
+		{`, "delete": {"what": "Owner"}`, `, "delete": {"what": "Owner", "propagationPolicy": "Background"}`},
+		{`, "capacity": {"max": 3}`, `, "capacity": {"max": 3, "share": "PerNamespace"}`},
+	} {
+		if hash(same[0]) != hash(same[1]) {
+			t.Errorf("%q and %q are different forms", same[0], same[1])
+		}
+	}
+	if hash(``) == hash(`, "delete": {"propagationPolicy": "Orphan"}`) {
+		t.Error("Orphan is Background")
+	}
+}
+
 // TestEveryFieldOfANamespaceIsCompared, where subjects are judged again.
 func TestEveryFieldOfANamespaceIsCompared(t *testing.T) {
 	checkFields(t, func() *policy.Namespace { return &policy.Namespace{} }, irrelevant{}, func(a, b *policy.Namespace) bool {

@@ -75,17 +75,36 @@ func (s *Spec) hash() string {
 	c.Mode, c.Approval, c.Limits = "", nil, nil
 	c.Rules = slices.Clone(s.Rules)
 	for i := range c.Rules {
-		c.Rules[i].Events, c.Rules[i].Outcome = "", ""
-		if d := c.Rules[i].Delete; d != nil && d.What == v1alpha1.DeleteSubject { // what the CRD adds to specs from before it
+		r := &c.Rules[i]
+		r.Events, r.Outcome = "", ""
+		if d := r.Delete; d != nil { // a default may be written, or left out
 			same := *d
-			same.What = ""
-			c.Rules[i].Delete = &same
+			same.What = unless(v1alpha1.DeleteSubject, d.What)
+			if same.PropagationPolicy = unless(metav1.DeletePropagationBackground, d.PropagationPolicy); same == (v1alpha1.Delete{}) {
+				r.Delete = nil
+			} else {
+				r.Delete = &same
+			}
+		}
+		if capacity := r.Capacity; capacity != nil {
+			same := *capacity
+			same.Share = unless(v1alpha1.SharePerNamespace, capacity.Share)
+			r.Capacity = &same
 		}
 	}
 	// What cannot be written as JSON cannot have been read from it.
 	text, _ := json.Marshal(c)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// unless is a value, or the zero value for the default.
+func unless[T comparable](standard, value T) T {
+	if value == standard {
+		var none T
+		return none
+	}
+	return value
 }
 
 func (r *Rule) loadRanking(at report) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -132,6 +133,9 @@ func typeOf(path string, f apiextensionsv1.JSONSchemaProps) string {
 	}
 }
 
+// inWords is how a description says what a field is when nobody sets it.
+var inWords = regexp.MustCompile(`(\w+)[ ,(]+the default\b`)
+
 // standard is what a field is when nobody sets it.
 func standard(s apiextensionsv1.JSONSchemaProps, name string) string {
 	switch f := s.Properties[name]; {
@@ -139,6 +143,8 @@ func standard(s apiextensionsv1.JSONSchemaProps, name string) string {
 		return "`" + strings.Trim(string(f.Default.Raw), `"`) + "`"
 	case optional(s, name) == 0:
 		return "required"
+	case inWords.MatchString(f.Description): // in a list, where the API server fills in nothing
+		return "`" + inWords.FindStringSubmatch(f.Description)[1] + "`"
 	default:
 		return "—"
 	}

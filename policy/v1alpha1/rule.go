@@ -100,7 +100,6 @@ type Rule struct {
 	// events says how deletions are told: Aggregate, the default, sums them up in Events on the policy; PerObject
 	// also writes one Event for each object, as far as there are no more than 50 a second, of all rules together.
 	// +optional
-	// +kubebuilder:default=Aggregate
 	Events EventMode `json:"events,omitempty"`
 }
 
@@ -156,7 +155,6 @@ type Capacity struct {
 	// share says what max counts: PerNamespace, the default, is so many in each namespace. Fair is so many in all
 	// namespaces together; those with most give first.
 	// +optional
-	// +kubebuilder:default=PerNamespace
 	Share Share `json:"share,omitempty"`
 }
 
@@ -214,7 +212,6 @@ type Delete struct {
 	// a Workload; the object then goes with it, as every dependent does. The owner must have finished, must not be held
 	// or protected, and no rule about its own kind may keep it. An object without a controller is kept.
 	// +optional
-	// +kubebuilder:default=Subject
 	What DeleteWhat `json:"what,omitempty"`
 	// allowUnfinishedOwner lets an owner go that has not finished, or whose kind does not tell. Needs what: Owner.
 	// +optional
@@ -226,7 +223,6 @@ type Delete struct {
 	// propagationPolicy says what becomes of dependents: Background (the default) and Foreground delete them, Orphan
 	// leaves them.
 	// +optional
-	// +kubebuilder:default=Background
 	// +kubebuilder:validation:Enum=Background;Foreground;Orphan
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 }

@@ -153,7 +153,9 @@ func (r *Rule) keepsLike(was *Rule) bool {
 	if is.Mode == v1alpha1.Suspended {
 		is.Mode = was.Mode
 	}
-	is.TTL = min(is.TTL, was.TTL)
+	if was.TTL >= 0 { // a rule without a TTL, which is negative, keeps longer than one with any
+		is.TTL = min(is.TTL, was.TTL)
+	}
 	return is.sameSettings(was)
 }
 

@@ -43,6 +43,9 @@ func TestWhatAChangeFrees(t *testing.T) {
 	excludes := func(names ...string) func(*configured) {
 		return func(c *configured) { c.other.Excluded = sets.New(names...) }
 	}
+	withCapacity := func(ttl time.Duration) func(*configured) {
+		return as(func(r *policy.Rule) { r.TTL, r.Capacity = ttl, policy.Capacity{Bounded: true, Max: 3} })
+	}
 	gone := func(c *configured) { c.other = nil }
 	none := func(*configured) {}
 	tests := map[string]struct {
@@ -64,6 +67,8 @@ func TestWhatAChangeFrees(t *testing.T) {
 		"the other is created anew":        {none, func(c *configured) { c.other.UID = "v" }, everywhere},
 		"the other's time is shorter":      {none, as(func(r *policy.Rule) { r.TTL = time.Minute }), everywhere},
 		"the other's time is longer":       {none, as(func(r *policy.Rule) { r.TTL = policy.Week }), nowhere},
+		"the other gets a time":            {withCapacity(policy.NeverTTL), withCapacity(0), everywhere},
+		"the other has no time any more":   {withCapacity(0), withCapacity(policy.NeverTTL), everywhere},
 		"the other excludes more":          {none, excludes("team-b"), everywhere},
 		"the other excludes less":          {excludes("team-b"), none, nowhere},
 		"the other excluded something":     {excludes("team-b"), gone, []string{"", "bare", "team-a"}},

@@ -31,7 +31,7 @@ type cluster struct {
 	node *corev1.Node // nil until it was seen, and when it is gone
 
 	asking sync.Mutex // held during a read, so that one read serves all who wait
-	read   time.Time
+	read   time.Time  // when the API server last answered
 	pods   []corev1.Pod
 }
 
@@ -45,21 +45,20 @@ const podsAge = time.Second
 const podsTimeout = 10 * time.Second
 
 // Pods implements images.Cluster.
-func (c *cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
+func (c *cluster) Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	began := c.clock.Now()
-	if !c.read.IsZero() && lease.Elapsed(began, c.read) < podsAge {
-		return c.pods, nil
+	if !c.read.IsZero() && lease.Elapsed(c.clock.Now(), c.read) < podsAge {
+		return c.pods, c.read, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, podsTimeout)
 	defer cancel()
 	list := &corev1.PodList{}
 	if err := c.live.List(ctx, list, client.MatchingFields{"spec.nodeName": c.name}); err != nil {
-		return nil, err
+		return nil, since, err
 	}
-	c.pods, c.read = list.Items, began
-	return c.pods, nil
+	c.pods, c.read = list.Items, c.clock.Now()
+	return c.pods, c.read, nil
 }
 
 var errNoNode = errors.New("the node is not known yet, or is gone")

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-func TestPodsAreSharedForTwoSeconds(t *testing.T) {
+func TestPodsAreListedOnceASecond(t *testing.T) {
 	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	h := newHost(t, at)
 	for name, node := range map[string]string{"here": hostName, "there": "node-2"} {
@@ -24,14 +24,17 @@ func TestPodsAreSharedForTwoSeconds(t *testing.T) {
 	}
 	want := func(lists int) {
 		t.Helper()
-		pods, err := h.cluster.Pods(t.Context())
+		pods, since, err := h.cluster.Pods(t.Context())
+		if age := at.Now().Sub(since); age < 0 || age >= podsAge {
+			t.Fatalf("the list is said to be %s old", age)
+		}
 		if err != nil || len(pods) != 1 || pods[0].Name != "here" || h.lists != lists {
 			t.Fatalf("%d pods, %v, after %d lists, want %d", len(pods), err, h.lists, lists)
 		}
 	}
 	var group sync.WaitGroup
 	for range 20 {
-		group.Go(func() { _, _ = h.cluster.Pods(t.Context()) })
+		group.Go(func() { _, _, _ = h.cluster.Pods(t.Context()) })
 	}
 	group.Wait()
 	want(1)
@@ -46,18 +49,18 @@ func TestPodsAreSharedForTwoSeconds(t *testing.T) {
 func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
 	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	h := newHost(t, at)
-	if _, err := h.cluster.Pods(t.Context()); err != nil {
+	if _, _, err := h.cluster.Pods(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	at.Step(podsAge)
 	h.fails = forPods(errors.New("busy"))
 	for range 2 {
-		if pods, err := h.cluster.Pods(t.Context()); err == nil || pods != nil {
+		if pods, _, err := h.cluster.Pods(t.Context()); err == nil || pods != nil {
 			t.Errorf("%v: what was known before is given as what is known now", err)
 		}
 	}
 	h.fails = nil
-	if _, err := h.cluster.Pods(t.Context()); err != nil || h.lists != 4 {
+	if _, _, err := h.cluster.Pods(t.Context()); err != nil || h.lists != 4 {
 		t.Errorf("%v, after %d lists", err, h.lists)
 	}
 }

@@ -21,11 +21,11 @@ func (n *Node) glance(ctx context.Context, ids []string) (*look, error) {
 func (n *Node) seeThese(ctx context.Context, ids []string) (*look, error) {
 	began := n.Clock.Now()
 	there := n.theseImages(ctx, ids)
-	uses, err := n.uses(ctx)
+	uses, since, err := n.uses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := newLook(began, there, uses)
+	l := newLook(began, since, there, uses)
 	for i := range l.images {
 		n.date(&l.images[i])
 	}

@@ -35,6 +35,7 @@ type machine struct {
 	listed  map[string]cri.Image
 	usedBy  func() (cri.Uses, error)
 	pods    []corev1.Pod
+	podsAge time.Duration // how long ago the API server listed them
 	list    error
 	remove  func(id string) error // nil removes
 	removed []string
@@ -132,9 +133,10 @@ func (r runtime) Remove(_ context.Context, id string) error {
 // api is what the API server knows of a machine.
 type api struct{ m *machine }
 
-func (a api) Pods(context.Context) ([]corev1.Pod, error) {
-	defer a.m.ends("Pods")
-	return a.m.pods, nil
+func (a api) Pods(context.Context) ([]corev1.Pod, time.Time, error) {
+	pods := a.m.pods
+	a.m.ends("Pods")
+	return pods, a.m.clock.Now().Add(-a.m.podsAge), nil
 }
 func (a api) Node() (*engine.Node, error) {
 	node := &engine.Node{Name: "node"}
@@ -202,6 +204,16 @@ func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
 	return m.carryOut(w, target)
 }
 
+// prepare does everything for the removal of an image but send it. The caller releases it.
+func (m *machine) prepare(w policy.Warrant) retention.Prepared {
+	m.Helper()
+	prepared, blocked := m.Prepare(m.Context(), w, policy.TargetOf(w.Rule().Kind, w.Subject()))
+	if blocked != nil {
+		m.Fatal(blocked.Err)
+	}
+	return prepared
+}
+
 // carryOut prepares a removal and sends it.
 func (m *machine) carryOut(w policy.Warrant, target policy.Target) retention.Outcome {
 	prepared, blocked := m.Prepare(m.Context(), w, target)
@@ -261,11 +273,7 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
 			w := m.warrant("a")
-			target, _ := m.Aim(t.Context(), w.Intent())
-			prepared, blocked := m.Prepare(t.Context(), w, target)
-			if blocked != nil {
-				t.Fatal(blocked.Err)
-			}
+			prepared := m.prepare(w)
 			defer prepared.Release()
 			m.clock.Step(test.age)
 			o := prepared.Send(t.Context(), w, prepared.Since)

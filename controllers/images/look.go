@@ -19,6 +19,7 @@ import (
 // look is the images of the node as they were at one moment.
 type look struct {
 	began    time.Time
+	since    time.Time // when the oldest answer came that says which images are in use
 	youngest time.Time // when the last container or sandbox was created; zero without any
 	outcome  history.Outcome
 	images   []image
@@ -74,39 +75,45 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, err := n.uses(ctx)
+	uses, since, err := n.uses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := newLook(began, listed, uses)
+	l := newLook(began, since, listed, uses)
 	return l, n.age(at, l)
 }
 
-// uses is all that uses images, be it known to the runtime yet or not.
-func (n *Node) uses(ctx context.Context) (cri.Uses, error) {
-	pods, err := n.Cluster.Pods(ctx)
+// uses is all that uses images, be it known to the runtime yet or not, and when the oldest answer came that says so. It lists the
+// Pods twice: before, as the containers of a Pod may start while the Pod is deleted, and after, as Pods may be bound to the node while
+// the runtime answers. Within a second both are the same list.
+func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err error) {
+	before, _, err := n.Cluster.Pods(ctx)
 	if err != nil {
-		return cri.Uses{}, fmt.Errorf("%w: %w", ErrPods, err)
+		return uses, since, fmt.Errorf("%w: %w", ErrPods, err)
 	}
-	uses, err := n.Runtime.Uses(ctx)
+	uses, err = n.Runtime.Uses(ctx)
 	if err != nil {
-		return cri.Uses{}, err
+		return uses, since, err
 	}
-	since, err := n.Cluster.Pods(ctx) // those bound while the runtime answered; within a moment these are the same
+	answered := n.Clock.Now()
+	after, since, err := n.Cluster.Pods(ctx)
 	if err != nil {
-		return cri.Uses{}, fmt.Errorf("%w: %w", ErrPods, err)
+		return uses, since, fmt.Errorf("%w: %w", ErrPods, err)
 	}
-	for _, listed := range [][]corev1.Pod{pods, since} {
+	for _, listed := range [][]corev1.Pod{before, after} {
 		for i := range listed {
 			addPod(uses, &listed[i])
 		}
 	}
-	return uses, nil
+	if answered.Before(since) {
+		since = answered
+	}
+	return uses, since, nil
 }
 
 // newLook is a look at images that have no age yet.
-func newLook(began time.Time, listed []cri.Image, uses cri.Uses) *look {
-	l := &look{began: began, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
+func newLook(began, since time.Time, listed []cri.Image, uses cri.Uses) *look {
+	l := &look{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
 		use, inUse := uses.Of(of)
 		l.images[i] = image{use: use, Image: engine.Image{

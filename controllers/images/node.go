@@ -33,8 +33,8 @@ type Runtime interface {
 
 // Cluster is what the API server knows of the node.
 type Cluster interface {
-	// Pods are those bound to the node, as they were at most a moment ago.
-	Pods(ctx context.Context) ([]corev1.Pod, error)
+	// Pods are those bound to the node, and when the API server answered so: at most a second ago.
+	Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error)
 	// Node is the node as rules see it; the error says why that is not known.
 	Node() (*engine.Node, error)
 }

@@ -26,12 +26,15 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 		"a Pod comes once images were listed": {func(*machine) {}, []string{"Images", "Image"}, func(m *machine) {
 			m.pods = []corev1.Pod{naming("go/app:v1")}
 		}},
+		"a Pod comes once containers were listed": {func(*machine) {}, []string{"Uses"}, func(m *machine) {
+			m.pods = []corev1.Pod{naming("go/app:v1")}
+		}},
 		"the container of a Pod starts, and the Pod is deleted by force": {
 			func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, []string{"Pods", "Uses"},
 			func(m *machine) { m.pods = nil; inContainer(m) },
 		},
 	} {
-		for _, ranks := range []bool{false, true} { // whoever ranks looks at all images
+		for _, ranks := range []bool{false, true} { // a rule that ranks needs all images
 			t.Run(name+map[bool]string{true: ", and the rule ranks"}[ranks], func(t *testing.T) {
 				m := newMachine(t)
 				m.has("go/app:v1", "a")
@@ -126,11 +129,7 @@ func TestARuleThatComesToCompareLooksAtAll(t *testing.T) {
 		m.has("go/app:v1", "a")
 		m.has("go/else:v1", "b")
 		w := m.warrant("a")
-		target, _ := m.Aim(t.Context(), w.Intent())
-		prepared, blocked := m.Prepare(t.Context(), w, target)
-		if blocked != nil {
-			t.Fatal(blocked.Err)
-		}
+		prepared := m.prepare(w)
 		w.Rule().Capacity.Bounded = compares
 		o := prepared.Send(t.Context(), w, m.clock.Now())
 		prepared.Release()
@@ -140,33 +139,41 @@ func TestARuleThatComesToCompareLooksAtAll(t *testing.T) {
 	}
 }
 
-// TestNoImageIsRemovedByPodsThatWereListedLongAgo: a Pod that is bound to the node while the runtime is slow to say what its containers
-// use is in none of the answers. Each answer counts for a second, as before any other deletion.
-func TestNoImageIsRemovedByPodsThatWereListedLongAgo(t *testing.T) {
-	for _, ranks := range []bool{false, true} {
-		m := newMachine(t)
-		m.has("go/app:v1", "a")
-		m.has("go/else:v1", "b")
-		w := m.warrant("a")
-		w.Rule().Capacity.Bounded = ranks
-		m.during = func(call string) {
-			if call == "Pods" { // the list has been answered; the runtime takes its time
-				m.clock.Step(4 * time.Second)
-				m.pods = []corev1.Pod{naming("go/app:v1")}
+// TestNoImageIsRemovedByOldAnswersAboutItsUse: a container that starts, or a Pod that is bound to the node, while another request is slow
+// is in no answer. Each answer is valid for a second, as before any other deletion.
+func TestNoImageIsRemovedByOldAnswersAboutItsUse(t *testing.T) {
+	for name, test := range map[string]struct {
+		podsAge, slow time.Duration // slow is how long the API server takes to list the Pods after the runtime has answered
+		sent          bool
+	}{
+		"all answers are new":                    {0, 0, true},
+		"the list of Pods is a second old":       {time.Second, 0, true},
+		"the list of Pods is older":              {time.Second + 1, 0, false},
+		"the answer of the runtime is older":     {0, time.Second + 1, false},
+		"the answer of the runtime is young yet": {0, time.Second, true},
+	} {
+		for _, ranks := range []bool{false, true} {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = ranks
+			m.podsAge = test.podsAge
+			lists := 0
+			m.during = func(call string) {
+				if call != "Pods" {
+					return
+				}
+				if lists++; lists == 2 {
+					m.clock.Step(test.slow)
+				}
 			}
-		}
-		target, blocked := m.Aim(t.Context(), w.Intent())
-		if blocked != nil {
-			t.Fatal(blocked.Err)
-		}
-		prepared, blocked := m.Prepare(t.Context(), w, target)
-		if blocked != nil {
-			continue
-		}
-		o := prepared.Send(t.Context(), w, prepared.Since)
-		prepared.Release()
-		if !o.Unsent || len(m.removed) > 0 {
-			t.Errorf("ranks %v: an image that a Pod of the node names was removed by a list of Pods that is 4s old: %s (%v)", ranks, o.Result, o.Err)
+			prepared := m.prepare(w)
+			o := prepared.Send(t.Context(), w, prepared.Since)
+			prepared.Release()
+			if o.Unsent == test.sent || len(m.removed) == 1 != test.sent {
+				t.Errorf("%s, the rule ranks: %v: %s (%v) after %d removals", name, ranks, o.Result, o.Err, len(m.removed))
+			}
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (
 		return retention.Prepared{}, blocked
 	}
 	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(told, l)}
-	return retention.Prepared{Since: n.Clock.Now(), Release: round.leave, Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
 		return n.send(ctx, w, t, found, since)
 	}}, nil
 }

@@ -118,4 +118,6 @@ func TestPodsThatAreNotToldAreNoTroubleOfTheRuntime(t *testing.T) {
 // silent is an API server that does not answer.
 type silent struct{ api }
 
-func (silent) Pods(context.Context) ([]corev1.Pod, error) { return nil, errors.New("no answer") }
+func (silent) Pods(context.Context) ([]corev1.Pod, time.Time, error) {
+	return nil, time.Time{}, errors.New("no answer")
+}

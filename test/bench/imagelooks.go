@@ -140,7 +140,7 @@ func (s seen) Unmarkable(*retention.Trouble) {}
 type lonely struct{}
 
 // Pods implements images.Cluster.
-func (lonely) Pods(context.Context) ([]corev1.Pod, error) { return nil, nil }
+func (lonely) Pods(context.Context) ([]corev1.Pod, time.Time, error) { return nil, time.Now(), nil }
 
 // Node implements images.Cluster.
 func (lonely) Node() (*engine.Node, error) { return &engine.Node{Name: "bench"}, nil }

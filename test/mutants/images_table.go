@@ -14,8 +14,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a glance lists uses before images": {
 		File: "controllers/images/glance.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
-		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, err := n.uses(ctx)\n",
-		New: "\tuses, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
+		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, since, err := n.uses(ctx)\n",
+		New: "\tuses, since, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
 	},
 	"images: a look from the future is recent": {
 		File: "controllers/images/sight.go", Test: "./controllers/images TestWhereNobodyLooksWhoeverAsksDoes",
@@ -42,6 +42,11 @@ var imagesTable = map[string]Mutant{
 		Old: "took < 0 || took > lookAge",
 		New: "took < 0",
 	},
+	"images: the answers about the use of an image count from the end of the look": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestNoImageIsRemovedByOldAnswersAboutItsUse",
+		Old: "Since: l.since,",
+		New: "Since: n.Clock.Now(),",
+	},
 	"images: a removal that failed is certain": {
 		File: "controllers/images/remove.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "Result: resultOf(err), Unsure: true, Err: err",
@@ -54,8 +59,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: containers are listed before Pods": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
-		Old: "\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n",
-		New: "\tuses, err := n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, err\n\t}\n\tpods, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn cri.Uses{}, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
+		Old: "\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n",
+		New: "\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
 	},
 	"images: ephemeral containers use nothing": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
@@ -99,8 +104,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: uses are listed before images": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatIsUsedDuringTheChecksIsKept",
-		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
-		New: "\tuses, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},
 	"images: what goes long after a removal went by it": {
 		File: "controllers/images/unsure.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",

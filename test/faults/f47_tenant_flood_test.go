@@ -113,27 +113,15 @@ func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.
 	for _, e := range deletes {
 		left, from := e.At.Sub(due[e.Name]), due[e.Name]
 		for _, w := range waits {
-			if begin, end := later(w.At, from), earlier(w.Done, e.At); begin.Before(end) {
+			begin := slices.MaxFunc([]time.Time{w.At, from}, time.Time.Compare)
+			end := slices.MinFunc([]time.Time{w.Done, e.At}, time.Time.Compare)
+			if begin.Before(end) {
 				left, from = left-end.Sub(begin), end
 			}
 		}
 		own = append(own, left)
 	}
 	return own
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // inForce edits a small policy again and again until stop is closed, and gives how long each edit took to be in status.

@@ -28,18 +28,21 @@ type request struct {
 var errLate = errors.New("not sent: the checks before it were more than a second old")
 
 // timely is the body of a request that rests on answers. It ends the request when they are outdated by the time that the body is
-// sent, however long it took to get a connection: the API server carries nothing out before it has the whole body.
+// sent, however long it took to get a connection: the API server carries nothing out before it has the whole body. Once the
+// first bytes were handed over it does not end the request any more: the API server may have the whole body.
 type timely struct {
 	io.Reader
 	clock clock.PassiveClock
 	since time.Time
+	begun bool
 }
 
 // Read implements io.Reader.
-func (b timely) Read(p []byte) (int, error) {
-	if !retention.Fresh(b.clock.Now(), b.since) {
+func (b *timely) Read(p []byte) (int, error) {
+	if !b.begun && !retention.Fresh(b.clock.Now(), b.since) {
 		return 0, errLate
 	}
+	b.begun = true
 	return b.Reader.Read(p)
 }
 
@@ -48,7 +51,7 @@ func (c *Cluster) bodyOf(r request) io.ReadCloser {
 	if r.since.IsZero() {
 		return io.NopCloser(bytes.NewReader(r.body))
 	}
-	return io.NopCloser(timely{bytes.NewReader(r.body), c.clock, r.since})
+	return io.NopCloser(&timely{Reader: bytes.NewReader(r.body), clock: c.clock, since: r.since})
 }
 
 // answer is what came back.

@@ -20,21 +20,22 @@ import (
 )
 
 // TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
-// getting a connection takes so long.
+// getting a connection takes so long. One whose body was sent is never said to be unsent.
 func TestNoRequestIsSentLate(t *testing.T) {
 	for name, test := range map[string]struct {
-		age, dial time.Duration
-		sent      bool
+		age, dial, write time.Duration
+		sent             bool
 	}{
-		"in time":                   {time.Second, 0, true},
-		"too late":                  {time.Second + 1, 0, false},
-		"a slow connection":         {0, 2 * time.Second, false},
-		"a connection just in time": {0, time.Second, true},
+		"in time":                    {time.Second, 0, 0, true},
+		"too late":                   {time.Second + 1, 0, 0, false},
+		"a slow connection":          {0, 2 * time.Second, 0, false},
+		"a connection just in time":  {0, time.Second, 0, true},
+		"a body that is sent slowly": {0, 0, 2 * time.Second, true},
 	} {
 		for _, http2 := range []bool{false, true} {
 			for _, request := range []string{"DELETE", "PATCH"} {
 				t.Run(name+" "+request, func(t *testing.T) {
-					c, clock, whole := behindASlowConnection(t, http2, test.dial)
+					c, clock, whole := behindASlowConnection(t, http2, test.dial, test.write)
 					since := clock.Now().Add(-test.age)
 					var o retention.Outcome
 					if request == "PATCH" {
@@ -57,9 +58,9 @@ func TestNoRequestIsSentLate(t *testing.T) {
 	}
 }
 
-// behindASlowConnection is a Cluster that takes a while to get a connection, by its own clock, and how many requests of it the API
-// server has got whole.
-func behindASlowConnection(t *testing.T, http2 bool, dial time.Duration) (*objects.Cluster, *clocktesting.FakeClock, *atomic.Int32) {
+// behindASlowConnection is a Cluster that takes a while to get a connection, and another to send a body, by its own clock, and how
+// many requests of it the API server has got whole.
+func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) (*objects.Cluster, *clocktesting.FakeClock, *atomic.Int32) {
 	t.Helper()
 	var whole atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +78,13 @@ func behindASlowConnection(t *testing.T, http2 bool, dial time.Duration) (*objec
 		clock.Step(dial)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
+	transport := client.Transport
+	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			r.Body = slowBody{r.Body, clock, write}
+		}
+		return transport.RoundTrip(r)
+	})
 	c, err := objects.New(objects.Options{
 		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
 	})
@@ -84,4 +92,19 @@ func behindASlowConnection(t *testing.T, http2 bool, dial time.Duration) (*objec
 		t.Fatal(err)
 	}
 	return c, clock, &whole
+}
+
+// slowBody takes a while to send what it has read.
+type slowBody struct {
+	io.ReadCloser
+	clock *clocktesting.FakeClock
+	write time.Duration
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.clock.Step(b.write)
+	}
+	return n, err
 }

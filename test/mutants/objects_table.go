@@ -54,8 +54,13 @@ var objectsTable = map[string]Mutant{
 	},
 	"remover: a body is sent however late": {
 		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentLate",
-		Old: "\tif !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
+		Old: "\tif !b.begun && !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
+	},
+	"remover: a body that was sent is said to be unsent": {
+		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentLate",
+		Old: "\tif !b.begun && !retention.Fresh",
+		New: "\tif !retention.Fresh",
 	},
 	"remover: a broken connection is certain": {
 		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoAnswerIsNoResult",

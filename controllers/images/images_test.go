@@ -262,7 +262,7 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestNoImageIsRemovedByOutdatedAnswers: those of the look, or of whoever was asked since.
+// TestNoImageIsRemovedByOutdatedAnswers: no removal is sent more than a second after any answer that it depends on.
 func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration

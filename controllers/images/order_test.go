@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 )
 
-// TestAnImageThatIsUsedDuringTheChecksIsKept: an image that is in use from any moment between two answers of the runtime, for all
-// images or for one, is kept.
+// TestAnImageThatIsUsedDuringTheChecksIsKept: an image stays if it comes into use between any two answers of the runtime, whether
+// all images were read or one.
 func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	inContainer := func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }
 	for name, test := range map[string]struct {
@@ -58,7 +58,7 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	}
 }
 
-// TestAnImageThatAPodNamesIsUsed: wherever it names it, until it has ended.
+// TestAnImageThatAPodNamesIsUsed, in whatever field the Pod names it, until the Pod has succeeded or failed.
 func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }
 	ran := func(s corev1.PodStatus) corev1.Pod { return corev1.Pod{Status: s} }
@@ -79,7 +79,7 @@ func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 		"another image":                             {naming("go/else:v1"), retention.Removed},
 		"a Pod that succeeded":                      {ended(corev1.PodSucceeded), retention.Removed},
 		"a Pod that failed":                         {ended(corev1.PodFailed), retention.Removed},
-		"a Pod that nobody hears of":                {ended(corev1.PodUnknown), retention.Changed},
+		"a Pod in phase Unknown":                    {ended(corev1.PodUnknown), retention.Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -100,8 +100,8 @@ func ended(phase corev1.PodPhase) corev1.Pod {
 	return pod
 }
 
-// TestARoundServesRequestsFromBeforeItsStart: a caller that asks during a round gets the result of the next one, which all such callers
-// share.
+// TestARoundServesRequestsFromBeforeItsStart: a caller that asks while the images are being read gets the result of the next read. All
+// such callers share it.
 func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := 0
@@ -114,16 +114,17 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 		}
 		group.Wait()
 		if want := [...]int{1, 2, 2, 2}; [4]int(got) != want {
-			t.Errorf("they were served by looks %v, want %v", got, want)
+			t.Errorf("the callers got reads %v, want %v", got, want)
 		}
 		if after := looks.Fresh(); after != 3 {
-			t.Errorf("who asks after all has look %d, want 3", after)
+			t.Errorf("a later caller got read %d, want 3", after)
 		}
 	})
 }
 
-// TestARuleThatComesToCompareLooksAtAll: what was prepared by a look at one image does not go by a rule that compares images.
-func TestARuleThatComesToCompareLooksAtAll(t *testing.T) {
+// TestARuleThatComparesNeedsALookAtAllImages: a removal that was prepared by reading one image is not sent for a rule that compares
+// images.
+func TestARuleThatComparesNeedsALookAtAllImages(t *testing.T) {
 	for _, compares := range []bool{false, true} {
 		m := newMachine(t)
 		m.has("go/app:v1", "a")

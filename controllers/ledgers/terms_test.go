@@ -89,8 +89,8 @@ func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 	}
 }
 
-// TestLimitsThatAreLoweredALittleStopTheRest: of five that stand three go once limits allow three.
-func TestLimitsThatAreLoweredALittleStopTheRest(t *testing.T) {
+// TestLoweredLimitsApplyToRecordedEntries: if limits allow three, three of five recorded objects are deleted.
+func TestLoweredLimitsApplyToRecordedEntries(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 10*time.Second)

@@ -17,13 +17,13 @@ type feed struct {
 	kind   *watched
 	source Source
 	cancel context.CancelFunc
-	wake   chan struct{} // a namespace has become stale, or the feed the current one
+	wake   chan struct{} // a namespace lacks facts, or the feed has become the current one
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
 	stale       map[string]time.Time // namespaces that lack facts, and since when
-	listed      map[string]time.Time // when namespaces that were listed of late may be listed again
+	listed      map[string]time.Time // when namespaces that were just listed may be listed again
 	lost        *Trouble
 	undeletable *Trouble
 	unmarkable  *Trouble
@@ -63,10 +63,10 @@ func (f *feed) stop() {
 	}
 }
 
-// answers reports whether the feed's rows have facts for all questions, or will once namespaces are listed anew.
+// answers reports whether the feed's rows have facts for all questions, or will once namespaces are listed again.
 func (f *feed) answers(q Questions) bool { return f != nil && f.asks.answers(q) }
 
-// ask makes the feed ask what single namespaces ask anew. It reports false when the feed cannot.
+// ask sets the questions of single namespaces. It reports false if the feed cannot answer them.
 func (f *feed) ask(q Questions) bool {
 	if f == nil || !f.asks.answersEverywhere(q) {
 		return false
@@ -99,7 +99,7 @@ const (
 	relistLater = time.Minute            // but not more
 )
 
-// relist lists namespaces whose own rules have changed, one after the other, until ctx ends.
+// relist lists the namespaces that lack facts, one after the other, until ctx ends.
 func (f *feed) relist(ctx context.Context) {
 	for ctx.Err() == nil {
 		namespace, wait, found := f.nextStale()
@@ -121,8 +121,8 @@ func (f *feed) relist(ctx context.Context) {
 	}
 }
 
-// findStale asks the index, whose rows alone tell: any listing, and any change that was read before a change of rules, may
-// bring rows without facts.
+// findStale finds the namespaces that lack facts. Only the rows in the index say which: any list, and any event that was read before a
+// change of rules, may bring rows without facts.
 func (f *feed) findStale(now time.Time) {
 	lacking := map[string]time.Time{}
 	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.asks)) {
@@ -173,7 +173,7 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	return f.source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.Row) bool { return f.relay(namespace, asked, rows) })
 }
 
-// relay takes in the rows of a namespace, and reports whether they count: not if its rules have changed again.
+// relay takes in the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed again.
 func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) bool {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()

@@ -129,8 +129,8 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatTakesLongToListHoldsUpNoOther although its rules change during each list.
-func TestANamespaceThatTakesLongToListHoldsUpNoOther(t *testing.T) {
+// TestASlowListOfANamespaceDelaysNoOther although its rules change during each list.
+func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		w.use(rule("a"))
@@ -157,9 +157,9 @@ func TestANamespaceThatTakesLongToListHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotAskedIsAskedAgain in a namespace without rules of its own, too, and where objects have none. What fails each time is
-// asked ever again, but seldom.
-func TestWhatWasNotAskedIsAskedAgain(t *testing.T) {
+// TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain also if its namespace has no RetentionPolicies, or if it is cluster-scoped.
+// One that fails each time is evaluated again and again, at growing intervals.
+func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
 		t.Run(namespace, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -140,8 +140,8 @@ func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 	}
 }
 
-// TestChecksOfANamespaceThatTakeLongHoldUpNoOther: neither those that stop its deletions, nor those before a quick DELETE.
-func TestChecksOfANamespaceThatTakeLongHoldUpNoOther(t *testing.T) {
+// TestSlowChecksInANamespaceDelayNoOther: neither checks that prevent its deletions, nor checks before a quick DELETE.
+func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
 	for name, obstruct := range map[string]func(*world){
 		"its permissions": func(w *world) {
@@ -230,7 +230,8 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again all that waited goes, and as fast as anything.
+// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all objects that waited are deleted, without
+// throttling.
 func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
@@ -305,7 +306,7 @@ func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	})
 }
 
-// TestAWholeServerThatFailsIsAskedLess: whatever namespace it is asked about.
+// TestAWholeServerThatFailsIsAskedLess: in all namespaces.
 func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 	for name, bad := range map[string]func() retention.Outcome{
 		"at once":            after(20*time.Millisecond, retention.Busy, true),
@@ -345,7 +346,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 	}
 }
 
-// TestAStormOf429Passes: it is not the fault of a namespace, and afterwards all is as fast as before.
+// TestAStormOf429Passes: no namespace is throttled for it, and afterwards deletions are as fast as before.
 func TestAStormOf429Passes(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		const storm = 5 * time.Second
@@ -409,8 +410,8 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	})
 }
 
-// TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue: not on subjects that have changed since they were.
-func TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue(t *testing.T) {
+// TestADeniedNamespaceIsProbedWithADueObject: not with one that has changed since it was due.
+func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var denied atomic.Bool
 		denied.Store(true)
@@ -437,7 +438,7 @@ func TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue(t *testing.T) {
 	})
 }
 
-// TestAFailingNamespaceTakesATenthOfThePace: where an operator has set one.
+// TestAFailingNamespaceTakesATenthOfThePace: if the operator limits the deletions per second.
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
 		w.set(func() {
@@ -463,8 +464,8 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	})
 }
 
-// TestAThrottledNamespaceWritesDownWhatItSends: one at a time, so that what stands in the ledger holds up nobody.
-func TestAThrottledNamespaceWritesDownWhatItSends(t *testing.T) {
+// TestAThrottledNamespaceRecordsOneDeletionAtATime: so that its entries in the ledger delay no other namespace.
+func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{book: newBook(), takes: takes}

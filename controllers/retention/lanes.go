@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// lane is what shares the workers evenly with other lanes: a policy, a namespace, or what is tried again in a namespace.
+// lane is a policy, a namespace, or the retries of a namespace. Lanes share the workers evenly.
 type lane struct {
 	policy    string
 	namespace string
 	again     bool
 }
 
-// lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served beside the n-th
-// subjects of the others, however many wait before it in its own lane, and who comes late in the turn being served. So nobody
-// waits for more subjects than there are policies and namespaces, however many of these each policy is about.
+// lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same turn as the n-th
+// subjects of the other lanes. A lane that was empty joins the current turn. So the first subject of a lane waits for at most as many
+// subjects as there are lanes, however many wait in each.
 type lanes struct {
 	mu   sync.Mutex
 	turn int          // the turn being served
@@ -42,8 +42,8 @@ func (l *lanes) join(some ...lane) int {
 // next is the turn that a lane has left. Whoever calls it holds the lock.
 func (l *lanes) next(lane lane) int { return max(l.last[lane]+1, l.turn) }
 
-// served is told the priority of each subject that leaves the queue, and how many still waited a moment ago: others may have joined
-// since.
+// served is called with the priority of each subject that leaves the queue, and with the length of the queue a moment ago: other
+// subjects may have joined since.
 func (l *lanes) served(priority, waiting int) {
 	turn := -priority
 	if waiting == 0 {

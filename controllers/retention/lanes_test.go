@@ -99,8 +99,8 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	}
 }
 
-// TestAnEmptyQueueDoesNotForgetWhoJoinsMeanwhile: a worker counts what waits, and reports it after others have joined.
-func TestAnEmptyQueueDoesNotForgetWhoJoinsMeanwhile(t *testing.T) {
+// TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts what waits, and reports it after others have joined.
+func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 	q := &queue{Lanes: retention.NewLanes()}
 	first := q.Join("a", "big")
 	q.join("a", "big", 1000)

@@ -152,8 +152,8 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestWhatWasNeverSentIsNoAttempt: a sender that finds its answers outdated has asked for nothing.
-func TestWhatWasNeverSentIsNoAttempt(t *testing.T) {
+// TestAnUnsentRequestIsNoAttempt: a request that was not sent, as its checks were too old, says nothing about the API server.
+func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.outcome = func(policy.Warrant) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
@@ -167,8 +167,8 @@ func TestWhatWasNeverSentIsNoAttempt(t *testing.T) {
 	})
 }
 
-// TestTheLedgerHasTheLastWordAndIsToldOfEachEnd: what it does not let go is not sent, and it learns how each DELETE went.
-func TestTheLedgerHasTheLastWordAndIsToldOfEachEnd(t *testing.T) {
+// TestTheLedgerDecidesLastAndLearnsEachResult: a DELETE that it does not permit is not sent, and it learns the result of each.
+func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits bool
 		result retention.Result

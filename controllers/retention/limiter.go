@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// limiter bounds how many removals are under way: one more for each round that goes well, half as many when the other
-// side is busy (AIMD), none while it asked to be left alone.
+// limiter bounds how many deletions are under way (AIMD): one more after each round of successes, half as many when the API server is
+// busy, and none until the end of its Retry-After.
 type limiter struct {
 	clock clock.Clock
 	max   int
@@ -44,12 +44,12 @@ func (l *limiter) acquire(ctx context.Context) error {
 	})
 }
 
-// rest waits for as long as the other side asked to be left alone. The error is ctx's.
+// rest waits for the end of the API server's Retry-After. The error is ctx's.
 func (l *limiter) rest(ctx context.Context) error {
 	return l.await(ctx, func() bool { return true })
 }
 
-// await waits until the other side may be asked and take reports true, which is called with the lock held.
+// await waits until requests may be sent and take reports true. It calls take with the lock held.
 func (l *limiter) await(ctx context.Context, take func() bool) error {
 	for {
 		l.mu.Lock()
@@ -91,14 +91,14 @@ func (l *limiter) release() {
 	l.signal()
 }
 
-// learn draws from how an attempt went what it says of the other side as a whole: nothing if nothing was sent. Nil says that there
-// was none.
+// learn adapts the limit to the result of an attempt. A result that says nothing about the API server as a whole changes nothing; nil
+// means that there was no attempt.
 func (l *limiter) learn(attempt *Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:
-	case !attempt.asksForLess() && attempt.failed() && l.clock.Since(l.goodAt) < shrinkEvery: // it answers others
+	case !attempt.asksForLess() && attempt.failed() && l.clock.Since(l.goodAt) < shrinkEvery: // other requests succeed
 	case attempt.failed():
 		l.shrink(attempt.RetryAfter)
 	default:

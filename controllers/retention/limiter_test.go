@@ -57,8 +57,9 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 	})
 }
 
-// TestAnErrorBesideGoodAnswersShrinksNothing: it is about what was asked, not the server. One that comes alone shrinks.
-func TestAnErrorBesideGoodAnswersShrinksNothing(t *testing.T) {
+// TestAnErrorAmongSuccessesDoesNotLowerConcurrency: it concerns the request and not the server. An error
+// without successes beside it does lower it.
+func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := retention.NewLimiter(clock.RealClock{}, 16)
 		failed := &retention.Outcome{Result: retention.Busy, Unsure: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// mark writes on a subject since when it has been eligible, by answers none of which is older than since. What the watch then
-// brings is judged by it.
+// mark records on a subject since when it has been eligible. Since is when the oldest answer came that the mark depends on. The
+// annotation counts once the watch brings it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since time.Time) *Outcome {
 	var outcome Outcome
 	p.timed(ctx, it, func() { outcome = p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
@@ -21,7 +21,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since ti
 	case Marked:
 		p.marks.forget(it)
 		return &outcome
-	case Gone: // an API server that has not read its store yet finds nothing: nobody else will say that it was wrong
+	case Gone: // an API server that has not read its store yet answers 404, and no watch event would correct that
 	case Changed:
 	default:
 		log.FromContext(ctx).V(p.said.level("not marked "+outcome.Result.String(), p.owner.Clock.Now())).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,

@@ -16,8 +16,8 @@ var (
 	errUnseen    = errors.New("it is not the version that the rules about its own kind have judged")
 )
 
-// mayTakeOwner reports whether the owner that is to go may, as far as can be told without reading it: by the
-// rights of the rule, and by what is known of the owner if its kind is watched. If not, the subject is tried again later.
+// mayTakeOwner reports whether the owner may be deleted, as far as is known without reading it: by the permissions of the rule, and by
+// the rules about the owner if its kind is watched. If not, the subject is retried later.
 func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) bool {
 	owner := i.Owner
 	if owner == nil {
@@ -30,7 +30,8 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 	return p.heed(ctx, it, i, p.owner.likelySaid(owner))
 }
 
-// mayTouchOwner asks whether the rule of an intent may delete the owner that goes. If not, the subject is tried again later.
+// mayTouchOwner asks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the subject retried
+// later.
 func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
 	if i.Owner == nil {
 		return p.owner.Clock.Now(), nil
@@ -44,8 +45,8 @@ func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) 
 	return since, nil
 }
 
-// agreed reports whether the rules about an owner's own kind agree that exactly this version of it may go: an object
-// stays until all do. If not, the subject is tried again later.
+// agreed reports whether the rules about the owner's kind permit the deletion of exactly this version: an object stays until all
+// rules about it agree. If not, the subject is retried later.
 func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
 	if i.Owner == nil {
 		return true
@@ -65,10 +66,10 @@ func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t polic
 	}
 }
 
-// lets reports whether what the rules about an owner's own kind say of it lets it go.
+// lets reports whether the verdict of the rules about an owner's kind permits its deletion.
 func lets(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
 
-// heed draws the consequences of what the rules about an owner's own kind say of it, and reports whether it may go.
+// heed reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject is retried later.
 func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
 	switch {
 	case lets(v):
@@ -82,7 +83,7 @@ func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.
 	return false
 }
 
-// spare tells why an owner stays, and has the subject tried again, ever more seldom.
+// spare logs why an owner stays, and has the subject retried with backoff.
 func (p *pipeline) spare(ctx context.Context, it item, i policy.Intent, why error) {
 	log.FromContext(ctx).V(p.said.level("owner not deleted", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())

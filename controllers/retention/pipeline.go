@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// pipeline removes what is due of one kind. Every kind has its own queue, workers and limit, so that a kind which is slow
-// or refused delays no other.
+// pipeline deletes the due subjects of one kind. Every kind has its own queue, workers and limit, so that a slow or refused kind delays
+// no other.
 type pipeline struct {
 	owner    *Reconciler
 	kind     *watched
@@ -21,7 +21,7 @@ type pipeline struct {
 	lanes    *lanes
 	limit    *limiter
 	throttle *throttle
-	tries    *tries // to remove
+	tries    *tries // to delete
 	marks    *tries // to mark
 	said     sayings
 	workers  sync.WaitGroup
@@ -47,7 +47,7 @@ func newPipeline(r *Reconciler, w *watched) *pipeline {
 	}
 }
 
-// run works until ctx ends or stop is called, and what is under way is finished.
+// run works until ctx ends or stop is called, and all attempts under way have ended.
 func (p *pipeline) run(ctx context.Context) {
 	for range p.owner.MaxInFlight {
 		p.workers.Go(func() { p.work(ctx) })
@@ -57,15 +57,15 @@ func (p *pipeline) run(ctx context.Context) {
 	p.workers.Wait()
 }
 
-// stop lets the workers finish what they are at. It does not wait.
+// stop lets the workers finish their attempts. It does not wait.
 func (p *pipeline) stop() { p.ended.Do(func() { p.queue.ShutDown(); p.throttle.stop() }) }
 
-// enqueue adds a subject that is due on the word of a rule.
+// enqueue adds a subject that is due by a rule.
 func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 	p.add(item{namespace: s.Namespace, uid: s.UID}, 0, lane{policy: rule.Policy}, lane{namespace: s.Namespace})
 }
 
-// retry adds a subject again after a while; its namespace's retries share a lane. Meanwhile it counts as one that stays.
+// retry adds a subject again after a while; the retries of its namespace share a lane. Meanwhile its entry in a ledger is withdrawn.
 func (p *pipeline) retry(it item, after time.Duration) {
 	p.kind.index.Return(it.uid, p.owner.Clock.Now())
 	p.stays(it)

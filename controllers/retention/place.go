@@ -8,11 +8,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// givenMost is how many attempts may have given their place away, for each of MaxInFlight.
+// givenMost is how many attempts may have given up their worker slot at a time, as a multiple of MaxInFlight.
 const givenMost = 4
 
-// enter waits for a place to attempt a subject that has left the queue. False says that there is nothing to do: the subject
-// waits with others of its namespace, or ctx has ended.
+// enter waits for a worker slot to attempt a subject from the queue. It reports false if the subject waits with others of its throttled
+// namespace, or if ctx has ended.
 func (p *pipeline) enter(ctx context.Context, it item) bool {
 	if ctx.Err() != nil || p.limit.acquire(ctx) != nil {
 		p.queue.Done(it)
@@ -39,7 +39,7 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 	return false
 }
 
-// laneOf is where a subject waits in a throttled namespace: with those of its policy, or with those that are tried again.
+// laneOf is where a subject waits in a throttled namespace: with the others of its policy, or with those that are retried.
 func (p *pipeline) laneOf(it item, rules []*policy.Rule) lane {
 	if len(rules) == 0 || p.tries.has(it) {
 		return lane{namespace: it.namespace, again: true}
@@ -52,7 +52,7 @@ func (p *pipeline) giveBack() {
 	p.owner.slots.release(p)
 }
 
-// workBeside reconciles what waits in throttled namespaces.
+// workBeside reconciles the subjects that wait in throttled namespaces.
 func (p *pipeline) workBeside(ctx context.Context) {
 	for {
 		it, failing, ok := p.throttle.next(ctx)
@@ -70,8 +70,8 @@ func (p *pipeline) workBeside(ctx context.Context) {
 	}
 }
 
-// timed runs one step of an attempt: what comes before the checks, one round of these, or the request. The attempt gives its place
-// away when the step takes longer than others should wait.
+// timed runs one step of an attempt: what precedes the checks, one round of checks, or the request. If the step takes longer than
+// slowAfter, the attempt gives up its worker slot.
 func (p *pipeline) timed(ctx context.Context, it item, step func()) {
 	ended, began := make(chan struct{}), p.owner.Clock.Now()
 	go func() {
@@ -88,7 +88,7 @@ func (p *pipeline) timed(ctx context.Context, it item, step func()) {
 	p.throttle.took(it, p.owner.Clock.Since(began))
 }
 
-// giveAway has another worker take over from one whose step takes long, unless too many wait already.
+// giveAway has an attempt with a slow step give up its worker slot, unless too many have done so.
 func (p *pipeline) giveAway(ctx context.Context, it item) {
 	may := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)
 	given, news := p.throttle.isSlow(it, may)
@@ -102,7 +102,7 @@ func (p *pipeline) giveAway(ctx context.Context, it item) {
 	p.giveBack()
 }
 
-// leave ends an attempt, and reports whether another worker has taken over.
+// leave ends an attempt, and reports whether another worker has replaced this one.
 func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replaced bool) {
 	pl, back, fresh, news := p.throttle.leave(it, attempt)
 	if news {
@@ -127,7 +127,7 @@ func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replac
 	return pl.given
 }
 
-// say tells that a namespace is throttled.
+// say logs that a namespace is throttled.
 func (p *pipeline) say(ctx context.Context, namespace, why string) {
 	log.FromContext(ctx).V(p.said.level("throttled", p.owner.Clock.Now())).
 		Info("deletions of a namespace are throttled, so that others are not delayed", "kind", p.kind.index.Kind().Kind, "namespace", namespace, "why", why)

@@ -11,45 +11,46 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Source gives every subject of one kind, with what a set of rules says about each. With Remover it is all that differs
-// between one sort of subject and another.
+// Source provides every subject of one kind, with the facts of a set of rules about each. Source and Remover are all that differs
+// between API objects and images.
 type Source interface {
-	// Run lists, then watches, until ctx ends. It tells the sink of all it sees and of what stands in its way, retries
-	// whatever fails, and returns only when ctx has ended.
+	// Run lists, then watches, until ctx ends. It passes all subjects and all trouble to the sink, retries whatever fails, and
+	// returns only when ctx has ended.
 	Run(ctx context.Context, sink Sink)
-	// Read gives one subject as it is now to take; nil when it is gone for certain, as when another has its name. That
-	// nothing is found is an error where a server may not have read its store yet. Take is called in turn with the sink, so
-	// that nothing older reaches either of them after something newer.
+	// Read passes one subject as it is now to take; nil if it certainly no longer exists, for example because another object has
+	// its name. "Not found" is an error, as a server may not have read its store yet. Read never calls take at the same time as the
+	// sink, so that neither gets an older version after a newer one.
 	Read(ctx context.Context, s policy.Subject, take func(*index.Row)) error
-	// Ask changes what rows answer that are read from now on. It reports false when the Source cannot, and has to be
-	// opened anew.
+	// Ask sets the questions for rows that are read from now on. It reports false if the Source cannot answer them, and the caller
+	// has to open another one.
 	Ask(q Questions) bool
-	// List gives all subjects of one namespace ("" for those that have none) as they are now to take, in turn with the sink, but for those whose answers are
-	// known. Take reports whether they count: not if something else is asked by now.
+	// List passes all subjects of one namespace ("" for cluster-scoped ones) as they are now to take, except those whose answers are
+	// known. It never calls take at the same time as the sink. Take reports false if other questions are asked by now: then
+	// the rows do not count.
 	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error
-	// Confirm tells the sink of a subject once more where the answers depend on more than the subject: a subject is never
-	// judged for the last time by what they were a moment ago. It asks nobody else. The error says why the answers may be
-	// out of date all the same: nothing goes by them then, and soon they are not.
+	// Confirm evaluates a subject again, right before its deletion, if the answers depend on more than the subject, such as
+	// references. It passes the result to the sink, and sends no request. The error says why the answers may be out of date all the
+	// same: then the subject is kept, and retried soon.
 	Confirm(s policy.Subject) error
 }
 
-// Sources opens Sources. Opening does no I/O and cannot fail; trouble is told while a Source runs.
+// Sources opens Sources. Opening does no I/O and cannot fail; a Source reports trouble while it runs.
 type Sources interface {
-	// Open gives a Source of a kind whose rows answer the questions.
+	// Open returns a Source of a kind whose rows answer the questions.
 	Open(q Questions) Source
 }
 
-// Sink takes in what a Source sees. Replace, Apply and Forget are called in the order in which things happened, one at a
-// time; the others at any time.
+// Sink receives what a Source sees. A Source calls Replace, Apply and Forget one at a time, in the order of the events; the others at any
+// time.
 type Sink interface {
 	// Replace is called with a complete listing. The sink keeps the rows.
 	Replace(rows []*index.Row)
-	// Apply is called with a subject that was added or has changed, or about which the answers have. The sink keeps the row.
+	// Apply is called with a subject that was added or has changed, or whose answers have changed. The sink keeps the row.
 	Apply(row *index.Row)
-	// Forget is called when a subject is gone.
+	// Forget is called when a subject no longer exists.
 	Forget(uid types.UID)
-	// Lost is called when changes may have been missed: nothing may go until the next Replace. Why is for people; nil
-	// when it is routine.
+	// Lost is called when changes may have been missed: nothing is deleted until the next Replace. Why is for status and log; nil
+	// if it is routine.
 	Lost(why *Trouble)
 	// Undeletable is called when the kind cannot be deleted, and with nil when it can.
 	Undeletable(why *Trouble)
@@ -57,55 +58,54 @@ type Sink interface {
 	Unmarkable(why *Trouble)
 }
 
-// Trouble is what stands between a kind and its rules, said to the person who can remove it.
+// Trouble is why the rules about a kind cannot work, for the person who can change that.
 type Trouble struct {
 	Reason  string // CamelCase, a condition reason
 	Message string // what is missing and what to do
 
-	Resource schema.GroupResource // that rights are missing on; zero where nothing is to be granted
+	Resource schema.GroupResource // on which a permission is missing; zero if none is
 }
 
 // Remover deletes subjects, and marks them.
 type Remover interface {
-	// Aim finds what is to go: the subject, or its owner as it is now, if that may go. The Outcome is nil when it was
-	// found, and otherwise says what stands in the way.
+	// Aim finds the object to delete: the subject, or its owner as it is now, if the owner may be deleted. The Outcome is nil if it
+	// was found, and otherwise says why not.
 	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
-	// Prepare does what takes a while before a target can be removed, and reads past every cache what a removal depends on
-	// beside the rules where no condition of the removal itself says so: of an owner that goes the subject, of an image what uses
-	// it. The Outcome says what stands in the way; nil when nothing does. The warrant tells of what is likely: the one to carry
-	// out comes with Send.
+	// Prepare does everything that takes a while before a target can be deleted. It reads live what no precondition of the DELETE
+	// covers: the subject if its owner is deleted, and the use of an image. The Outcome says why the target cannot be deleted; nil
+	// if it can. The warrant is the first decision; the final one is passed to Send.
 	Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (Prepared, *Outcome)
-	// Mark writes on exactly the version the marking names, and says how it went. It tries once, and not at all when that rests
-	// on answers that are not Fresh.
+	// Mark writes on exactly the version that the marking names, and returns the result. It sends one request, and none if since, when
+	// the oldest answer came that the mark depends on, is not Fresh.
 	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) Outcome
 }
 
-// Prepared is a removal of which nothing is missing but the request.
+// Prepared is a deletion that is ready to be sent.
 type Prepared struct {
-	// Since is when the answer came to what Prepare has read; when Prepare ended if it need not read anything.
+	// Since is when the oldest answer came of those that Prepare has read; if it has read nothing, when Prepare ended.
 	Since time.Time
-	// Send removes exactly the version of the target that was prepared, on the word of the warrant, and says how it went. It
-	// sends one request, with nothing before it that takes a while, and none when the oldest answer that it rests on is not
-	// Fresh. It is called once at most.
+	// Send deletes exactly the version of the target that was prepared, as the warrant permits, and returns the result. It sends
+	// one request, without any slow step before it, and none if since, when the oldest answer came that the deletion depends on, is
+	// not Fresh. It is called once at most.
 	Send func(ctx context.Context, w policy.Warrant, since time.Time) Outcome
-	// Release gives back what Prepare has taken, once nothing is sent any more; nil for nothing.
+	// Release returns what Prepare has acquired, after Send or instead of it; nil if that is nothing.
 	Release func()
 }
 
-// Result is how an attempt to remove a subject went.
+// Result is the result of an attempt to delete or mark a subject.
 type Result int
 
 // The results. The zero value says that nothing is known.
 const (
 	Failed     Result = iota // no answer, or one that says nothing about the subject
-	Removed                  // it is gone, or on its way out
-	Gone                     // it is not there, or so the other side says
-	Changed                  // it is no longer the version that was judged; judge the new one
-	Busy                     // the other side asks for less
-	Refused                  // this subject may not be removed; others may
-	Denied                   // the right to remove is missing, for every subject of the namespace
+	Removed                  // deleted, or terminating
+	Gone                     // not found
+	Changed                  // no longer the version that was evaluated; evaluate the new one
+	Busy                     // the server asks for fewer requests
+	Refused                  // this subject may not be deleted; others may
+	Denied                   // the permission to delete is missing, for every subject of the namespace
 	Marked                   // the mark is written
-	Unadmitted               // admission failed, such as a webhook that does not answer: that concerns subjects like this one only
+	Unadmitted               // admission failed, for example because a webhook does not answer: that concerns subjects like this one only
 )
 
 // String is the result as metrics spell it.
@@ -116,49 +116,46 @@ func (r Result) String() string {
 // Outcome is a Result with its particulars.
 type Outcome struct {
 	Result     Result
-	Unsure     bool          // it may have happened, or still happen: there was no answer, or one that does not tell
-	Unsent     bool          // nothing was sent that could remove it, and so nothing is known of the target either
-	RetryAfter time.Duration // how long the other side asked to be left alone; 0 when it did not say
+	Unsure     bool          // the target may be deleted, now or later: there was no answer, or one that does not say
+	Unsent     bool          // no request was sent that could delete the target, so that the Result says nothing about it
+	RetryAfter time.Duration // as the server asked; 0 if it did not
 	Err        error         // nil when Removed or Marked
 }
 
-// Ledger writes down what is going to be removed before it is, and how that ended: exact counts, and limits that hold
-// whatever crashes. It is only asked about rules whose policy keeps a ledger.
+// Ledger records deletions before they are sent, and their results: exact counts, and limits that hold whatever crashes. It is only
+// called for rules whose policy has a ledger.
 type Ledger interface {
-	// Open takes the ledgers over from whoever kept them before. It is called before anything is listed; the error is
-	// ctx's.
+	// Open takes the ledgers over from the leader before. It is called before anything is listed; the error is ctx's.
 	Open(ctx context.Context) error
-	// Written gives the target that stands in the ledger for an intent; false when none does.
+	// Written returns the target that is recorded for an intent; false if there is none.
 	Written(i policy.Intent) (policy.Target, bool)
-	// Write has the target of an intent written down as soon as limits allow.
+	// Write has the target of an intent recorded as soon as limits permit.
 	Write(i policy.Intent, t policy.Target, c Candidate)
-	// Sending reports whether a target that stands in the ledger may be removed this very moment. Whoever is told so
-	// removes it and tells Ended.
+	// Sending reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Ended.
 	Sending(i policy.Intent, t policy.Target) bool
-	// Stays is told that the subject of an intent is put off: what stands for it is withdrawn, unless it is being removed.
+	// Stays is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is under way.
 	Stays(i policy.Intent)
-	// Ended is told how that went.
+	// Ended is called with the result of the DELETE.
 	Ended(i policy.Intent, t policy.Target, o Outcome)
 }
 
-// Candidate is a subject that waits to be written down. Its methods do not block.
+// Candidate is a subject that waits to be recorded. Its methods do not block.
 type Candidate interface {
-	// Intent is what is to be expected of the subject as it is now; false when it is not going to be removed soon.
+	// Intent is the deletion to expect of the subject as it is now; false if there is none soon.
 	Intent() (policy.Intent, bool)
-	// Ready is called once the target stands in the ledger, or when the subject is to be judged anew.
+	// Ready is called once the target is recorded, or when the subject is to be decided about again.
 	Ready()
 }
 
-// Fence says whether deleting is safe now, beyond what the verdict on one subject can tell: leadership, live policies
-// and namespaces, clocks.
+// Fence says whether deletions are safe now, beyond the verdict on one subject: leadership, live policies and namespaces, clocks.
 type Fence interface {
-	// Check returns no error when subjects of the namespace ("" for none) may be deleted right now, and since when all that it
-	// says so by is known. It may first put newer rules in force. The error says what is in doubt.
+	// Check returns no error if subjects of the namespace ("" for cluster-scoped ones) may be deleted now, and when the oldest answer
+	// came that says so. It may first put newer rules in force. The error says what is in doubt.
 	Check(ctx context.Context, namespace string) (since time.Time, err error)
-	// Permit returns no error when a rule may delete what it is about, and since when that is known. A rule of a namespace's own
-	// needs the rights of its ServiceAccount. The error says what is missing.
+	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a RetentionPolicy needs
+	// the permissions of its ServiceAccount. The error says what is missing.
 	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
-	// PermitOwner returns no error when a rule may delete the owner of what it is about, as far as its kind tells, and since
-	// when that is known. It is asked before anything is read of the owner.
+	// PermitOwner returns no error if a rule has the permission to delete owners of this kind, and when the answer came. It is called
+	// before the owner is read.
 	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error)
 }

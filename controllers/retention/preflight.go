@@ -23,8 +23,8 @@ func Fresh(now, since time.Time) bool {
 	return !since.IsZero() && lease.Elapsed(now, since) <= MaxAge
 }
 
-// maxRounds is how often preconditions are checked for one attempt. Where the other side is so slow that what was checked first
-// is too old whenever the last answer comes, the subject is tried again later.
+// maxRounds is how often the preconditions are checked in one attempt. If the API server is so slow that the first answer is too old
+// when the last one comes, the subject is retried later.
 const maxRounds = 3
 
 // permitTimeout bounds asking for the permissions of rules.
@@ -32,29 +32,29 @@ const permitTimeout = time.Second
 
 var errSlow = errors.New("the checks before a deletion take more than a second, as the API server answers slowly; retrying later")
 
-// preflight has all checks between the choice of a subject and the request that deletes it, or its owner, or marks it.
-// A deletion depends on
+// preflight has all checks between the choice of a subject and the request that deletes it, deletes its owner, or marks it. The
+// checks of a deletion, in their order:
 //
-//  1. the preconditions, which take reads: see preconditions. Each says since when its answer is known;
-//  2. the decision, which comes after them, from memory: see decide. It knows every setting, hold, gate and fact that is in force
-//     then, and may well be another one than what was likely;
-//  3. the age of the answers once the decision is known: when one is older than MaxAge, 1 and 2 are repeated;
-//  4. the ledger, from memory too, where the policy keeps one;
-//  5. the conditions of the request itself, which the other side compares: the UID and the resourceVersion of the target.
+//  1. The preconditions, which read from the API server or the node: see preconditions. Each returns when its answer came.
+//  2. The decision, from memory: see decide. It follows the settings, holds, approvals and facts of that moment, and may differ from
+//     the one with which the attempt began.
+//  3. The age of the answers. If one is older than MaxAge, 1 and 2 are repeated.
+//  4. The ledger, from memory, if the policy has one.
+//  5. The preconditions of the request itself, which the API server compares: UID and resourceVersion of the target.
 //
-// Nothing slow happens between 4 and the request, and the sender checks the age once more.
+// Nothing slow happens between 4 and the request, and the sender checks the age again.
 type preflight struct {
 	*pipeline
 	it     item
-	likely index.Judgement // what is to be done, as of when the attempt began
-	target policy.Target   // what goes then; zero for a mark
+	likely index.Judgement // the decision when the attempt began
+	target policy.Target   // what it deletes; zero for a mark
 
 	prepared Prepared
-	blocked  *Outcome // why there is no target, or prepared is none
+	blocked  *Outcome // why there is no target, or nothing is prepared; nil otherwise
 }
 
-// precondition is one check that may take a while. It gives since when what it found is known, or else what is to be done about
-// what it found in the way. Checks of one preflight may run at the same time.
+// precondition is one check that may take a while. It returns when its answer came or, if it fails, a func that has the subject retried.
+// Checks of one preflight may run at the same time.
 type precondition func(context.Context) (since time.Time, obstacle func())
 
 // preconditions are those of a deletion, or of a mark, in the order in which they are checked first.
@@ -64,13 +64,13 @@ func (f *preflight) preconditions() []precondition {
 	}
 	return []precondition{
 		f.permission,      // the ServiceAccount of a RetentionPolicy may delete the subject
-		f.ownerPermission, // and the owner that goes instead
-		f.prepare,         // the subject of an owner that goes has not changed; nothing uses an image, and it is its turn
-		f.fence,           // this is the leader; policies, namespace and quotas are as they are known; clocks agree
+		f.ownerPermission, // and the owner, if that is deleted instead
+		f.prepare,         // if an owner is deleted, the subject has not changed; if an image is, nothing uses it
+		f.fence,           // this process leads; policies, namespace and quotas are known as they are; clocks agree
 	}
 }
 
-// run checks, decides and carries out. The Outcome is nil when nothing was attempted.
+// run checks, decides, and sends the request. The Outcome is nil if it sent nothing.
 func (f *preflight) run(ctx context.Context) *Outcome {
 	defer f.release()
 	checks := f.preconditions()
@@ -96,8 +96,8 @@ func (f *preflight) run(ctx context.Context) *Outcome {
 	return nil
 }
 
-// check runs the preconditions whose answers do not count any more: one after the other, so that none is asked in vain, or
-// together, so that none grows old while others are asked. It gives the first obstacle.
+// check runs the preconditions whose answers are too old: one after the other, so that one that fails spares the others, or all at the
+// same time, so that no answer gets too old while another is awaited. It returns the first obstacle.
 func (f *preflight) check(ctx context.Context, checks []precondition, since []time.Time, together bool) func() {
 	obstacles := make([]func(), len(checks))
 	var group sync.WaitGroup
@@ -124,7 +124,7 @@ func (f *preflight) permission(ctx context.Context) (time.Time, func()) {
 	return f.mayAct(ctx, f.it, f.likely.Rules())
 }
 
-// mayAct asks whether rules have the permissions that they need. If not, the subject is tried again later.
+// mayAct asks whether rules have the permissions that they need. If not, the obstacle has the subject retried later.
 func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (since time.Time, obstacle func()) {
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (f *preflight) ownerPermission(ctx context.Context) (time.Time, func()) {
 	return f.mayTouchOwner(ctx, f.it, f.likely.Warrant.Intent())
 }
 
-// prepare has everything done for the request but sending it.
+// prepare does everything for the request but send it.
 func (f *preflight) prepare(ctx context.Context) (time.Time, func()) {
 	f.release() // what an earlier round has taken
 	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Warrant, f.target)
@@ -156,7 +156,7 @@ func (f *preflight) prepare(ctx context.Context) (time.Time, func()) {
 	return f.prepared.Since, nil
 }
 
-// release gives back what prepare has taken.
+// release returns what prepare has acquired.
 func (f *preflight) release() {
 	if f.prepared.Release != nil {
 		f.prepared.Release()
@@ -173,8 +173,8 @@ func (f *preflight) fence(ctx context.Context) (time.Time, func()) {
 	return since, nil
 }
 
-// decide says what is to be done with the subject now, if that is what was likely: by rules whose permissions were checked, to the
-// target. Otherwise it sees to the subject. Nothing is read but memory.
+// decide decides again, from memory. It reports true if the preconditions still cover the decision: its rules are among those whose
+// permissions were checked, and it deletes the same target. Otherwise it has the subject retried, or left until it is due.
 func (f *preflight) decide(ctx context.Context) (j index.Judgement, ok bool) {
 	likely := f.likely
 	if likely.Warrant.Valid() {
@@ -186,19 +186,19 @@ func (f *preflight) decide(ctx context.Context) (j index.Judgement, ok bool) {
 	now := f.owner.Clock.Now()
 	j, known := f.kind.index.Judge(f.it.uid, now)
 	switch {
-	case !known || len(j.Rules()) == 0: // back to the clock
+	case !known || len(j.Rules()) == 0: // not due any more
 		f.kind.index.Reconsider(f.it.uid, now)
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
 		return j, false
 	case !areAmong(j.Rules(), likely.Rules()), j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):
-		f.retry(f.it, 0) // another rule decides by now, or another version is judged
+		f.retry(f.it, 0) // another rule decides now, or about another version
 		return j, false
 	}
 	return j, !j.Warrant.Valid() || f.agreed(ctx, f.it, j.Warrant.Intent(), f.target)
 }
 
-// carryOut sends what was decided, by answers none of which is older than since.
+// carryOut sends the request for a decision. Since is when the oldest answer came that it depends on.
 func (f *preflight) carryOut(ctx context.Context, j index.Judgement, since time.Time) *Outcome {
 	w := j.Warrant
 	if !w.Valid() {
@@ -209,7 +209,7 @@ func (f *preflight) carryOut(ctx context.Context, j index.Judgement, since time.
 		f.retry(f.it, ledgerPause)
 		return nil
 	}
-	// A deletion that has begun is seen through: what happened to it must be known.
+	// A request that has begun is not cancelled: its result must be known.
 	var outcome Outcome
 	f.timed(ctx, f.it, func() { outcome = f.prepared.Send(context.WithoutCancel(ctx), w, since) })
 	if !outcome.Unsent {

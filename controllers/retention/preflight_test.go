@@ -141,9 +141,9 @@ func slowly(happens func()) error {
 	return nil
 }
 
-// TestWhatHappensDuringASlowStepCounts: whatever is to be sent, and whichever step before it takes long, it is not sent once
-// anything that it depends on says no.
-func TestWhatHappensDuringASlowStepCounts(t *testing.T) {
+// TestAChangeDuringASlowStepCounts: no request is sent if, during any slow step before it, something changes that the request
+// depends on.
+func TestAChangeDuringASlowStepCounts(t *testing.T) {
 	for request, sends := range requests {
 		for what, happens := range happenings {
 			for _, live := range []bool{false, true} {
@@ -172,11 +172,12 @@ func TestWhatHappensDuringASlowStepCounts(t *testing.T) {
 	}
 }
 
-// TestWhatChangesDuringASlowStepGoesAsItIs: a newer version that may go too is aimed at anew, and what was prepared is not sent.
-func TestWhatChangesDuringASlowStepGoesAsItIs(t *testing.T) {
+// TestANewVersionDuringASlowStepIsPreparedAgain: if a newer version is due as well, its deletion is prepared from the beginning, and the one of the older version is not
+// sent.
+func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 	for request, sends := range requests {
 		if request == "a mark" {
-			continue // it is about whatever is there
+			continue // it is about the version that is there
 		}
 		for what, happens := range map[string]func(c *cluster){
 			"another version": func(c *cluster) { c.source(0).apply(row("x", c.began, version(2), sends.row)) },
@@ -322,7 +323,7 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 					}
 					w.cancel()
 					<-w.stopped
-					w.after(time.Minute) // of questions whose answers nobody waits for
+					w.after(time.Minute) // for the questions that timed out
 					a.mu.Lock()
 					defer a.mu.Unlock()
 					if a.sent == 0 || len(a.late) > 0 {

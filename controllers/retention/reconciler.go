@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Reconciler keeps what the rules are about and removes what is due. Create it with New, tell it the rules with Use, and
-// Start it.
+// Reconciler keeps an index of the subjects of all rules, and deletes those that are due. Create it with New, pass it the rules with Use,
+// and Start it.
 type Reconciler struct {
 	Options
 	pace  *rate.Limiter
@@ -26,7 +26,7 @@ type Reconciler struct {
 
 	failing *rate.Limiter // of attempts in namespaces where they fail: a tenth of the pace
 	beside  *slots        // of attempts in throttled namespaces
-	given   atomic.Int64  // attempts that have given their places away
+	given   atomic.Int64  // attempts that have given up their worker slots
 
 	wake chan struct{}
 	done chan struct{}
@@ -48,11 +48,11 @@ type doubt struct {
 	at  time.Time
 }
 
-// doubtLasts is how long a doubt counts that nobody has renewed: what it stopped has tried again since, or is no more.
+// doubtLasts is how long a doubt counts: the subjects that it stopped are retried sooner, and renew it.
 const doubtLasts = 5 * time.Second
 
-// Options is what a Reconciler is made of. Witness may be nil, and so may Ledger: rules whose policy keeps one then remove
-// nothing. Numbers have defaults.
+// Options is what a Reconciler is made of. Witness and Ledger may be nil: without a Ledger, rules whose policy has one delete nothing.
+// Numbers have defaults.
 type Options struct {
 	Sources Sources
 	Remover Remover
@@ -60,31 +60,31 @@ type Options struct {
 	Ledger  Ledger
 	Clock   clock.Clock
 	Witness Witness
-	// Elsewhere says of which kinds the subjects are somebody else's to see to; nil for none.
+	// Elsewhere reports the kinds whose subjects another process deletes, such as images; nil for none.
 	Elsewhere func(schema.GroupKind) bool
-	// Pulse beats with the clock that hands out what is due; nil for nobody to listen.
+	// Pulse beats at every step of the loop that enqueues due subjects; nil for none.
 	Pulse *pulse.Pulse
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
-	MaxPerSecond float64 // deletions started in a second; 0 means as fast as the other side allows
+	MaxPerSecond float64 // deletions per second; 0 means as fast as the API server permits
 }
 
-// Witness is told what has happened to subjects. It must not block.
+// Witness is informed of attempts and deletions. It must not block.
 type Witness interface {
-	// Removed is told of each subject that was removed on our word.
+	// Removed is called for each subject that was deleted.
 	Removed(Removal)
-	// Attempted is told how each attempt went for which a request was sent.
+	// Attempted is called with the result of each attempt for which a request was sent.
 	Attempted(Result)
 }
 
-// Removal is one subject that was removed.
+// Removal is one subject that was deleted.
 type Removal struct {
 	Kind    schema.GroupVersionKind
 	Subject policy.Subject
-	Owner   *policy.Owner // what went instead, and takes the subject along; nil when the subject itself went
+	Owner   *policy.Owner // the owner that was deleted instead; nil if the subject itself was
 	Rule    *policy.Rule
 	Reason  policy.Reason
-	Outcome string // what the rule's outcome expression gave; empty without one
+	Outcome string // result of the rule's outcome expression; empty without one
 	Due     time.Time
 	At      time.Time // when the answer came
 }
@@ -125,7 +125,7 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// Start runs until ctx ends, then lets the deletions under way finish.
+// Start runs until ctx ends, then waits for the deletions under way.
 func (r *Reconciler) Start(ctx context.Context) error {
 	defer close(r.done)
 	if r.Ledger.Open(ctx) != nil {
@@ -143,15 +143,14 @@ func (r *Reconciler) Done() <-chan struct{} { return r.done }
 // NeedLeaderElection says that only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
 
-// Began reports whether what the rules are about is listed, or being listed, to be removed when it is due: until the ledgers
-// are open it is not.
+// Began reports whether the subjects are listed, or being listed. That begins once the ledgers are open.
 func (r *Reconciler) Began() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.running != nil
 }
 
-// Knows reports whether a subject of any kind is known, be it that it has been removed and is still to be forgotten.
+// Knows reports whether a subject of any kind is in an index, which may be so for a moment after its deletion.
 func (r *Reconciler) Knows(uid types.UID) bool {
 	for _, k := range r.Kinds() {
 		if _, known := k.Index.Subject(uid); known {
@@ -161,14 +160,14 @@ func (r *Reconciler) Knows(uid types.UID) bool {
 	return false
 }
 
-// KindState is how one kind stands.
+// KindState is the state of one kind.
 type KindState struct {
 	Index       *index.Index
 	Kind        schema.GroupVersionKind
 	Lost        *Trouble // why the kind cannot be watched; nil when it can
 	Undeletable *Trouble // why it cannot be deleted; nil when it can
 	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
-	Relisting   bool     // rules have changed and their facts are still being gathered
+	Relisting   bool     // rules have changed, and some facts are still missing
 	Throttled   []string // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
 }
 

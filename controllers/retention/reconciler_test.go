@@ -374,8 +374,8 @@ func TestFailuresBackOffAlone(t *testing.T) {
 	}
 }
 
-// TestAnotherResultStartsTheBackoffAnew: an object that was refused for an hour is tried soon again when the server is only busy.
-func TestAnotherResultStartsTheBackoffAnew(t *testing.T) {
+// TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is tried soon again when the server is only busy.
+func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var busy []time.Duration
 		w.set(func() {
@@ -529,8 +529,8 @@ func TestAtMostSoManyAtATime(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneWithItsNamespaceIsForgotten: the check of a namespace that is deleted never succeeds again.
-func TestWhatIsGoneWithItsNamespaceIsForgotten(t *testing.T) {
+// TestObjectsOfADeletedNamespaceAreForgotten: the check of such a namespace never succeeds again.
+func TestObjectsOfADeletedNamespaceAreForgotten(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }

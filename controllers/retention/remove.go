@@ -11,20 +11,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ErrNamespace is wrapped by the error of a Fence that concerns one namespace only: others may go on.
+// ErrNamespace is wrapped by the error of a Fence that concerns one namespace only: deletions in others continue.
 var ErrNamespace = errors.New("namespace in doubt")
 
 const (
-	fencePause     = 500 * time.Millisecond // before a worker tries again what the fence stopped
+	fencePause     = 500 * time.Millisecond // before a worker retries what the fence stopped
 	readTimeout    = 10 * time.Second       // of a read past the watch
-	behindPause    = 500 * time.Millisecond // before a subject is tried again of which not all may be known at the moment
+	behindPause    = 500 * time.Millisecond // before a subject is retried whose facts may be out of date
 	behindPerItem  = time.Millisecond       // added for each subject waiting, so that waiting costs little
-	ledgerPause    = 200 * time.Millisecond // before a subject is tried again whose entry in the ledger has ended
-	namespacePause = 5 * time.Second        // before a subject is tried again whose namespace is in doubt
+	ledgerPause    = 200 * time.Millisecond // before a subject is retried whose entry in the ledger has ended
+	namespacePause = 5 * time.Second        // before a subject is retried whose namespace is in doubt
 )
 
-// reconcile finds what is likely to be done with one subject, and waits for its turn. Everything is checked and decided after
-// that: see preflight. The Outcome is nil when nothing was attempted.
+// reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides everything again: see
+// preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
 		p.tries.forget(it)
@@ -43,11 +43,12 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	}
 }
 
-// begin finds what is likely to be done, and to what. If it reports false, nothing can be done now, and that has been seen to.
+// begin decides for the first time, and finds the target. If it reports false, nothing can be done now: the subject is retried later, if
+// it still exists.
 func (f *preflight) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
-	if f.likely, known = f.kind.index.Look(f.it.uid, f.owner.Clock.Now()); !known { // no check of what is gone has to succeed
+	if f.likely, known = f.kind.index.Look(f.it.uid, f.owner.Clock.Now()); !known { // it is deleted: the checks may never succeed again
 		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
@@ -60,7 +61,7 @@ func (f *preflight) begin(ctx context.Context) (ok bool) {
 	return ok
 }
 
-// aim finds what goes. The Outcome says why nothing does for now, and has been seen to.
+// aim finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
 func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
 	target, blocked := p.owner.Remover.Aim(ctx, i)
 	if blocked != nil {
@@ -69,7 +70,7 @@ func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Ta
 	return target, blocked
 }
 
-// permitted reports whether rules have the rights they need. If not, the subject is tried again later.
+// permitted reports whether rules have the permissions that they need. If not, the subject is retried later.
 func (p *pipeline) permitted(ctx context.Context, it item, rules []*policy.Rule) bool {
 	_, obstacle := p.mayAct(ctx, it, rules)
 	if obstacle != nil {
@@ -87,7 +88,7 @@ func areAmong(rules, permitted []*policy.Rule) bool {
 	})
 }
 
-// refresh reads a subject past the watch that has kept changing under our attempts.
+// refresh reads a subject live if it has changed before several attempts in a row, so that the watch lags behind.
 func (p *pipeline) refresh(ctx context.Context, it item) {
 	subject, known := p.kind.index.Subject(it.uid)
 	if !known || !p.tries.contested(it) {
@@ -100,7 +101,7 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	}
 }
 
-// settle draws the consequences of an attempt.
+// settle records the result of an attempt, and has the subject retried if it still exists.
 func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outcome) {
 	log := log.FromContext(ctx).WithValues("kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "uid", it.uid, "rule", i.Rule.ID.String())
@@ -115,7 +116,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 			log.V(1).Info("deleted", "due", i.Due, "owner", i.Owner.String())
 			return
 		}
-		// An API server that has not read its store yet finds nothing. If it was wrong, nobody else will say so.
+		// An API server that has not read its store yet answers 404. No watch event would correct that.
 		p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 		return
 	case Changed:
@@ -127,13 +128,13 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
-// putOff has a subject tried again soon, the later the more wait.
+// putOff has a subject retried soon; later if more subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("put off", "namespace", it.namespace, "why", err.Error())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
-// holdBack puts a subject off that the fence stopped. When everything is in doubt the worker rests too.
+// holdBack has a subject retried that the fence stopped. If the fence stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("held back", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, ErrNamespace) {

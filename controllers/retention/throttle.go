@@ -11,63 +11,65 @@ import (
 )
 
 const (
-	// slowAfter is how long a check or a request may take until it counts as slow: others get the place of its attempt.
+	// slowAfter is how long a check or a request may take before it counts as slow. Then its attempt gives up its worker slot.
 	slowAfter = 250 * time.Millisecond
-	// throttledFor is how long a namespace is throttled after its last slow or failed attempt. It is longer than what failed
-	// waits for its next attempt.
+	// throttledFor is how long a namespace is throttled after its last slow or failed attempt. It is longer than most backoffs of a
+	// failed attempt.
 	throttledFor = time.Minute
-	// throttledRetry is how long a namespace rests at most after an attempt that failed, but for want of permission.
+	// throttledRetry is the longest pause of a namespace after a failed attempt. After one without permission the pause is deniedRetry.
 	throttledRetry = time.Second
-	// ledgerTurn is how long a lane of a throttled namespace waits for the subject that is written down, before the next.
+	// ledgerTurn is how long a lane of a throttled namespace waits for a subject that is being recorded in a ledger.
 	ledgerTurn = time.Second
 )
 
-// throttle keeps namespaces of one kind whose attempts are slow or fail from delaying others. An attempt of which a step takes longer than
-// slowAfter, be it the checks or the request, gives its place away, and its namespace is throttled unless others of its attempts are answered meanwhile. So is one
-// in which an attempt fails. What is due in a throttled namespace waits here, and not for a place of others: workers of its own
-// attempt it, as many at a time as the namespace's window says. A failure makes the window one, each good answer one wider.
-// An attempt that has been under way for longer than stuckAfter leaves its place in the window to another.
-// A namespace whose answers are quick and good again is throttled no more. Subjects without a namespace share one, "".
+// throttle prevents namespaces of one kind in which attempts are slow or fail from delaying others.
 //
-// What a namespace costs others is bounded by that: slowAfter for each attempt that begins before the first is slow.
+// A namespace is throttled if an attempt in it fails, or if a step of an attempt, such as the checks or the request, takes longer than
+// slowAfter and no other attempt in the namespace has succeeded meanwhile, or a quarter of the workers wait there. A slow attempt gives up its worker slot. Due subjects of
+// throttled namespaces wait here, without a slot, for workers that serve throttled namespaces only. The window of a namespace is how
+// many of its subjects these attempt at a time: a failure sets it to one, and each success makes it one wider. An attempt that takes
+// longer than stuckAfter does not count against the window. After enough quick successes in a row the namespace is no longer
+// throttled. Cluster-scoped subjects share one namespace, "".
+//
+// So a namespace costs others slowAfter at most, for each attempt that begins before the first one is slow.
 type throttle struct {
 	clock clock.Clock
-	max   int // workers
+	max   int // workers for throttled namespaces
 
 	mu         sync.Mutex
-	namespaces map[string]*load // those throttled, or with attempts under way
+	namespaces map[string]*load // the throttled ones, and those with attempts under way
 	places     map[item]*place
 	waiting    map[lane][]item // due subjects of throttled namespaces
-	turns      []lane          // of what waits, the next first
+	turns      []lane          // lanes with waiting subjects, the next one first
 	workers    int
 	stopped    bool
-	changed    chan struct{} // closed and replaced when a worker may look again
+	changed    chan struct{} // closed and replaced when there may be work for a waiting worker
 }
 
-// load is what the attempts in a namespace come to.
+// load is the state of one namespace.
 type load struct {
 	underWay int
-	slow     int       // of those under way: they have given their place away
-	goodAt   time.Time // when a quick and good answer came last
+	slow     int       // how many of them are slow
+	goodAt   time.Time // when a quick success came last
 
 	throttled bool
-	failures  int       // bad answers in a row
-	window    int       // how many may be under way while it is throttled
-	good      int       // quick and good answers in a row
+	failures  int       // in a row
+	window    int       // how many attempts may be under way while it is throttled
+	good      int       // quick successes in a row
 	waiting   int       // subjects
-	until     time.Time // when it is throttled no more, if nothing waits or is under way
-	notBefore time.Time // it rests, as attempts fail
+	until     time.Time // when throttling ends if nothing waits or is under way
+	notBefore time.Time // end of the pause after a failure
 
-	stands     map[lane]bool      // the next subject of the lane stands in a ledger
-	writtenFor map[lane]time.Time // until when one that is being written down is waited for
+	stands     map[lane]bool      // the next subject of the lane is recorded in a ledger
+	writtenFor map[lane]time.Time // until when the lane waits for a subject that is being recorded
 }
 
-// place is what one attempt has to itself.
+// place is the state of one attempt.
 type place struct {
 	began   time.Time
-	beside  bool          // it takes no place of others: its namespace is throttled
+	beside  bool          // it has no worker slot: its namespace is throttled
 	slow    bool          // one of its steps takes longer than slowAfter
-	given   bool          // it has given its place away
+	given   bool          // it has given up its worker slot
 	took    time.Duration // its longest step
 	replace func()        // starts a worker that takes over
 }
@@ -91,7 +93,7 @@ func (t *throttle) enter(it item, replace func()) bool {
 	return true
 }
 
-// load gives what is known of a namespace.
+// load returns the state of a namespace, and creates it if there is none.
 func (t *throttle) load(namespace string) *load {
 	if l := t.namespaces[namespace]; l != nil && !l.isOver(t.clock.Now()) {
 		return l
@@ -106,7 +108,7 @@ func (l *load) isOver(now time.Time) bool {
 	return l.underWay == 0 && l.waiting == 0 && (!l.throttled || now.After(l.until))
 }
 
-// begin throttles a namespace from now on, and reports whether it was not.
+// begin throttles a namespace, or prolongs that. News reports that it was not throttled before.
 func (t *throttle) begin(l *load) (news bool) {
 	now := t.clock.Now()
 	if news = !l.throttled; news {
@@ -117,8 +119,8 @@ func (t *throttle) begin(l *load) (news bool) {
 	return news
 }
 
-// isSlow notes that a step takes longer than slowAfter. If give is true, and the attempt has a place that others want, it
-// gives that away. News says that the namespace is throttled from now on.
+// isSlow records that a step takes longer than slowAfter. If give is true, and the attempt has a worker slot, it gives up the slot, and
+// another worker starts. News reports that the namespace is throttled from now on.
 func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,13 +135,13 @@ func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 		news = t.begin(l)
 	}
 	if pl.given = give; give {
-		pl.replace() // here, as the one that it replaces cannot leave before
+		pl.replace() // under the lock: the attempt cannot end before
 	}
 	return give, news
 }
 
-// leave ends an attempt; nil says that nothing was attempted. What waits in its namespace comes back if that is throttled no
-// more. Fresh says that the namespace was not throttled when the answer came.
+// leave ends an attempt; nil means that no request was attempted. If the namespace is no longer throttled, back has the subjects that
+// waited in it. Fresh reports that the namespace was not throttled when the answer came.
 func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[lane][]item, fresh, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,11 +165,11 @@ func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[lane][]
 	return pl, back, fresh, news
 }
 
-// learn draws from an answer what it says of the namespace.
+// learn adapts the state of a namespace to the result of an attempt.
 func (t *throttle) learn(l *load, attempt *Outcome, took time.Duration) (news bool) {
 	switch {
 	case attempt == nil || attempt.Unsent:
-	case attempt.asksForLess(): // this does not begin throttling
+	case attempt.asksForLess(): // no reason to throttle the namespace
 		l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)
 	case attempt.isBad(took):
 		news = t.begin(l)
@@ -187,7 +189,7 @@ func (t *throttle) learn(l *load, attempt *Outcome, took time.Duration) (news bo
 	return news
 }
 
-// isBad reports whether the namespace is not to be asked more than once at a time.
+// isBad reports whether only one attempt at a time may follow in the namespace.
 func (o *Outcome) isBad(took time.Duration) bool {
 	switch o.Result {
 	case Failed, Busy, Denied, Unadmitted:
@@ -199,7 +201,7 @@ func (o *Outcome) isBad(took time.Duration) bool {
 	}
 }
 
-// release takes out what waits in a namespace.
+// release removes and returns the subjects that wait in a namespace.
 func (t *throttle) release(namespace string, l *load) map[lane][]item {
 	back := map[lane][]item{}
 	for _, ln := range t.turns {
@@ -214,8 +216,8 @@ func (t *throttle) release(namespace string, l *load) map[lane][]item {
 	return back
 }
 
-// park has a subject wait. One that stands in a ledger is the next of its lane, if it is the only one: kept is false when
-// another is. Start is called when a worker is needed.
+// park has a subject wait. One that is recorded in a ledger (stands) becomes the first of its lane; kept is false if another one is that
+// already, or if this one is not recorded. Start is called if another worker is needed.
 func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,7 +243,7 @@ func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool)
 	return kept
 }
 
-// isWritten notes that a subject is being written down: in a throttled namespace its lane waits for it before another is.
+// isWritten records that a subject is being recorded in a ledger: in a throttled namespace its lane waits for it.
 func (t *throttle) isWritten(namespace string, ln lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,8 +252,8 @@ func (t *throttle) isWritten(namespace string, ln lane) {
 	}
 }
 
-// next waits for a subject that may be attempted now, and begins the attempt. Failing says that the namespace's latest failed.
-// It is not ok when nothing waits, or nothing is to be attempted any more.
+// next waits until a subject may be attempted, and begins the attempt. Failing reports that the last attempt in its namespace failed.
+// It is not ok if no subject waits, or after stop.
 func (t *throttle) next(ctx context.Context) (it item, failing, ok bool) {
 	for {
 		t.mu.Lock()
@@ -270,7 +272,7 @@ func (t *throttle) next(ctx context.Context) (it item, failing, ok bool) {
 	}
 }
 
-// take begins an attempt in the first namespace that may have one, or gives how long to wait; zero until something changes.
+// take begins an attempt in the first namespace that may have one, or returns how long to wait; zero means until something changes.
 func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 	now, underWay := t.clock.Now(), 0
 	for _, l := range t.namespaces {

@@ -8,20 +8,20 @@ import (
 const (
 	retryFirst   = 100 * time.Millisecond
 	retryChanged = time.Second      // at most, for a subject that keeps changing
-	retryBusy    = 30 * time.Second // at most, while the other side is busy or silent
+	retryBusy    = 30 * time.Second // at most, while the API server is busy or does not answer
 	retryRefused = 10 * time.Minute // at most, for a subject that is refused
-	retryGone    = 5 * time.Second  // at first, for a subject that is said to be gone and is still known
-	rereadAfter  = 3                // conflicts in a row after which the watch is not waited for
-	deniedRetry  = 5 * time.Second  // between two attempts in a namespace where the right to delete is missing
+	retryGone    = 5 * time.Second  // at first, for a subject that a request did not find and the watch still has
+	rereadAfter  = 3                // conflicts in a row after which the subject is read live
+	deniedRetry  = 5 * time.Second  // between two attempts in a namespace where the permission to delete is missing
 )
 
-// tries remembers the subjects that have been tried in vain.
+// tries remembers the subjects whose attempts have failed.
 type tries struct {
 	mu     sync.Mutex
 	failed map[item]try
 }
 
-// try is how often a subject was tried in a row, with the same result.
+// try is how often in a row attempts had the same result for a subject.
 type try struct {
 	result  Result
 	count   int
@@ -31,7 +31,7 @@ type try struct {
 
 func newTries() *tries { return &tries{failed: map[item]try{}} }
 
-// again counts an attempt that did not remove the subject, and gives how long to wait before the next.
+// again counts an attempt that did not delete the subject, and returns how long to wait before the next.
 func (t *tries) again(it item, version string, result Result) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func backoff(t try) time.Duration {
 	return min(most, first<<(t.count-1))
 }
 
-// contested reports whether a subject has changed under so many attempts that the watch should not be waited for.
+// contested reports whether so many attempts in a row had a conflict that the subject should be read live.
 func (t *tries) contested(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,14 +71,14 @@ func (t *tries) contested(it item) bool {
 	return last.result == Changed && last.count >= rereadAfter
 }
 
-// saidGone reports whether the last attempt found a subject gone.
+// saidGone reports whether the last attempt did not find the subject.
 func (t *tries) saidGone(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failed[it].result == Gone
 }
 
-// has reports whether a subject was tried in vain.
+// has reports whether an attempt has failed for a subject.
 func (t *tries) has(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

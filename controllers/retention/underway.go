@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// stuckAfter is how long an attempt may be under way until another takes its place in the window of its namespace.
+// stuckAfter is how long an attempt counts against the window of its namespace.
 const stuckAfter = 15 * time.Second
 
-// stuck is how many attempts are under way in each namespace for longer than stuckAfter, and when the next will be.
+// stuck is how many attempts in each namespace have taken longer than stuckAfter, and when the next one will have.
 func (t *throttle) stuck(now time.Time) (n map[string]int, next map[string]time.Time) {
 	n, next = map[string]int{}, map[string]time.Time{}
 	for it, pl := range t.places {
@@ -22,7 +22,7 @@ func (t *throttle) stuck(now time.Time) (n map[string]int, next map[string]time.
 	return n, next
 }
 
-// took notes how long a step of an attempt took.
+// took records how long a step of an attempt took.
 func (t *throttle) took(it item, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,7 +31,7 @@ func (t *throttle) took(it item, took time.Duration) {
 	}
 }
 
-// throttled are the namespaces that are, in order.
+// throttled returns the namespaces that are throttled, in order.
 func (t *throttle) throttled() (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

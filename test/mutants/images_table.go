@@ -53,7 +53,7 @@ var imagesTable = map[string]Mutant{
 		New: "Result: resultOf(err), Unsure: false, Err: err",
 	},
 	"images: a rule that compares goes by a glance": {
-		File: "controllers/images/remove.go", Test: "./controllers/images TestARuleThatComesToCompareLooksAtAll",
+		File: "controllers/images/remove.go", Test: "./controllers/images TestARuleThatComparesNeedsALookAtAllImages",
 		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
 		New: "if w.Compares() && p.lost {",
 	},

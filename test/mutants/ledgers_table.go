@@ -23,7 +23,7 @@ var ledgersTable = map[string]Mutant{
 		New: "r.subject != subjectOf(i)",
 	},
 	"ledgers: limits that were lowered stop nothing": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestLimitsThatAreLoweredALittleStopTheRest",
+		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",
 		Old: "a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max",
 		New: "a.keeper.Charged(a.office.Clock.Now(), budget) > 2*budget.Max",
 	},

@@ -53,7 +53,7 @@ var retentionTable = map[string]Mutant{
 		New: "case j.Warrant",
 	},
 	"preflight: another version goes than the one aimed at": {
-		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatChangesDuringASlowStepGoesAsItIs",
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestANewVersionDuringASlowStepIsPreparedAgain",
 		Old: "j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):",
 		New: "false:",
 	},
@@ -73,17 +73,17 @@ var retentionTable = map[string]Mutant{
 		New: "f.prepared.Send(ctx, w, since)",
 	},
 	"preflight: the age of the last answer counts for all": {
-		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatHappensDuringASlowStepCounts",
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAChangeDuringASlowStepCounts",
 		Old: "if oldest := earliest(since...); Fresh",
 		New: "if oldest := since[len(since)-1]; Fresh",
 	},
 	"preflight: the ledger is told of what was removed alone": {
-		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerHasTheLastWordAndIsToldOfEachEnd",
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
 		Old: "\tif counted {\n",
 		New: "\tif counted && outcome.Result == Removed {\n",
 	},
 	"preflight: the ledger of what does not go is asked later": {
-		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerHasTheLastWordAndIsToldOfEachEnd",
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
 		Old: "if counted && !f.owner.Ledger.Sending(w.Intent(), f.target) {",
 		New: "if !f.owner.Ledger.Sending(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
@@ -103,7 +103,7 @@ var retentionTable = map[string]Mutant{
 		New: "if !since[i].IsZero() {",
 	},
 	"preflight: what was never sent is an attempt": {
-		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatWasNeverSentIsNoAttempt",
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAnUnsentRequestIsNoAttempt",
 		Old: "\tif !outcome.Unsent {\n\t\tf.",
 		New: "\tif outcome.Result != Removed || !outcome.Unsent {\n\t\tf.",
 	},
@@ -143,7 +143,7 @@ var retentionTable = map[string]Mutant{
 		New: "l.failures, l.good, l.window = 0, l.good+1, min",
 	},
 	"tries: the wait goes on with another result": {
-		File: "controllers/retention/tries.go", Test: "./controllers/retention TestAnotherResultStartsTheBackoffAnew",
+		File: "controllers/retention/tries.go", Test: "./controllers/retention TestAnotherResultRestartsTheBackoff",
 		Old: "\t\tlast = try{result: result}\n",
 		New: "\t\tlast.result = result\n",
 	},

@@ -24,16 +24,16 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: a denial in 5 s is one in no time": {
 		File: "controllers/retention/throttle.go", Old: "\t\t\trest = deniedRetry\n", New: "\t\t\trest = 0\n",
-		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
+		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: what nothing was attempted of is a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
 		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent:\n",
-		Test: "./controllers/retention TestTheProbeOfADeniedNamespaceIsSpentOnWhatIsDue",
+		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: what was put off stands in the ledger": {
 		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.stays(it)\n\t}\n", New: "\t_ = kept\n",
-		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
+		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: what is tried again and stands in the ledger puts everything else off": {
 		File: "controllers/retention/throttle.go", Old: "kept = stands && !l.stands[ln]; kept", New: "kept = stands && len(l.stands) == 0; kept",
@@ -45,7 +45,7 @@ var throttleMutants = map[string]Mutant{
 	},
 	"throttle: all of a namespace is written down": {
 		File: "controllers/retention/throttle.go", Old: "l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor[ln] = t.clock.Now()",
-		Test: "./controllers/retention TestAThrottledNamespaceWritesDownWhatItSends",
+		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: failing namespaces have the whole pace": {
 		File: "controllers/retention/reconciler.go", Old: "rate.Limit(o.MaxPerSecond/10)", New: "rate.Limit(o.MaxPerSecond*10)",
@@ -59,7 +59,7 @@ var throttleMutants = map[string]Mutant{
 	"throttle: only requests are slow, not checks": {
 		File: "controllers/retention/preflight.go", Old: "f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })",
 		New:  "obstacle = f.check(ctx, checks, since, round > 0)",
-		Test: "./controllers/retention TestChecksOfANamespaceThatTakeLongHoldUpNoOther",
+		Test: "./controllers/retention TestSlowChecksInANamespaceDelayNoOther",
 	},
 	"throttle: a busy server is asked as much as before": {
 		File: "controllers/retention/throttle.go", Old: "l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)", New: "l.window = t.max",
@@ -71,7 +71,7 @@ var throttleMutants = map[string]Mutant{
 	},
 	"limiter: a 5xx beside good answers is a busy server": {
 		File: "controllers/retention/limiter.go", Old: "l.clock.Since(l.goodAt) < shrinkEvery", New: "l.clock.Since(l.goodAt) < 0",
-		Test: "./controllers/retention TestAnErrorBesideGoodAnswersShrinksNothing",
+		Test: "./controllers/retention TestAnErrorAmongSuccessesDoesNotLowerConcurrency",
 	},
 	"remover: what a webhook denies is what its code says": {
 		File: "controllers/objects/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",

@@ -8,60 +8,153 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestApplyingAPolicyAgainChangesNothing: kubectl and GitOps tools compare what is written with what the API server has made of it.
+// TestApplyingAPolicyAgainChangesNothing: all samples, and a policy with every field, are applied to one cluster as they are, and once
+// more: as kubectl apply does, by server-side apply, and compared as Argo CD does.
 func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 	w := newWorld(t)
-	files, err := filepath.Glob("../../samples/*/policy.yaml")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d samples, %v", len(files), err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	written := w.manifests("../../samples/*/policy.yaml", "testdata/every-field.yaml")
+	for name, apply := range map[string]func(*unstructured.Unstructured) *unstructured.Unstructured{
+		"kubectl apply": w.applyByPatch, "server-side apply": w.applyOnServer,
+	} {
+		first := map[*unstructured.Unstructured]*unstructured.Unstructured{}
+		for _, policy := range written {
+			first[policy] = apply(policy)
+			if diff := cmp.Diff(policy.Object, asWritten(first[policy].Object, policy.Object)); diff != "" {
+				t.Errorf("%s: %s: -written +stored\n%s", name, policy.GetName(), diff)
+			}
 		}
-		documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
-		for {
-			policy := &unstructured.Unstructured{}
-			if err := documents.Decode(policy); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", file, err)
+		for _, policy := range written {
+			if diff := cmp.Diff(first[policy].Object, apply(policy).Object); diff != "" {
+				t.Errorf("%s: %s changes when it is applied again: -first +second\n%s", name, policy.GetName(), diff)
 			}
-			if policy.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
-				continue
-			}
-			name := w.namespace + "-" + filepath.Base(filepath.Dir(file)) + "-" + policy.GetName()
-			policy.SetName(name)
-			policy.SetUID("")
-			if policy.GetNamespace() != "" {
-				policy.SetNamespace(w.namespace)
-			}
-			_ = unstructured.SetNestedField(policy.Object, "DryRun", "spec", "mode")
-			stored := policy.DeepCopy()
-			w.create(stored)
-			t.Cleanup(func() { _ = w.Client.Delete(context.Background(), stored) })
-			written, err := json.Marshal(policy)
-			if err != nil {
+		}
+		for _, policy := range first {
+			if err := w.Client.Delete(w.Context(), policy); err != nil {
 				t.Fatal(err)
-			}
-			is, err := json.Marshal(stored)
-			if err != nil {
-				t.Fatal(err)
-			}
-			patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(written, written, is) // as kubectl apply does
-			if err != nil || string(patch) != "{}" {
-				t.Errorf("%s: applied again, %s changes: %s, %v", file, policy.GetName(), patch, err)
 			}
 		}
 	}
+}
+
+// manifests are the policies of files. It creates the namespaces that the comments of the files tell users to create.
+func (w *world) manifests(patterns ...string) (policies []*unstructured.Unstructured) {
+	w.Helper()
+	namespaces := map[string]bool{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			w.Fatalf("%s: no files, %v", pattern, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				w.Fatal(err)
+			}
+			for _, command := range regexp.MustCompile(`(?m)^#   kubectl create namespace (\S+)$`).FindAllSubmatch(data, -1) {
+				namespaces[string(command[1])] = true
+			}
+			policies = append(policies, w.documents(file, data)...)
+		}
+	}
+	for name := range namespaces {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		w.create(namespace)
+		w.Cleanup(func() {
+			_ = w.Client.Delete(context.Background(), namespace)
+		})
+	}
+	return policies
+}
+
+func (w *world) documents(file string, data []byte) (objects []*unstructured.Unstructured) {
+	w.Helper()
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return objects
+		} else if err != nil {
+			w.Fatalf("%s: %v", file, err)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// applyByPatch does what kubectl apply does with custom resources, and gives what is stored.
+func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.Unstructured {
+	w.Helper()
+	desired := written.DeepCopy()
+	desired.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(w.json(written))})
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(written.GroupVersionKind())
+	err := w.Get(w.Context(), client.ObjectKeyFromObject(written), live)
+	if client.IgnoreNotFound(err) != nil {
+		w.Fatal(err)
+	}
+	if err != nil {
+		w.create(desired)
+		return desired
+	}
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]), w.json(desired), w.json(live))
+	if err != nil || string(patch) != "{}" {
+		w.Errorf("%s: configured, not unchanged: %s, %v", written.GetName(), patch, err)
+	}
+	if err := w.Patch(w.Context(), live, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		w.Fatal(err)
+	}
+	return live
+}
+
+// applyOnServer is server-side apply. It fails the test if a dry run of it shows another change.
+func (w *world) applyOnServer(written *unstructured.Unstructured) *unstructured.Unstructured {
+	w.Helper()
+	apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
+		object := written.DeepCopy()
+		if err := w.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(object), append(options, client.FieldOwner("gitops"))...); err != nil {
+			w.Fatalf("apply %s: %v", written.GetName(), err)
+		}
+		return object
+	}
+	stored := apply()
+	if diff := cmp.Diff(stored.Object, apply(client.DryRunAll).Object); diff != "" {
+		w.Errorf("%s: a dry run shows a change: -stored +dry run\n%s", written.GetName(), diff)
+	}
+	return stored
+}
+
+func (w *world) json(object *unstructured.Unstructured) []byte {
+	w.Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return data
+}
+
+// asWritten is a live object without the fields that the manifest does not have. Lists count as a whole.
+func asWritten(live, written any) any {
+	fields, isObject := written.(map[string]any)
+	from, _ := live.(map[string]any)
+	if !isObject || from == nil {
+		return live
+	}
+	common := map[string]any{}
+	for name, value := range from {
+		if field, has := fields[name]; has {
+			common[name] = asWritten(value, field)
+		}
+	}
+	return common
 }

@@ -1,0 +1,53 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestSamplesCanBeAppliedTogether: a user can apply every policy.yaml to one cluster, again and again, and nothing is deleted.
+func TestSamplesCanBeAppliedTogether(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/policy.yaml")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d samples, %v", len(files), err)
+	}
+	sampleOf := map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comment, _, _ := strings.Cut(string(data), "\napiVersion:")
+		for document := range strings.SplitSeq(string(data), "\n---\n") {
+			policy := &unstructured.Unstructured{}
+			if err := yaml.UnmarshalStrict([]byte(document), &policy.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			id := policy.GetKind() + " " + policy.GetNamespace() + "/" + policy.GetName()
+			if other, taken := sampleOf[id]; taken {
+				t.Errorf("%s: %s also has %s", file, other, id)
+			}
+			sampleOf[id] = file
+			if mode, _, _ := unstructured.NestedString(policy.Object, "spec", "mode"); mode != string(v1alpha1.DryRun) {
+				t.Errorf("%s: %s has mode %q, not DryRun", file, id, mode)
+			}
+			metadata, _, _ := unstructured.NestedMap(policy.Object, "metadata")
+			for field := range metadata {
+				if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, field) {
+					t.Errorf("%s: %s has metadata.%s, which only the API server sets", file, id, field)
+				}
+			}
+			if ns := policy.GetNamespace(); ns != "" && !strings.Contains(comment+"\n", "\n#   kubectl create namespace "+ns+"\n") {
+				t.Errorf("%s: the comment at the top lacks the command: kubectl create namespace %s", file, ns)
+			}
+		}
+	}
+}

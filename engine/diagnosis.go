@@ -97,6 +97,7 @@ func (d *diagnosis) finding(c complaint) finding {
 			break
 		}
 	}
+	f.unsure = mayWork(c.words)
 	if f.line == 0 {
 		f.line, f.column = max(c.line, 1), d.nameStart(c)+1
 	}

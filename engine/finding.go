@@ -12,6 +12,7 @@ import (
 type finding struct {
 	message, hint string
 	line, column  int
+	unsure        bool   // it is wrong by a schema, and may work all the same
 	field         string // path of the field that is not there, such as object.spec.tag, if it is about one and has a path
 }
 

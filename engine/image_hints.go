@@ -67,7 +67,7 @@ func (r *Rule) findings(c *compiled) []finding {
 	return findings
 }
 
-var unknownField = regexp.MustCompile(`the schema has no field "(.*)"$`)
+var unknownField = regexp.MustCompile(`the schema has no field "([^"]*)".*$`)
 
 // aboutImageField says of a field that is not there what to read instead.
 func aboutImageField(f finding) finding {

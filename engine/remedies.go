@@ -168,11 +168,6 @@ func (d *diagnosis) mixedTypes(c complaint) finding {
 	}
 }
 
-func (d *diagnosis) undefinedField(c complaint) finding {
-	return finding{message: fmt.Sprintf("the schema has no field %q", c.caught[1]), field: d.fieldOf(c),
-		hint: "check the spelling; in a schema that leaves fields open it may still be there"}
-}
-
 // fieldOf is the path of the field that a complaint is about; empty unless that is a variable's, by way of others.
 func (d *diagnosis) fieldOf(c complaint) (path string) {
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {

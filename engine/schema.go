@@ -16,6 +16,8 @@ const (
 	openExtension   = "x-kubernetes-preserve-unknown-fields"
 	numberExtension = "x-kubernetes-int-or-string"
 
+	embeddedExtension = "x-kubernetes-embedded-resource" // whose metadata a CustomResourceDefinition does not write out
+
 	componentPrefix = "#/components/schemas/"
 )
 
@@ -75,7 +77,7 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 	}
 	out := spec.Schema{}
 	out.Type, out.Nullable, out.Required = s.Type, s.Nullable, s.Required
-	for _, name := range []string{openExtension, numberExtension} {
+	for _, name := range []string{openExtension, numberExtension, embeddedExtension} {
 		if on, _ := s.Extensions.GetBool(name); on {
 			out.AddExtension(name, true)
 		}

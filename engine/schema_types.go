@@ -14,10 +14,11 @@ import (
 type schemaTypes struct {
 	types.Provider
 	objects map[string]*spec.Schema // by type name, which is the path: "object/status", and so no name CEL could read
+	lacking map[string][]string     // of one expression: the types in which a field was looked for that they do not have
 }
 
 func newSchemaTypes(provider types.Provider) *schemaTypes {
-	return &schemaTypes{Provider: provider, objects: map[string]*spec.Schema{}}
+	return &schemaTypes{Provider: provider, objects: map[string]*spec.Schema{}, lacking: map[string][]string{}}
 }
 
 // typeOf is the type of the value at path.
@@ -64,7 +65,7 @@ func has(s *spec.Schema, extension string) bool {
 
 // isOpen reports whether an object may have fields that the schema does not name.
 func isOpen(s *spec.Schema) bool {
-	return has(s, openExtension) || s.AdditionalProperties != nil
+	return has(s, openExtension) || has(s, embeddedExtension) || s.AdditionalProperties != nil
 }
 
 // FindStructType implements types.Provider.
@@ -99,6 +100,9 @@ func (t *schemaTypes) FindStructFieldType(name, field string) (*types.FieldType,
 	if !ok {
 		if isOpen(s) {
 			return &types.FieldType{Type: cel.DynType}, true
+		}
+		if !slices.Contains(t.lacking[field], name) {
+			t.lacking[field] = append(t.lacking[field], name)
 		}
 		return nil, false
 	}

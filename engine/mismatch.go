@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+var (
+	refused   = regexp.MustCompile(`^(undefined field|found no matching overload)`)
+	allowed   = regexp.MustCompile(`overload for '(orValue|_\?_:_)'|overload for '_[!=]=_' applied to '\((int|uint|double), (int|uint|double)\)'`)
+	anyObject = regexp.MustCompile(`applied to '.*(\bnull\b|\bobject\b)`)
+)
+
+// mayWork reports whether what the checker refuses by a schema may work at run time: any field may be null, an object of the schema is
+// a map that can be indexed and compared as such, numbers of all types are equal, and an expression may give values of several types.
+func mayWork(words string) bool {
+	return !refused.MatchString(words) || allowed.MatchString(words) || anyObject.MatchString(words)
+}
+
+// undefinedField explains a field that the schema of the object does not have.
+func (d *diagnosis) undefinedField(c complaint) finding {
+	name := c.caught[1]
+	f := finding{message: fmt.Sprintf("the schema has no field %q", name), hint: "check the spelling", field: d.fieldOf(c)}
+	provider, ok := d.scope.env.CELTypeProvider().(*schemaTypes)
+	if !ok || len(provider.lacking[name]) != 1 {
+		return f // two types lack a field of this name, and cel-go does not say which of them it means
+	}
+	parent := provider.lacking[name][0]
+	f.message += " in " + strings.ReplaceAll(parent, "/", ".")
+	f.hint = provider.hintAt(parent, name)
+	return f
+}
+
+// hintAt says what to write for a field that a type does not have: the one of its fields that has nearly that name, the only field of
+// the object that has exactly that name, or else the fields that there are.
+func (t *schemaTypes) hintAt(parent, name string) string {
+	const shown = 12
+	names, _ := t.FindStructFieldNames(parent)
+	if meant := policy.Closest(name, names); meant != "" {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	if object := t.objects[objectVariable]; object != nil && !strings.Contains(parent, "[]") {
+		paths := slices.DeleteFunc(pathsIn(object, objectVariable), func(path string) bool { return !strings.HasSuffix(path, "."+name) })
+		if len(paths) == 1 {
+			return fmt.Sprintf("did you mean %s?", paths[0])
+		}
+	}
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown:shown], fmt.Sprintf("and %d more", more))
+	}
+	return "it has " + strings.Join(names, ", ")
+}

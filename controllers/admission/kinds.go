@@ -3,11 +3,9 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -31,11 +29,8 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 	}
 	v.targets[rule.Index] = mapping
 	if v.Namespace != "" && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		return &policy.Problem{
-			Path:    path,
-			Message: fmt.Sprintf("%s objects are in no namespace", rule.Kind.GroupKind()),
-			Hint:    "only a ClusterRetentionPolicy can be about them",
-		}, true, nil
+		problem := policy.InNoNamespace(path, rule.Kind)
+		return &problem, true, nil
 	}
 	return nil, false, nil
 }
@@ -54,52 +49,14 @@ func (r *Reviewer) referrers(v *review) []string {
 	return warnings
 }
 
-// missing says that the cluster has no such kind.
+// missing says that the cluster has no such kind. What could not be discovered is just not suggested.
 func (v *review) missing(path string, kind schema.GroupVersionKind) *policy.Problem {
-	return &policy.Problem{
-		Path: path, Message: fmt.Sprintf("the cluster has no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: v.meant(kind),
-	}
+	problem, _ := policy.UnknownKind(path, kind, v.served())
+	return &problem
 }
 
 // isNoKind recognises the mapper's answers for a kind, or a whole group, that is not served.
 func isNoKind(err error) bool {
 	var status apierrors.APIStatus
 	return meta.IsNoMatchError(err) || errors.As(err, &status) && status.Status().Code == 404
-}
-
-// meant says which kind was probably meant. What could not be discovered is just not suggested.
-func (v *review) meant(kind schema.GroupVersionKind) string {
-	lists := v.served()
-	var near, elsewhere []string
-	for _, list := range lists {
-		for _, resource := range list.APIResources {
-			switch {
-			case resource.Kind == kind.Kind && list.GroupVersion != kind.GroupVersion().String() && canBeListed(resource):
-				elsewhere = append(elsewhere, list.GroupVersion)
-			case list.GroupVersion == kind.GroupVersion().String():
-				near = append(near, resource.Kind, resource.Name)
-			}
-		}
-	}
-	if len(elsewhere) > 0 {
-		return fmt.Sprintf("did you mean apiVersion: %s?", elsewhere[0])
-	}
-	if name := policy.Closest(kind.Kind, near); name != "" {
-		return fmt.Sprintf("did you mean %s?", kindOf(name, kind.GroupVersion(), lists))
-	}
-	return "is its CustomResourceDefinition installed?"
-}
-
-func canBeListed(resource metav1.APIResource) bool { return slices.Contains(resource.Verbs, "list") }
-
-// kindOf is the kind that goes by a name, which may be that of its resource.
-func kindOf(name string, gv schema.GroupVersion, lists []*metav1.APIResourceList) string {
-	for _, list := range lists {
-		for _, resource := range list.APIResources {
-			if list.GroupVersion == gv.String() && resource.Name == name {
-				return resource.Kind
-			}
-		}
-	}
-	return name
 }

@@ -175,7 +175,7 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		`spec.rules[1].ttl: "soon" is not a duration`,
-		"spec.rules[1].target.kind: the cluster has no kind Secret in v1",
+		"spec.rules[1].target.kind: there is no kind Secret in v1",
 		"spec.serviceAccountName: the rules act as service account cleaner, and ann may neither create Pods in namespace team nor impersonate it",
 		"spec.rules[0].target.kind: ann may not delete jobs.batch in namespace team",
 	} {
@@ -242,7 +242,7 @@ func TestClusterPolicies(t *testing.T) {
 	}{
 		"fine": {cluster(own), []string{"other"}, nil},
 		"a kind to come": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
-			[]string{"spec.rules[0].target.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
+			[]string{"spec.rules[0].target.kind: there is no kind Jobs in batch/v1 (did you mean Job?)"}},
 		"images that go within the hour": {
 			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
 				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
@@ -255,7 +255,7 @@ func TestClusterPolicies(t *testing.T) {
 			[]string{"spec.namespaceSelector: selects no namespace now"}},
 		"referrers that are there": {referring("batch/v1", "Job", "[object.spec.secret]"), []string{"other"}, nil},
 		"referrers to come": {referring("batch/v1", "Jobs", "[object.spec.secret]"), []string{"other"},
-			[]string{"spec.references[0].from.kind: the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
+			[]string{"spec.references[0].from.kind: there is no kind Jobs in batch/v1 (did you mean Job?)"}},
 		"a kind in no namespace": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/stream"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
@@ -21,15 +24,31 @@ func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*m
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case meta.IsNoMatchError(err) || isNoGroup(err):
-		return nil, &retention.Trouble{
-			Reason:  "KindNotFound",
-			Message: fmt.Sprintf("no kind %s in %s: is its CustomResourceDefinition installed?", kind.Kind, kind.GroupVersion()),
-		}, nil
+		return nil, notServed(kind, nil), nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("resolve %s: %w", kind, err)
 	}
 	trouble, err := c.refuseAggregated(ctx, kind)
 	return mapping, trouble, err
+}
+
+const (
+	kindNotFound   = "KindNotFound"
+	discoverWithin = 10 * time.Second
+)
+
+// notServed is the trouble with a kind that is not among those served, in the words of the webhook.
+func notServed(kind schema.GroupVersionKind, served []*metav1.APIResourceList) *retention.Trouble {
+	problem, _ := policy.UnknownKind("", kind, served)
+	return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s (%s)", problem.Message, problem.Hint)}
+}
+
+// served lists the kinds of the cluster; none if they cannot be discovered.
+func (c *Cluster) served(ctx context.Context) []*metav1.APIResourceList {
+	ctx, cancel := context.WithTimeout(ctx, discoverWithin)
+	defer cancel()
+	_, lists, _ := discovery.NewDiscoveryClient(c.rest).ServerGroupsAndResourcesWithContext(ctx)
+	return lists
 }
 
 // isNoGroup recognises the mapper's answer for a group that does not exist at all.
@@ -110,7 +129,7 @@ func troubleOf(err error, resource schema.GroupVersionResource) *retention.Troub
 	case apierrors.IsForbidden(err):
 		return forbidden(resource, "list", "watch")
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return &retention.Trouble{Reason: "KindNotFound", Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
+		return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil
 	default:

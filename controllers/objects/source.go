@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -124,8 +125,15 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		end := s.memory.begin(ctx, sink, s.cluster.compiler)
 		defer end()
 	}
+	var served []*metav1.APIResourceList // discovered once: that is much to read, for a hint
 	for ctx.Err() == nil {
 		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
+		if trouble != nil && trouble.Reason == kindNotFound {
+			if len(served) == 0 {
+				served = s.cluster.served(ctx)
+			}
+			trouble = notServed(s.kind, served)
+		}
 		switch {
 		case err != nil:
 			trouble = &retention.Trouble{Reason: "ListFailed", Message: err.Error()}

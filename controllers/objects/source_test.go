@@ -84,6 +84,10 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, syscall.ECONNRESET
 	}
 	switch {
+	case r.URL.Path == "/apis":
+		return answer(200, `{"kind":"APIGroupList","groups":[{"name":"batch","versions":[{"groupVersion":"batch/v2","version":"v2"}]}]}`), nil
+	case r.URL.Path == "/apis/batch/v2":
+		return answer(200, `{"kind":"APIResourceList","groupVersion":"batch/v2","resources":[{"name":"jobs","kind":"Job","verbs":["list"]}]}`), nil
 	case strings.Contains(r.URL.Path, "apiservices"):
 		return answer(200, map[bool]string{false: `{"spec":{}}`, true: `{"spec":{"service":{"name":"x"}}}`}[s.aggregated]), nil
 	case strings.Contains(r.URL.Path, "selfsubjectaccessreviews"):
@@ -179,6 +183,7 @@ func (s *server) asked(part string) []*http.Request {
 type sink struct {
 	mu   sync.Mutex
 	told []string
+	lost string                // the latest message
 	rows map[string]*index.Row // the latest by name
 }
 
@@ -226,6 +231,9 @@ func (s *sink) Lost(why *retention.Trouble) {
 		s.tell("lost")
 		return
 	}
+	s.mu.Lock()
+	s.lost = why.Message
+	s.mu.Unlock()
 	s.tell("lost %s", why.Reason)
 }
 
@@ -444,6 +452,17 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAMissingKind: the condition has the words of the webhook, and the kinds of the cluster are asked for once.
+func TestAMissingKind(t *testing.T) {
+	s := &server{absent: true}
+	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
+		expect(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
+	})
 }
 
 func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {

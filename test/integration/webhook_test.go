@@ -198,9 +198,9 @@ func TestTheWebhookRefuses(t *testing.T) {
 		"a kind one may not delete":          {author, targeting("{apiVersion: batch/v1, kind: Job}"), []string{"spec.rules[0].target.kind: ", "may not list and delete jobs.batch in"}},
 		"a kind that is in no namespace":     {author, targeting("{apiVersion: storage.k8s.io/v1, kind: StorageClass}"), []string{"StorageClass.storage.k8s.io objects are in no namespace"}},
 		"our own kinds":                      {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
-		"a kind nobody knows":                {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"the cluster has no kind Jobs in batch/v1 (did you mean Job?)"}},
-		"a kind of another group":            {author, targeting("{apiVersion: v1, kind: Job}"), []string{"the cluster has no kind Job in v1 (did you mean apiVersion: batch/v1?)"}},
-		"a kind of a group that is not here": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{"the cluster has no kind JobSet", "CustomResourceDefinition"}},
+		"a kind nobody knows":                {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"there is no kind Jobs in batch/v1 (did you mean Job?)"}},
+		"a kind of another group":            {author, targeting("{apiVersion: v1, kind: Job}"), []string{"there is no kind Job in v1 (did you mean apiVersion: batch/v1?)"}},
+		"a kind of a group that is not here": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{"there is no kind JobSet", "CustomResourceDefinition"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := refused(test.by.Create(t.Context(), w.own("p", test.spec)), test.want...); err != nil {
@@ -262,7 +262,7 @@ rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: Job
 	if err := l.Create(t.Context(), p, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := contains(l.take(), "the cluster has no kind JobSet in jobset.x-k8s.io/v1alpha2", "spec.namespaceSelector: selects no namespace now"); err != nil {
+	if err := contains(l.take(), "there is no kind JobSet in jobset.x-k8s.io/v1alpha2", "spec.namespaceSelector: selects no namespace now"); err != nil {
 		t.Error(err)
 	}
 }

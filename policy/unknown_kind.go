@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// UnknownKind says that a kind is not among those that are served, and which of them was probably meant: the kind of this name in
+// another group or version, or else the kind with nearly this name, or whose resource has nearly this name, in the same version.
+// The result guessed reports whether there is one. The webhook, the condition and the command line take their text from here.
+func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.APIResourceList) (problem Problem, guessed bool) {
+	problem = Problem{
+		Path: path, Message: fmt.Sprintf("there is no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: "is its CustomResourceDefinition installed?",
+	}
+	var near []string
+	kinds := map[string]string{} // by what is near
+	for _, list := range served {
+		for _, resource := range list.APIResources {
+			switch {
+			case strings.Contains(resource.Name, "/"): // a subresource
+			case list.GroupVersion == kind.GroupVersion().String():
+				near = append(near, resource.Kind, resource.Name)
+				kinds[resource.Kind], kinds[resource.Name] = resource.Kind, resource.Kind
+			case resource.Kind == kind.Kind && slices.Contains(resource.Verbs, "list"):
+				problem.Hint = fmt.Sprintf("did you mean apiVersion: %s?", list.GroupVersion)
+				return problem, true
+			}
+		}
+	}
+	if name := Closest(kind.Kind, near); name != "" {
+		problem.Hint = fmt.Sprintf("did you mean %s?", kinds[name])
+		return problem, true
+	}
+	return problem, false
+}
+
+// InNoNamespace says that a rule of a RetentionPolicy is about a cluster-scoped kind.
+func InNoNamespace(path string, kind schema.GroupVersionKind) Problem {
+	return Problem{
+		Path: path, Message: fmt.Sprintf("%s objects are in no namespace", kind.GroupKind()),
+		Hint: "only a ClusterRetentionPolicy can be about them",
+	}
+}

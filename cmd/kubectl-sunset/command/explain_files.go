@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
@@ -155,10 +156,10 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 	return objects[slices.IndexFunc(images, func(i engine.Image) bool { return i.ID == found.ID })], nil
 }
 
-// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch.
+// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy.
 func isNamed(name string, kind schema.GroupVersionKind) bool {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
-	for _, known := range []string{plural.Resource, singular.Resource} {
+	for _, known := range append(kinds.ShortNames(kind), plural.Resource, singular.Resource) {
 		for _, full := range []string{known, known + "." + kind.Group, known + "." + kind.Version + "." + kind.Group} {
 			if strings.EqualFold(strings.TrimSuffix(full, "."), name) {
 				return true

@@ -22,6 +22,7 @@ type validate struct {
 	files      fileFlags
 	protection protectionFlags
 	output     choice
+	strict     bool // warnings count as problems
 	rights     bool
 	account    accountFlag
 	connection connectionFlags
@@ -39,6 +40,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	v.files.add(c.Flags())
 	v.protection.add(c.Flags())
 	c.Flags().VarP(&v.output, "output", "o", "how to write the problems")
+	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "end with exit code 1 if there are warnings")
 	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which rights are missing, and write roles that give them")
 	v.account.add(c.Flags())
 	v.connection.add(c.Flags())
@@ -64,6 +66,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 		return err
 	}
 	in.Apart(false)
+	in.Check(files, loader)
 	missing, err := v.missing(ctx, in)
 	if err != nil {
 		return err
@@ -71,7 +74,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 	if err := v.print(files.Len(), in, missing); err != nil {
 		return err
 	}
-	if in.Problems() > 0 || len(missing) > 0 {
+	if in.Problems() > 0 || len(missing) > 0 || v.strict && in.Warnings() > 0 {
 		return errFindings
 	}
 	return nil
@@ -103,6 +106,7 @@ func (v *validate) print(files int, in *inventory.Inventory, missing []grant.Mis
 	if v.output.value == "json" {
 		return report.ValidationJSON(v.streams.Out, files, in, missing)
 	}
+	report.NoPolicies(v.streams.Out, in.Lacking)
 	report.Problems(v.streams.Out, in.Policies)
 	report.Warnings(v.streams.Out, in.Policies)
 	report.MissingRights(v.streams.Out, missing)
@@ -116,12 +120,16 @@ expression, and a hint at what to write. Unknown and repeated fields are wrong t
 Files are YAML or JSON and may hold many documents, lists, and objects of other kinds, which are skipped and counted.
 Of a directory the files that end in .yaml, .yml or .json are read.
 
-What may be a mistake, such as images that go after minutes, is a warning: the policy is valid all the same.
+What may be a mistake is a warning, and the policy is valid all the same: images that expire after minutes, fields and
+kinds that Kubernetes does not have, and overrides of rules that are not there. Validate knows the kinds and fields of the
+Kubernetes version that it was built with, and those of the CustomResourceDefinitions in the files. With
+--warnings-as-errors, warnings end with 1 too.
 
 No cluster is asked, but with --rights: it says which rights Sunset lacks for the policies, and for RetentionPolicies their
 own ServiceAccounts, each with the role that gives it. The command rights writes those alone.
 
-Exit codes: 0 every policy is valid; 1 there are problems, or rights are missing; 2 wrong usage, or a file or cluster that
+Exit codes: 0 every policy is valid; 1 there are problems, rights are missing, or a file or directory that you name holds no
+policy; 2 wrong usage, or a file or cluster that
 cannot be read.`
 
 const validateExamples = `  # Check one file

@@ -64,7 +64,8 @@ func TestValidate(t *testing.T) {
 		},
 		"standard input": {stdin: fine, args: []string{"-f", "-"}, wants: []string{"1 policy in 1 file: no problems\n"}},
 		"nothing but other objects": {
-			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, wants: []string{"0 policies in 1 file: no problems; 1 other object skipped"},
+			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, code: command.ExitFindings,
+			wants: []string{"stdin: no policy and no CustomResourceDefinition\n    hint: check that apiVersion is sunset.x-k8s.io/v1alpha1", "0 policies in 1 file: 1 problem; 1 other object skipped"},
 		},
 		"references": {
 			stdin: fine + "  references:\n  - from: {apiVersion: cert-manager.io/v1, kind: Certificate}\n    to: Secret\n    names: |-\n      [\n        objekt.spec.secretName]\n    as: x\n",
@@ -109,7 +110,7 @@ func TestValidate(t *testing.T) {
 		},
 		"a version that is not known": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not known here", "hint: this version reads sunset.x-k8s.io/v1alpha1 ClusterRetentionPolicy"},
+			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not known here", "hint: did you mean apiVersion: sunset.x-k8s.io/v1alpha1 and kind: ClusterRetentionPolicy?"},
 		},
 		"a kind that is not known": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -20,6 +21,10 @@ type Inventory struct {
 	Nodes      []engine.Node               // the Node objects
 	Images     bool                        // there are images of nodes among the others
 	Others     int                         // objects that are no policies
+	Lacking    []string                    // what validate was given and holds no policy; Check finds it
+
+	definitions []map[string]any // the CustomResourceDefinitions
+	relevant    map[string]bool  // files that hold a policy or a CustomResourceDefinition
 }
 
 // Read goes through the files once and decodes everything, so that whatever cannot be read is found.
@@ -31,12 +36,12 @@ func Read(files *manifest.Files, loader *Loader) (*Inventory, error) {
 // there are. A list that could not be split counts as one of the others.
 func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
 	return read(files, loader, func(item manifest.Item) bool {
-		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "Namespace", "ResourceQuota")...)
+		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota")...)
 	})
 }
 
 func read(files *manifest.Files, loader *Loader, worthIt func(manifest.Item) bool) (*Inventory, error) {
-	in := &Inventory{Namespaces: map[string]policy.Namespace{}}
+	in := &Inventory{Namespaces: map[string]policy.Namespace{}, relevant: map[string]bool{}}
 	err := files.Each(func(item manifest.Item) error {
 		if !worthIt(item) {
 			in.Others++
@@ -55,8 +60,12 @@ func (in *Inventory) add(item manifest.Item, object map[string]any, loader *Load
 	if !IsPolicy(object) {
 		in.Others++
 		in.note(object)
+		if kinds.IsDefinition(object) {
+			in.definitions, in.relevant[item.File] = append(in.definitions, object), true
+		}
 		return
 	}
+	in.relevant[item.File] = true
 	p := loader.Load(object)
 	for _, text := range item.Repeated() {
 		p.AddProblems(policy.Problem{Path: "document", Message: text})
@@ -140,7 +149,7 @@ func NameLabel(namespace string) labels.Set {
 
 // Problems is the number of problems of all policies.
 func (in *Inventory) Problems() int {
-	n := 0
+	n := len(in.Lacking)
 	for _, p := range in.Policies {
 		n += len(p.Problems)
 	}

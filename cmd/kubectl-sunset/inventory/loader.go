@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +31,12 @@ type Policy struct {
 	*policy.Policy
 	File     string // empty for one of the cluster
 	Document int    // in File, from 1
+
+	Checked []policy.Problem // what Check warns of
 }
+
+// Warnings are those of its rules, and of Check.
+func (p Policy) Warnings() []policy.Problem { return append(p.Policy.Warnings(), p.Checked...) }
 
 // Where is the place for people.
 func (p Policy) Where() string {
@@ -40,10 +46,24 @@ func (p Policy) Where() string {
 	return fmt.Sprintf("%s: document %d", p.File, p.Document)
 }
 
-// IsPolicy reports whether an object claims to be one of ours to read: anything of our group.
+// IsPolicy reports whether an object claims to be one of ours to read: anything of our group, and what is probably meant to be.
 func IsPolicy(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
-	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/")
+	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") || isMisplaced(object)
+}
+
+// policyKinds are those that this version reads.
+var policyKinds = []string{v1alpha1.ClusterRetentionPolicyKind.Kind, v1alpha1.RetentionPolicyKind.Kind}
+
+// isMisplaced reports whether an object is one of our kinds in a wrong group: one with the name of Sunset in it, or any where the kind is
+// written exactly. Others have a RetentionPolicy too, so that one counts only without a group.
+func isMisplaced(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return kind == v1alpha1.ClusterRetentionPolicyKind.Kind ||
+		kind == v1alpha1.RetentionPolicyKind.Kind && group == apiVersion ||
+		strings.Contains(group, "sunset") && policy.Closest(kind, policyKinds) != ""
 }
 
 // Load reads and compiles a policy. Whatever is wrong is among its Problems.
@@ -84,19 +104,19 @@ func (l *Loader) Adopt(p *policy.Policy, uid types.UID) {
 }
 
 func wrongKind(object map[string]any) *policy.Problem {
-	cluster, namespaced := v1alpha1.ClusterRetentionPolicyKind.Kind, v1alpha1.RetentionPolicyKind.Kind
+	kind, _ := object["kind"].(string)
 	path := "apiVersion"
 	if object["apiVersion"] == v1alpha1.GroupVersion.String() {
-		if object["kind"] == cluster || object["kind"] == namespaced {
+		if slices.Contains(policyKinds, kind) {
 			return nil
 		}
 		path = "kind"
 	}
-	return &policy.Problem{
-		Path:    path,
-		Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], object["kind"]),
-		Hint:    fmt.Sprintf("this version reads %s %s and %s", v1alpha1.GroupVersion, cluster, namespaced),
+	hint := fmt.Sprintf("this version reads %s %s", v1alpha1.GroupVersion, strings.Join(policyKinds, " and "))
+	if meant := policy.Closest(kind, policyKinds); meant != "" {
+		hint = fmt.Sprintf("did you mean apiVersion: %s and kind: %s?", v1alpha1.GroupVersion, meant)
 	}
+	return &policy.Problem{Path: path, Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], kind), Hint: hint}
 }
 
 func nameOf(object map[string]any) string {

@@ -14,6 +14,7 @@ import (
 // Files is a set of manifest files that can be read more than once. Close it.
 type Files struct {
 	found []found
+	named []string // the paths that were given
 	spool *os.File // a copy of standard input, nil if it is not among the files
 }
 
@@ -21,15 +22,19 @@ type Files struct {
 type found struct {
 	name        string
 	open        func() (io.ReadCloser, error)
+	named       string // the path by which it was found: its own, or that of a directory
 	inDirectory bool
 }
 
-func onDisk(path string, inDirectory bool) found {
-	return found{name: path, inDirectory: inDirectory, open: func() (io.ReadCloser, error) { return os.Open(path) }}
+func onDisk(path, named string) found {
+	return found{name: path, named: named, inDirectory: path != named, open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
+
+// stdinName is the file name of what was read from there.
+const stdinName = "stdin"
 
 // Open finds the files: those named, and of directories those that end in .yaml, .yml or .json, with recursive also
 // those of directories below. Standard input is copied to a temporary file, so that it can be read again.
@@ -46,14 +51,16 @@ func Open(paths []string, recursive bool, stdin io.Reader) (*Files, error) {
 
 func (f *Files) add(path string, recursive bool, stdin io.Reader) error {
 	if path == Stdin {
+		f.named = append(f.named, stdinName)
 		return f.addStdin(stdin)
 	}
+	f.named = append(f.named, path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		f.found = append(f.found, onDisk(path, false))
+		f.found = append(f.found, onDisk(path, path))
 		return nil
 	}
 	return filepath.WalkDir(path, func(below string, entry fs.DirEntry, err error) error {
@@ -63,7 +70,7 @@ func (f *Files) add(path string, recursive bool, stdin io.Reader) error {
 		case entry.IsDir() && below != path && !recursive:
 			return fs.SkipDir
 		case !entry.IsDir() && isManifest(below):
-			f.found = append(f.found, onDisk(below, true))
+			f.found = append(f.found, onDisk(below, path))
 		}
 		return nil
 	})
@@ -88,7 +95,7 @@ func (f *Files) addStdin(stdin io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	f.found = append(f.found, found{name: "stdin", open: func() (io.ReadCloser, error) {
+	f.found = append(f.found, found{name: stdinName, named: stdinName, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(spool, 0, size)), nil
 	}})
 	return nil
@@ -96,6 +103,13 @@ func (f *Files) addStdin(stdin io.Reader) error {
 
 // Len is the number of files.
 func (f *Files) Len() int { return len(f.found) }
+
+// Without are the paths that were given and lead to none of these files.
+func (f *Files) Without(files map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(f.named), func(path string) bool {
+		return slices.ContainsFunc(f.found, func(found found) bool { return found.named == path && files[found.name] })
+	})
+}
 
 // Each gives every item of every file, in order, and stops at the first error. In files that were only found in a
 // directory, documents that are no Kubernetes objects are skipped.

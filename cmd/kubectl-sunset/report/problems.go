@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/grant"
 )
@@ -17,6 +18,18 @@ func Problems(w io.Writer, policies []inventory.Policy) {
 		for _, problem := range p.Problems {
 			fmt.Fprint(w, describe(p, problem))
 		}
+	}
+}
+
+const (
+	noPolicy     = "no policy and no CustomResourceDefinition"
+	noPolicyHint = "check that apiVersion is sunset.x-k8s.io/v1alpha1, and name what holds policies"
+)
+
+// NoPolicies writes which of the files and directories that were named have nothing to validate.
+func NoPolicies(w io.Writer, names []string) {
+	for _, name := range names {
+		fmt.Fprintf(w, "%s: %s\n    hint: %s\n", name, noPolicy, noPolicyHint)
 	}
 }
 
@@ -38,7 +51,8 @@ func describe(p inventory.Policy, problem policy.Problem) string {
 type validation struct {
 	Files    int       `json:"files"`
 	Policies int       `json:"policies"`
-	Skipped  int       `json:"skipped"` // objects that are no policies
+	Version  string    `json:"kubernetesVersion"` // whose kinds and fields are known
+	Skipped  int       `json:"skipped"`           // objects that are no policies
 	Problems []problem `json:"problems"`
 	Warnings []problem `json:"warnings,omitempty"`
 	Missing  []missing `json:"missingRights,omitempty"`
@@ -46,9 +60,9 @@ type validation struct {
 
 type problem struct {
 	File       string `json:"file"`
-	Document   int    `json:"document"`
+	Document   int    `json:"document,omitempty"`
 	Policy     string `json:"policy,omitempty"`
-	Path       string `json:"path"`
+	Path       string `json:"path,omitempty"`
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
 	Message    string `json:"message"`
@@ -58,7 +72,10 @@ type problem struct {
 
 // ValidationJSON writes the problems for programs, and rights that are missing.
 func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []grant.Missing) error {
-	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}}
+	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: kinds.Version}
+	for _, name := range in.Lacking {
+		v.Problems = append(v.Problems, problem{File: name, Message: noPolicy, Hint: noPolicyHint})
+	}
 	for _, p := range in.Policies {
 		for _, found := range p.Problems {
 			v.Problems = append(v.Problems, newProblem(p, found))
@@ -86,11 +103,16 @@ func newProblem(p inventory.Policy, found policy.Problem) problem {
 
 // Warnings writes what may be a mistake of every policy, and makes none invalid.
 func Warnings(w io.Writer, policies []inventory.Policy) {
+	checked := false
 	for _, p := range policies {
+		checked = checked || len(p.Checked) > 0
 		for _, warning := range p.Warnings() {
 			warning.Message = "warning: " + warning.Message
 			fmt.Fprint(w, describe(p, warning))
 		}
+	}
+	if checked {
+		fmt.Fprintf(w, "Kinds and fields are those of Kubernetes %s, which this version of Sunset was built with; a newer one may have more.\n", kinds.Version)
 	}
 }
 

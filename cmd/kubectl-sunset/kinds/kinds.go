@@ -1,0 +1,153 @@
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// minor is that of the Kubernetes version, 1.minor, whose kinds Builtin knows: that of k8s.io/client-go in go.mod.
+const minor = 37
+
+// Version is the Kubernetes version whose kinds Builtin knows.
+var Version = fmt.Sprintf("1.%d", minor)
+
+// Known are kinds that are known without a cluster, each with its schema, which is nil where that is not known.
+type Known struct {
+	served  []*metav1.APIResourceList
+	schemas map[schema.GroupVersionKind]func() *spec.Schema
+}
+
+// Builtin are the kinds of Kubernetes that can be listed.
+func Builtin() *Known {
+	k := &Known{schemas: map[schema.GroupVersionKind]func() *spec.Schema{}}
+	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		types := scheme.Scheme.KnownTypes(gv)
+		for name, t := range types {
+			object := reflect.New(t).Interface()
+			if _, hasMetadata := object.(metav1.Object); !hasMetadata || types[name+"List"] == nil || isRemoved(object) {
+				continue
+			}
+			plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(name))
+			k.add(gv.WithKind(name), plural.Resource, !slices.Contains(clusterScoped, name), func() *spec.Schema {
+				s := schemaOf(t)
+				return &s
+			})
+		}
+	}
+	return k
+}
+
+// isRemoved reports whether Kubernetes does not serve a type any more.
+func isRemoved(object any) bool {
+	t, ok := object.(interface{ APILifecycleRemoved() (major, minor int) })
+	if !ok {
+		return false
+	}
+	_, in := t.APILifecycleRemoved()
+	return in <= minor
+}
+
+func (k *Known) add(kind schema.GroupVersionKind, plural string, namespaced bool, schemaOf func() *spec.Schema) {
+	version := kind.GroupVersion().String()
+	at := slices.IndexFunc(k.served, func(l *metav1.APIResourceList) bool { return l.GroupVersion == version })
+	if at < 0 {
+		at, k.served = len(k.served), append(k.served, &metav1.APIResourceList{GroupVersion: version})
+	}
+	k.served[at].APIResources = append(k.served[at].APIResources,
+		metav1.APIResource{Name: plural, Kind: kind.Kind, Namespaced: namespaced, Verbs: metav1.Verbs{"list"}})
+	k.schemas[kind] = schemaOf
+}
+
+// find is nil for a kind that is not known.
+func (k *Known) find(kind schema.GroupVersionKind) *metav1.APIResource {
+	for _, list := range k.served {
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; list.GroupVersion == kind.GroupVersion().String() && r.Kind == kind.Kind {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// definition is what a CustomResourceDefinition says of a kind.
+type definition struct {
+	Spec struct {
+		Group                 string
+		Scope                 string
+		PreserveUnknownFields bool
+		Names                 struct{ Plural, Kind string }
+		Versions              []struct {
+			Name   string
+			Served bool
+			Schema struct {
+				OpenAPIV3Schema *spec.Schema `json:"openAPIV3Schema"`
+			}
+		}
+	}
+}
+
+// IsDefinition reports whether an object is a CustomResourceDefinition.
+func IsDefinition(object map[string]any) bool {
+	return object["apiVersion"] == "apiextensions.k8s.io/v1" && object["kind"] == "CustomResourceDefinition"
+}
+
+// Define adds the kind of a CustomResourceDefinition. One that cannot be read adds nothing.
+func (k *Known) Define(object map[string]any) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return
+	}
+	var d definition
+	if err := json.Unmarshal(data, &d); err != nil {
+		return
+	}
+	for _, version := range d.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		s := version.Schema.OpenAPIV3Schema
+		if d.Spec.PreserveUnknownFields {
+			s = nil
+		}
+		if s != nil && s.Properties != nil { // the API server adds what every object has
+			s.Properties["apiVersion"], s.Properties["kind"] = typed("string"), typed("string")
+			s.Properties["metadata"] = schemaOf(reflect.TypeFor[metav1.ObjectMeta]())
+		}
+		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
+		k.add(kind, d.Spec.Names.Plural, d.Spec.Scope == "Namespaced", func() *spec.Schema { return s })
+	}
+}
+
+// ShortNames are those of a built-in kind, as kubectl takes them.
+func ShortNames(kind schema.GroupVersionKind) []string {
+	if name := shortNames[kind.Kind]; name != "" && scheme.Scheme.Recognizes(kind) {
+		return []string{name}
+	}
+	return nil
+}
+
+var shortNames = map[string]string{
+	"CertificateSigningRequest": "csr", "ComponentStatus": "cs", "ConfigMap": "cm", "CronJob": "cj", "DaemonSet": "ds", "Deployment": "deploy",
+	"Endpoints": "ep", "Event": "ev", "HorizontalPodAutoscaler": "hpa", "IPAddress": "ip", "Ingress": "ing", "LimitRange": "limits",
+	"Namespace": "ns", "NetworkPolicy": "netpol", "Node": "no", "PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "Pod": "po",
+	"PodDisruptionBudget": "pdb", "PriorityClass": "pc", "ReplicaSet": "rs", "ReplicationController": "rc", "ResourceQuota": "quota",
+	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
+}
+
+// clusterScoped are the built-in kinds whose objects are in no namespace.
+var clusterScoped = strings.Fields(`
+	CSIDriver CSINode CertificateSigningRequest ClusterRole ClusterRoleBinding ClusterTrustBundle ComponentStatus DeviceClass
+	DeviceTaintRule FlowSchema IPAddress IngressClass MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+	MutatingWebhookConfiguration Namespace Node PersistentVolume PriorityClass PriorityLevelConfiguration ResourcePoolStatusRequest
+	ResourceSlice RuntimeClass ServiceCIDR StorageClass StorageVersion StorageVersionMigration ValidatingAdmissionPolicy
+	ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration VolumeAttachment VolumeAttributesClass`)

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// look is the images of the node as they were at one moment.
+// look has the images of the node as they were at one moment.
 type look struct {
 	began    time.Time
 	since    time.Time // when the oldest answer came that says which images are in use
@@ -26,7 +26,7 @@ type look struct {
 	byID     map[string]*image
 }
 
-// image is one image with what the look found of it.
+// image is one image with its use and age.
 type image struct {
 	engine.Image
 	version string
@@ -34,13 +34,13 @@ type image struct {
 	ageless bool    // nobody knows how old it is
 }
 
-// ErrPods is why a look fails that was not told of the Pods of the node. The runtime is not to blame.
+// ErrPods is wrapped by the error of a look that fails because the Pods of the node cannot be listed.
 var ErrPods = errors.New("list the Pods of the node")
 
 // byPod is why an image is in use that a Pod names.
 const byPod = "Pod"
 
-// look lists what there is, then what is used: what comes to be used in between is used.
+// look lists the images, then their use: an image that comes into use in between counts as used.
 func (n *Node) look(ctx context.Context) (*look, error) {
 	l, err := n.see(ctx)
 	if err == nil {
@@ -51,7 +51,7 @@ func (n *Node) look(ctx context.Context) (*look, error) {
 	return l, err
 }
 
-// went notes whether a look has failed, and why.
+// went records the error of a look; nil if it succeeded.
 func (n *Node) went(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +64,7 @@ func (n *Node) went(err error) {
 	}
 }
 
-// isOfRuntime reports whether a look failed because nobody listens on the socket of the runtime.
+// isOfRuntime reports whether a look failed because the runtime does not listen on its socket.
 func isOfRuntime(err error) bool {
 	return err != nil && !errors.Is(err, ErrPods) && cri.Code(err) == codes.Unavailable.String()
 }
@@ -111,7 +111,7 @@ func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err er
 	return uses, since, nil
 }
 
-// newLook is a look at images that have no age yet.
+// newLook makes a look whose images have no age yet.
 func newLook(began, since time.Time, listed []cri.Image, uses cri.Uses) *look {
 	l := &look{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
@@ -234,7 +234,7 @@ func formOf(i *engine.Image) string {
 	return string(form)
 }
 
-// looks takes one look at a time, and lets all share one who asked before it began.
+// looks takes one look at a time. All callers that asked before it began share it.
 type looks struct {
 	take   func(context.Context) (*look, error)
 	sights sights
@@ -253,7 +253,7 @@ type flight struct {
 // lookTimeout bounds one look: each call it makes has a deadline of its own.
 const lookTimeout = 2 * time.Minute
 
-// fresh gives a look that began after the call. The error is that of the look, or ctx's.
+// fresh returns a look that began after the call. The error is that of the look, or ctx's.
 func (l *looks) fresh(ctx context.Context) (*look, error) {
 	f := l.join()
 	select {

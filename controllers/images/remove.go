@@ -29,8 +29,8 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-// Prepare implements retention.Remover. It waits for a place in a round, which it holds until it is released, then looks at the
-// node again, and leaves an image that is not exactly as it was judged: used by now, with another tag, or observed in another way.
+// Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images and their
+// use again, and fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
 func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
@@ -84,11 +84,11 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, 
 type prepared struct {
 	round *round
 	image *image
-	lost  bool // others are gone that the rules were told of, and not by us
+	lost  bool // other images that the rules know are gone, and another client has removed them
 }
 
-// send removes an image that was prepared. Where an earlier attempt was not answered this one answers for both, if it sends
-// anything.
+// send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both, provided
+// that it sends a request.
 func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p prepared, since time.Time) retention.Outcome {
 	if err := n.stands(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
@@ -104,12 +104,12 @@ func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p pr
 	return outcome
 }
 
-// stands asks once more what depends on the node as it is now, and on the images that are left. It reads nothing that takes a while.
+// stands checks again what depends on the state of the node and on the other images. It sends no request.
 func (n *Node) stands(ctx context.Context, w policy.Warrant, t policy.Target, p prepared) error {
 	if err := mayRemove(w, t); err != nil {
 		return err
 	}
-	if w.Compares() && (p.lost || !p.round.ranks) { // another may be among those that stay by now
+	if w.Compares() && (p.lost || !p.round.ranks) { // the image may be among the newest now
 		return errRanks
 	}
 	if err := n.stillTooFull(w); err != nil {
@@ -118,8 +118,8 @@ func (n *Node) stands(ctx context.Context, w policy.Warrant, t policy.Target, p 
 	return n.upheld(ctx, w, p.image)
 }
 
-// lookIn gives what a round has found of an image: a glance at those that are to go, and only where it does not tell, or where
-// other images matter, a look at all.
+// lookIn returns what a round has read of an image: of the images to be removed only or, if that does not suffice or a rule compares
+// images, of all.
 func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) {
 	l, err := in.look(func() (*look, error) {
 		if in.ranks {
@@ -136,7 +136,7 @@ func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) 
 // lookAge is how long the reads before a removal may take together: their result is as old as the first answer.
 const lookAge = 5 * time.Second
 
-// upheld asks the rules that read the node once more: it may have changed, and the image not.
+// upheld evaluates the rules that read the node again: the node may have changed, and the image not.
 func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
 	judge := n.Compiler.NewEvaluator(ctx)
 	defer judge.Close()
@@ -176,13 +176,13 @@ func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcom
 	return retention.Outcome{Result: retention.Removed}
 }
 
-// isGone looks whether an image is gone although removing it failed, as it often is.
+// isGone reports whether an image is gone although the request to remove it failed, which is common.
 func (n *Node) isGone(ctx context.Context, id string) bool {
 	l, err := n.looks.fresh(ctx)
 	return err == nil && l.byID[id] == nil
 }
 
-// resultOf is what an error of the runtime means: most are about the image, as CRI-O says that it is in use with Unknown.
+// resultOf is what an error of the runtime means. Most concern the image: CRI-O answers Unknown if it is in use.
 func resultOf(err error) retention.Result {
 	switch cri.Code(err) {
 	case codes.Unavailable.String(), codes.ResourceExhausted.String():

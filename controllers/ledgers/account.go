@@ -16,23 +16,23 @@ import (
 
 const (
 	writePause = 100 * time.Millisecond // between two writes of one ledger
-	// refillBelow: while so many stand and wait to be removed, others are not written down yet, so that one write serves many.
+	// refillBelow: while at least so many recorded deletions are not sent, no others are recorded, so that one write serves many.
 	refillBelow = 150
-	aheadPause  = 200 * time.Millisecond // before what is not due yet is written down, for others to join
-	endsPause   = time.Second            // before what has ended is closed, likewise
-	sweepEvery  = 2 * time.Second        // what stands and is not sent is asked for anew
+	aheadPause  = 200 * time.Millisecond // before subjects that are not due yet are recorded, so that others join them
+	endsPause   = time.Second            // before entries that have ended are closed, likewise
+	sweepEvery  = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
 	retryEvery  = 2 * time.Second        // after a failed request
 	limitPause  = time.Second            // at least, before limits are looked at again
-	pruneAt     = 2048                   // who waits that long in line is asked whether it still does
-	// slowAfter is how long after it was written down something that was not sent makes room for others. It is longer than
-	// a worker may have to wait for its turn.
+	pruneAt     = 2048                   // length of the line at which subjects that need not wait any more are dropped
+	// slowAfter is how long after its entry was confirmed a deletion that was not sent makes room for others. It is longer than a
+	// worker may have to wait for its turn.
 	slowAfter = 30 * time.Second
-	// Between two entries about an object of which the first ended for its age: the second may end so as well.
+	// Pause before another entry about a stuck object; it doubles each time.
 	stuckFirst = 15 * time.Minute
 	stuckMost  = 24 * time.Hour
 )
 
-// account is the ledger of one policy with what waits to be written into it. One goroutine writes it.
+// account is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
 type account struct {
 	office *Office
 	uid    types.UID
@@ -40,41 +40,41 @@ type account struct {
 
 	mu       sync.Mutex
 	keeper   *ledger.Keeper
-	policy   *policy.Policy // nil while no policy of the book keeps this ledger
+	policy   *policy.Policy // nil while no policy of the book has this ledger
 	orphaned bool           // the policy itself is not in the book
-	late     bool           // it was there when the ledgers were taken over, and could not be
+	late     bool           // it existed when the ledgers were taken over, and could not be taken over
 	read     bool           // the keeper has the ledger as it is
-	checked  bool           // so is known whether there has to be one
-	recorded bool           // the policy's status says that there is
-	none     bool           // there is none, and none is needed yet
-	trouble  error          // why nothing can be written down
-	retryAt  time.Time      // when to try again, after trouble
+	checked  bool           // it is known whether the ledger has to exist
+	recorded bool           // the policy's status says that it exists
+	none     bool           // it does not exist, and is not needed yet
+	trouble  error          // why it cannot be written; nil if it can
+	retryAt  time.Time      // when to retry after trouble
 
 	line      line
 	parked    []*request             // in line again once a minute: their objects are stuck, or an entry about them rests
-	stuck     map[types.UID]stuck    // by the object that was to go
+	stuck     map[types.UID]stuck    // by the object to delete: a subject, or its owner
 	requests  map[types.UID]*request // by subject
-	standing  int                    // how many stand and are not sent
+	standing  int                    // how many are recorded and not sent
 	slow      int                    // how many of them are slow
-	short     bool                   // there was no room for those who wait
-	urgent    bool                   // somebody in line is due
-	aheadFrom time.Time              // since when somebody waits who is not due; zero for nobody
-	endsFrom  time.Time              // since when an end waits to be written; zero for none
-	blocked   time.Time              // until when limits let nothing go; zero when they do
+	short     bool                   // there was no room for all in line
+	urgent    bool                   // a subject in line is due
+	aheadFrom time.Time              // since when a subject waits that is not due yet; zero for none
+	endsFrom  time.Time              // since when an ended entry waits to be closed; zero for none
+	blocked   time.Time              // until when limits permit nothing; zero if they do
 	written   time.Time
 	readAt    time.Time
 	swept     time.Time
 	forgot    time.Time
-	unread    error     // why the objects of doubtful entries cannot be read; nil when they can
-	looked    time.Time // when doubtful entries were looked at
+	unread    error     // why the objects of doubtful entries cannot be read; nil if they can
+	looked    time.Time // when the objects of doubtful entries were read last
 	lookAgain time.Duration
 	lookFrom  int
 	prune     int
 }
 
-// stuck is an object whose entry ended for its age: DELETEs of it had no certain answer, and it is there as it was.
+// stuck is an object that DELETEs without a definite answer have not deleted or changed. Its last entry ended for its age.
 type stuck struct {
-	until time.Time // before when no other entry about it is written
+	until time.Time // earliest time of the next entry about it
 	pause time.Duration
 }
 
@@ -176,7 +176,7 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 	}
 }
 
-// unpark puts those back into the line who were parked.
+// unpark puts the parked requests back into the line.
 func (a *account) unpark() {
 	for _, r := range a.parked {
 		a.line.push(r)
@@ -185,7 +185,7 @@ func (a *account) unpark() {
 	a.parked = nil
 }
 
-// unblocked is until when limits block. A newcomer does not wait for those that were not admitted.
+// unblocked is until when limits permit nothing. A new request does not wait because those of other namespaces were not admitted.
 func (a *account) unblocked() time.Time {
 	if a.short {
 		return a.blocked
@@ -193,7 +193,7 @@ func (a *account) unblocked() time.Time {
 	return time.Time{}
 }
 
-// pruneLine drops those who wait for nothing any more: their subjects are gone, or kept.
+// pruneLine drops requests whose subjects no longer exist, or are kept.
 func (a *account) pruneLine() {
 	a.line.retain(func(r *request) bool {
 		if _, _, ok := r.entryOf(a.uid); ok {
@@ -246,7 +246,7 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 		a.withdraw(r)
 		return false
 	}
-	// Who was stopped between the fence and here may not lead any more.
+	// A process that was stopped between the fence and here may not lead any more.
 	if a.office.Leadership.Check() != nil || !a.keeper.Sending(t) {
 		return false
 	}

@@ -2,7 +2,7 @@ package ledgers
 
 import "slices"
 
-// line is who waits to be written down: the namespaces take turns, so that none waits for the backlog of another.
+// line has the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
 type line struct {
 	waiting map[string][]*request // by namespace
 	turns   []string              // the namespaces that have somebody waiting
@@ -21,7 +21,7 @@ func (l *line) push(r *request) {
 	l.len++
 }
 
-// pop gives the next of a namespace that is admitted; nil if none waits in one. The others keep their turns.
+// pop returns the next request of an admitted namespace; nil if there is none. The other namespaces keep their turns.
 func (l *line) pop(admits func(namespace string) bool) *request {
 	turn := slices.IndexFunc(l.turns, admits)
 	if turn < 0 {

@@ -74,7 +74,7 @@ const (
 	openPatience = 15 * time.Second // then policies without a ledger wait no longer
 	openAgain    = time.Second
 	sealAtATime  = 16
-	sealLate     = time.Second      // for the request about each ledger, once openPatience has passed
+	sealLate     = time.Second      // timeout of the request for each ledger once openPatience has passed
 	removalsEnd  = 22 * time.Second // how long to wait at the end for removals under way
 	finishTime   = 5 * time.Second
 )
@@ -196,7 +196,7 @@ func (o *Office) takeOver(ctx context.Context, deadline time.Time) (listed bool,
 			}()
 			stored, unread := understand(&all[i])
 			if unread != nil {
-				a.late = true // as with one that says what cannot be: its own policy waits
+				a.late = true // as for a ledger with invalid content: only its own policy waits
 				return nil
 			}
 			ctx := ctx

@@ -336,7 +336,8 @@ func (a *account) look(ctx context.Context) {
 	a.lookAgain = min(max(lookFirst, 2*a.lookAgain), lookMost)
 }
 
-// saw takes what a read showed that began at a time. An object that is there as it was is stuck if that ends its entry.
+// saw takes the result of a read that began at a time. If it ends the entry of an object that still exists unchanged, the object is
+// stuck.
 func (a *account) saw(e ledger.Entry, sight ledger.Sight, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

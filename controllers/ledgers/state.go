@@ -24,7 +24,7 @@ type State struct {
 	FreeAt   time.Time // when limits let something go again; zero if they do
 	EasesAt  time.Time // when Charged falls by itself; zero if it does not
 	Waiting  int       // how many subjects wait to be written down
-	Unread   error     // why the objects of those in doubt cannot be read; nil when they can
+	Unread   error     // why the objects of doubtful entries cannot be read; nil if they can
 	Trouble  error     // why nothing can be written down; nil when it can
 }
 

@@ -91,7 +91,7 @@ func (a *account) settle(ctx context.Context) error {
 		return err
 	}
 	a.keeper.Wrote(draft, stored)
-	a.blocked = time.Time{} // what has ended without an object going has left its room in limits
+	a.blocked = time.Time{} // entries that have ended as void count against the limits no more
 	now := a.office.Clock.Now()
 	for _, r := range opened {
 		a.stand(r, now)
@@ -217,7 +217,7 @@ func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
 			a.aheadFrom = now
 		}
 	}
-	if len(opened) == 0 && a.line.len > len(again) { // of namespaces that were not admitted
+	if len(opened) == 0 && a.line.len > len(again) { // the others are of namespaces that were not admitted
 		a.blocked = now.Add(limitPause)
 	}
 	ready(anew)

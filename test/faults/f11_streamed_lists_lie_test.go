@@ -18,7 +18,7 @@ import (
 )
 
 // The leader lists policies and namespaces again, as a stream, which lacks an override, a policy and a namespace that is held, and ends
-// as if it were whole. Later the lists that are read before each deletion lack them too. What they keep stays.
+// as if it were complete. Later the lists that it reads before each deletion lack them too. The objects that they keep stay.
 func TestF11StreamedListsLackSome(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})

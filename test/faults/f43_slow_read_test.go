@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Before the owner of an object goes, the object is read once more. That takes two seconds, in which the policy is suspended, and
-// no watch tells of it. What was read of policies before does not count any more then: the owner stays.
+// Before Sunset deletes the owner of an object, it reads the object again. That read takes two seconds. Meanwhile the policy is suspended,
+// and no watch event arrives. The policies that Sunset has read before the slow read are too old then, so the owner stays.
 func TestF43AnOwnerBehindASlowRead(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})

@@ -24,8 +24,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The admission webhook of one namespace takes ten seconds and fails, for each of 500 objects that are due there. Objects of other
-// namespaces go as fast as without it, and what falls due meanwhile goes at once. When the webhook is removed the 500 go.
+// The admission webhook of one namespace takes ten seconds and fails, for each of 500 due objects there. Sunset deletes objects of other
+// namespaces as fast as without it, and those that become due meanwhile at once. When the webhook is removed, Sunset deletes the 500.
 func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -78,7 +78,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 // manyAtOnce lets a policy delete a backlog without approval.
 const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
 
-// fallDue creates ConfigMaps one after the other, and gives when each is due.
+// fallDue creates ConfigMaps one after the other, and returns when each is due.
 func fallDue(s *scene.Scene, namespace, name string, n int) map[string]time.Time {
 	due := map[string]time.Time{}
 	for i := range n {
@@ -93,7 +93,7 @@ func fallDue(s *scene.Scene, namespace, name string, n int) map[string]time.Time
 	return due
 }
 
-// manyMaps creates ConfigMaps labelled by what they are named after.
+// manyMaps creates n ConfigMaps with a name prefix that is also their label.
 func manyMaps(s *scene.Scene, namespace, name string, n int) {
 	s.Helper()
 	all := &errgroup.Group{}
@@ -110,7 +110,7 @@ func manyMaps(s *scene.Scene, namespace, name string, n int) {
 	}
 }
 
-// drained waits until a replica has deleted so many objects of a namespace, and gives how many went in a second.
+// drained waits until a replica has deleted n objects of a namespace, and returns the deletions per second.
 func drained(s *scene.Scene, r *scene.Replica, namespace string, n int) (perSecond float64) {
 	s.Helper()
 	var sent []gate.Entry
@@ -136,13 +136,13 @@ func deletesIn(r *scene.Replica, namespace string) (some []gate.Entry) {
 	return some
 }
 
-// lateness is how late those that fell due went at most, once all have.
+// lateness waits until all due objects are deleted, and returns how late the latest one was.
 func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) time.Duration {
 	s.Helper()
 	return slices.Max(delays(s, r, namespace, due))
 }
 
-// webhook is one that takes its time and fails.
+// webhook is an admission webhook that is slow and fails.
 type webhook struct {
 	asked, underWay, most atomic.Int64
 	mended                atomic.Bool

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// retired deletes what has been marked as retired for a while, and lets namespaces suspend that.
+// retired is a policy that deletes objects some time after their label says "retired". Namespaces may suspend it.
 const retired = `
 mode: Enforce
 rules:
@@ -25,7 +25,7 @@ rules:
 `
 
 // A leader sees an object in use and cannot remove its mark, because the namespace suspends the rule or every PATCH fails. It is
-// killed once the object is not in use any more. The next leader can write, and gives the object its whole time again.
+// killed once the object is no longer in use. The next leader can write, and starts the time to live of the object again.
 func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 	const ttl = 20 * time.Second
 	ways := map[string]func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) (mend func()){

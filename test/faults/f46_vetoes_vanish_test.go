@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// What kept objects from a policy that is enforced goes away: while a replica leads, which is killed then, or while none does. The
-// objects wait for approval all the same.
+// Something that kept objects from an enforced policy is removed: while a replica leads, which is killed then, or while none does. In both
+// cases the objects wait for approval.
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 	const due = 20
 	suspended := func(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {

@@ -22,7 +22,7 @@ import (
 )
 
 // Fifty tenants edit policies of 64 rules with loops, regular expressions and large variables, ten edits a second in all, and some of
-// the policies are too large. What falls due by a cluster policy goes meanwhile, and the edits of another tenant come into force.
+// the policies are too large. Meanwhile Sunset deletes the due objects of a cluster policy, and the edits of another tenant come into force.
 func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -77,7 +77,7 @@ func quantile(some []time.Duration, percent int) time.Duration {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(time.Millisecond)
 }
 
-// delays is how late each of those that fell due went, once all have.
+// delays waits until all due objects are deleted, and returns how late each was.
 func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]time.Time) (late []time.Duration) {
 	s.Helper()
 	s.Eventually(func() error {
@@ -95,7 +95,7 @@ func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]t
 	return late
 }
 
-// apartFromTheServer is how late each of those that fell due went, without the time in which the API server had yet to answer a read of
+// apartFromTheServer is how late each due object was deleted, without the time in which the API server had not yet answered a read of
 // policies or of the namespace, or the DELETE.
 func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.Duration) {
 	var waits, deletes []gate.Entry
@@ -124,7 +124,7 @@ func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.
 	return own
 }
 
-// inForce edits a small policy again and again until stop is closed, and gives how long each edit took to be in status.
+// inForce edits a small policy again and again until stop is closed, and returns how long each edit took to be in status.
 func inForce(s *scene.Scene, namespace string, stop <-chan struct{}) (took []time.Duration) {
 	p := &v1alpha1.RetentionPolicy{}
 	for i := 0; ; i++ {
@@ -225,7 +225,7 @@ func (t *tenants) settled() {
 	}
 }
 
-// heavy is a policy of 64 rules that takes nearly all of the room of a namespace, and long on each object.
+// heavy is a policy of 64 rules whose expressions take nearly all of the size that a namespace may have, and long on each object.
 func heavy(n int) string {
 	text := &strings.Builder{}
 	text.WriteString("mode: DryRun\nserviceAccountName: cleaner\nvariables:\n" +

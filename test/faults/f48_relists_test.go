@@ -16,9 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// A ClusterRetentionPolicy and a RetentionPolicy are edited again and again. With each edit all watches end, none can be resumed, and
-// to list ConfigMaps again takes longer than until the next edit. No edit is in force by facts that were read before it: each waits for approval with all that it makes due, and then
-// deletes that and nothing else.
+// A ClusterRetentionPolicy and a RetentionPolicy are edited again and again. With each edit all watches end and cannot be resumed, and
+// the next list of ConfigMaps takes longer than until the next edit. Sunset never applies an edit to facts that it read before the
+// edit: each edit waits for approval with all objects that it makes due, and then deletes these objects and no others.
 func TestF48RelistsOverlapEdits(t *testing.T) {
 	scene.Long(t)
 	const rounds, each = 3, 12
@@ -84,7 +84,7 @@ rules:
 	s.Calm()
 }
 
-// pending waits until a policy waits for approval with so many objects.
+// pending waits until a policy waits for approval with the given number of due objects.
 func pending(s *scene.Scene, policy client.Object, status func() v1alpha1.RetentionPolicyStatus, due int64) {
 	s.Helper()
 	s.Eventually(func() error {

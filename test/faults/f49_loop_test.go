@@ -16,7 +16,7 @@ import (
 )
 
 // A script creates a ConfigMap again under its name as fast as Sunset deletes it. Sunset deletes it three times and then keeps it, and
-// the policy says so. Objects with names of their own are deleted as before, and so are the Pods that a ReplicaSet creates again.
+// the policy has the condition Recreated. Sunset deletes objects with other names as before, and the Pods that a ReplicaSet creates again.
 func TestF49ALoopEnds(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Nodes: true})

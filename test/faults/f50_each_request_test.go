@@ -22,7 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// manifold needs every sort of request that rules make a controller send: ledgers, owners, marks, quotas and a custom resource.
+// manifold is a policy for which a controller sends every sort of request: for ledgers, owners, marks, quotas and a custom resource.
 const manifold = `
 mode: Enforce
 limits: {maxDeletions: 100000, window: 1h}
@@ -55,7 +55,7 @@ rules:
   ttl: 0s
 `
 
-// ownSecrets is a policy of a namespace, which needs permissions of its own.
+// ownSecrets is a RetentionPolicy, whose ServiceAccount needs permissions.
 const ownSecrets = `
 mode: Enforce
 serviceAccountName: cleaner
@@ -67,9 +67,9 @@ rules:
   ttl: 0s
 `
 
-// Each sort of request that a controller sends is refused for a while, and then not any more: whatever it has made of the refusal, no
-// permission, not found or not available, what has become due goes soon, and the policies say that all is well. Sorts are those of
-// an undisturbed round, so that no new one is forgotten. What is asked at the start only is refused at a start.
+// Each sort of request that a controller sends fails for a while: as forbidden, not found or unavailable. Afterwards Sunset soon deletes
+// the objects that are due, and the conditions of the policies report no problem. The sorts are those of a round without faults, so that
+// the scenario includes new ones. A request that is sent at the start only fails while a controller starts.
 func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 	for name, answer := range map[string]*gate.Answer{
 		"forbidden":   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
@@ -112,7 +112,7 @@ func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 	}
 }
 
-// strikes waits until a fault has struck, for so long.
+// strikes waits until a fault has struck, or the time is over.
 func strikes(armed *gate.Armed, within time.Duration) bool {
 	select {
 	case <-armed.Arrived():
@@ -122,7 +122,7 @@ func strikes(armed *gate.Armed, within time.Duration) bool {
 	}
 }
 
-// goesSoon waits until objects are gone, and gives how long that took. A replica that has ended is started again, as a kubelet does.
+// goesSoon waits until objects are deleted, and returns how long that took. It starts a replica that has ended again, as a kubelet does.
 func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client.Object) time.Duration {
 	s.Helper()
 	const soon = 90 * time.Second
@@ -141,7 +141,7 @@ func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client
 	return time.Since(began)
 }
 
-// manifolds are a scene in which a controller sends requests of every sort.
+// manifolds is a scene in which a controller sends requests of every sort.
 type manifolds struct {
 	*scene.Scene
 	policy *v1alpha1.ClusterRetentionPolicy
@@ -163,7 +163,7 @@ func newManifold(s *scene.Scene) *manifolds {
 	return m
 }
 
-// probe creates objects for each rule, and gives those that are due.
+// probe creates objects for each rule, and returns those that are due.
 func (m *manifolds) probe() []client.Object {
 	m.Helper()
 	m.rounds++

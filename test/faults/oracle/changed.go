@@ -15,10 +15,10 @@ type dueKey struct {
 	change, now int64
 }
 
-// changed checks that what let an object go needed no approval, where that was not the policy itself but something that changed
-// while it was enforced, from a revision on: another policy, an override, the namespace or a quota. It counts what would have gone at
-// the moment of that change, and would not have without it. The product counts more: what would go within 7 days, and what is kept by
-// something else; so what is too much here is too much there.
+// changed checks the deletion of an object that became due because something else than its policy changed while the policy was enforced,
+// from a revision on: another policy, an override, the namespace or a quota. It counts the objects that the change made due at that
+// moment, and fails if they needed an approval that was not given. Sunset counts more: objects that become due within 7 days, and
+// objects that something else keeps. So a number above the thresholds here is above them in Sunset too.
 func (j *judge) changed(d *removal, v verdict, o order, since int64) *verdict {
 	p := v.by.policy
 	c := j.latestChange(d.change.Before, p, since, o.revision)
@@ -73,14 +73,14 @@ func (j *judge) configured(namespace string, p *policy, after, upTo int64) (all 
 	return all
 }
 
-// isStatusOnly reports whether a change is of nothing that anybody wrote.
+// isStatusOnly reports whether a change leaves spec, labels and annotations as they were.
 func isStatusOnly(c history.Change) bool {
 	return c.Before != nil && c.After != nil && c.Before.GetUID() == c.After.GetUID() && c.Before.GetDeletionTimestamp() == nil && c.After.GetDeletionTimestamp() == nil &&
 		fmt.Sprint(c.Before.Object["spec"], c.Before.GetLabels(), c.Before.GetAnnotations()) == fmt.Sprint(c.After.Object["spec"], c.After.GetLabels(), c.After.GetAnnotations())
 }
 
-// flips reports whether a state of an object goes by a policy under what was in force after a change, and would not under what was
-// before it, at the moment of a revision.
+// flips reports whether a policy deletes an object in a state under the configuration after a change, and would not under the
+// configuration before it, both at the time of a revision.
 func (j *judge) flips(s *history.State, p *policy, change, moment int64) bool {
 	at, known := j.times.Latest(moment)
 	if !known {
@@ -98,7 +98,7 @@ func (j *judge) orderAt(s *history.State, revision int64) order {
 	return j.orders(s.GetNamespace(), window{revision, revision})[0]
 }
 
-// dueBy counts the objects of a policy that a change has made due, of those there at a revision, and all that it selects.
+// dueBy counts the objects of a policy that existed at a revision: those that a change made due, and all that the policy selects.
 func (j *judge) dueBy(p *policy, change, revision int64) (due, selected int64) {
 	key := dueKey{p.uid, change, revision}
 	if known, ok := j.due[key]; ok {

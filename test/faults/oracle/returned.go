@@ -9,14 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// What comes back so often in a row, each time so soon after its deletion, Sunset may keep (reason Recreated).
+// Sunset may keep an object that was re-created so many times in a row, each time so soon after its deletion (reason Recreated).
 const (
 	loopAfter     = 3
 	returnsWithin = time.Minute
 )
 
-// mayLoop reports whether Sunset may keep an object because others of its name came back as fast as it deleted them. It need
-// not: an edit and a restart begin the count anew, so nothing that was deleted is judged by this.
+// mayLoop reports whether Sunset may keep an object because objects of its name were re-created as fast as it deleted them. It may also
+// delete the object, as edits and restarts reset the count.
 func (j *judge) mayLoop(s *history.State) bool {
 	returns := 0
 	var last history.Change // by which the one before was gone

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	compileWait = 250 * time.Millisecond // for how long a check waits for a policy that has just been edited
-	restFactor  = 10                     // how much longer than it took to compile its policy a namespace waits for its next
+	compileWait = 250 * time.Millisecond // how long a check waits until a policy that has just been edited is compiled
+	restFactor  = 10                     // pause of a namespace between two compilations, as a multiple of the time that the last one took
 	longestRest = 2 * time.Second
-	turnFactor  = 100 // and how much longer it comes after others
+	turnFactor  = 100 // for so long, as a multiple of the same time, the namespace comes after others
 )
 
 var errCompiling = errors.New("a policy that was edited is being compiled")
 
-// compiling is how edited policies are compiled: under no lock, those of one namespace at a time, and those of the cluster
-// beside them. Until a policy is compiled its previous form stays in the book, so that no veto is lost, and the fence stops
-// what the new form may concern: the namespace of a RetentionPolicy, or everything for a ClusterRetentionPolicy. Loop.mu
-// guards the fields.
+// compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
+// namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the book, so that
+// it keeps what it kept before, and the fence stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
+// and everywhere for a ClusterRetentionPolicy. Loop.mu guards the fields.
 type compiling struct {
-	running map[bool]bool    // for the cluster, and for namespaces
+	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
-	until   time.Time        // namespaces that compile again and again wait for it, so that they take at most half of one processor
+	until   time.Time        // namespaces that have compiled before wait until then, so that they use at most half of one CPU
 	next    chan struct{}    // closed when something was edited or compiled
 }
 
-// pause is what a namespace waits for that has compiled.
+// pause is how long a namespace waits after its policies were compiled.
 type pause struct {
 	until time.Time // when its next policy may be compiled
-	turn  time.Time // if others wait, those come first that have an earlier one, or none
+	turn  time.Time // namespaces with an earlier turn, or none, come first
 }
 
 // before reports whether a namespace that may compile at a time comes before another.
@@ -57,7 +57,7 @@ func (c *compiling) changed() {
 	c.next = make(chan struct{})
 }
 
-// compiled is the entry in its last form that was compiled; nil for none.
+// compiled is the last form of the entry that was compiled; nil for none.
 func (e *entry) compiled() *entry {
 	if e == nil || e.written == nil {
 		return e
@@ -65,7 +65,7 @@ func (e *entry) compiled() *entry {
 	return e.before
 }
 
-// edit notes a policy that says something new, which is compiled soon.
+// edit records a policy that is new or was edited, and has it compiled soon.
 func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
 	e := entryOf(object)
 	e.written, e.shelf = object, on
@@ -83,7 +83,7 @@ func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
 	}
 }
 
-// compileAll compiles what was edited, of the cluster or of namespaces, until there is no more.
+// compileAll compiles edited policies, ClusterRetentionPolicies or RetentionPolicies, until there are no more.
 func (l *Loop) compileAll(ofCluster bool) {
 	for {
 		l.mu.Lock()
@@ -107,8 +107,9 @@ func (l *Loop) compileAll(ofCluster bool) {
 	}
 }
 
-// nextEdits are what to compile next, and how long before: all ClusterRetentionPolicies, or all RetentionPolicies of one namespace:
-// of those whose rest has ended the one whose turn it is, else the one whose rest ends first. What waits for the rest looks again when next is closed.
+// nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited RetentionPolicies of
+// one namespace. Of the namespaces whose pause is over it chooses the one with the earliest turn, or else the one whose pause ends
+// first. The caller asks again when next is closed.
 func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
 	now := l.Clock.Now()
 	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
@@ -131,8 +132,8 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 	return edits, first.until.Sub(now), l.compiling.next
 }
 
-// compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at once, but for those that have
-// been edited again or are gone.
+// compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at the same time, except those that have
+// been edited again or deleted meanwhile.
 func (l *Loop) compileEdits(edits []*entry) {
 	began := l.Clock.Now()
 	slices.SortFunc(edits, func(a, b *entry) int { return cmp.Compare(a.written.GetName(), b.written.GetName()) })
@@ -156,7 +157,7 @@ func (l *Loop) compileEdits(edits []*entry) {
 	l.compiling.changed()
 }
 
-// takenBesides is how much room the policies of the namespace take that are not edited.
+// takenBesides is the size of the expressions of the other policies of the namespace.
 func (l *Loop) takenBesides(edits []*entry) (taken int) {
 	namespace := edits[0].written.GetNamespace()
 	if namespace == "" {
@@ -172,7 +173,7 @@ func (l *Loop) takenBesides(edits []*entry) (taken int) {
 	return taken
 }
 
-// rest has a namespace wait for its next edits, by how long its last took.
+// rest sets the pause of a namespace, by how long its last compilation took.
 func (l *Loop) rest(namespace string, began time.Time) {
 	took := l.Clock.Since(began)
 	if namespace == "" || took <= 0 || !l.complete {
@@ -186,7 +187,7 @@ func (l *Loop) rest(namespace string, began time.Time) {
 	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
 }
 
-// become puts what was compiled in the place of what was written.
+// become replaces the entry by its compiled form.
 func (e *entry) become(l *Loop, done *entry) {
 	before := e.before
 	if before != nil && before.policy.UID != e.written.GetUID() {
@@ -205,7 +206,7 @@ func (e *entry) become(l *Loop, done *entry) {
 	l.dirty = true
 }
 
-// takes is how much room of its namespace the policy takes.
+// takes is how much of the maximum size of its namespace the policy uses.
 func (e *entry) takes() int {
 	if e.refused != nil {
 		return 0
@@ -213,7 +214,7 @@ func (e *entry) takes() int {
 	return e.size
 }
 
-// reconsider compiles the policies again that their namespaces had no room for and now have.
+// reconsider compiles policies again that were too large for their namespaces, and fit now.
 func (l *Loop) reconsider() {
 	taken := map[string]int{}
 	var refused []*entry
@@ -234,7 +235,7 @@ func (l *Loop) reconsider() {
 	}
 }
 
-// settle publishes what has changed, once everything has been read and compiled.
+// settle publishes changes, once all policies have been read and compiled.
 func (l *Loop) settle() {
 	if l.dirty {
 		l.reconsider()
@@ -260,7 +261,7 @@ func (l *Loop) uncompiled() []*entry {
 	return all
 }
 
-// compilingFor is why nothing may go in a namespace while a policy that may concern it is compiled.
+// compilingFor is an error while a policy is being compiled that may keep objects of a namespace.
 func (l *Loop) compilingFor(namespace string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +281,7 @@ func (l *Loop) compilingIn(namespace string) error {
 	return found
 }
 
-// busy is why not all of what was read is in force.
+// busy is an error while policies are being compiled.
 func (l *Loop) busy() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -290,7 +291,7 @@ func (l *Loop) busy() error {
 	return nil
 }
 
-// awaitCompiled waits until busy gives nil, or ctx ends.
+// awaitCompiled waits until busy returns nil, or ctx ends.
 func (l *Loop) awaitCompiled(ctx context.Context, busy func() error) error {
 	for {
 		l.mu.Lock()

@@ -16,19 +16,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// previews is what of a policy has been counted, and where it applies anew since.
+// previews says which forms of a policy have been counted, and in which namespaces something has changed since.
 type previews struct {
 	byHash map[string]v1alpha1.Preview
 	scope  policy.Scope
-	before *policy.Book // what was in force before what waits now; nil when nobody knows
-	// recount is what the leader before counted, until this one has; nil when that is known, or nothing was counted before.
+	before *policy.Book // what was in force before the change that waits; nil if that is not known
+	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
 	recount *v1alpha1.EnforcedCount
-	blind   bool // what waits cannot be compared with what was in force before
+	blind   bool // it is not known what was in force before the change that waits
 }
 
-// previewsOf reads what the status of a policy says. What was known before of the same policy stays, but for forms that
-// the status has forgotten. A form counts as previewed as long as the policy has it, and for as long afterwards as a preview looks
-// ahead.
+// previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
+// has it, and for 7 days afterwards, which is how far ahead a preview counts.
 func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
 	status := statusOf(object)
 	all := previews{byHash: map[string]v1alpha1.Preview{}}
@@ -98,8 +97,8 @@ func (e *entry) gate() *policy.Gate {
 	return nil
 }
 
-// recount is where a policy waits until this process has counted what the process before has, and has found no more than approval
-// allows; nil for nowhere. Rules about images are counted by agents, which restart by themselves: their policies do not wait.
+// recount is the gate of a policy that waits until this process has counted as the leader before did, and has found no more than
+// approval permits; nil if it does not wait. Policies with rules about images do not wait, as agents count them.
 func (e *entry) recount() *policy.Gate {
 	p, known := e.policy, e.previews.recount
 	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
@@ -108,8 +107,7 @@ func (e *entry) recount() *policy.Gate {
 	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
-// gated is the policy with its gate, without the rules that lack rights, and with the marks that count. The policy itself is not
-// changed.
+// gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count.
 func (l *Loop) gated(e *entry) *policy.Policy {
 	p, gate := e.policy, e.gate()
 	if gate == nil && p.Namespace == "" && !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" }) {
@@ -134,8 +132,8 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// rescope notes where policies in force or suspended may delete what was kept by the last book. Where fewer kinds of objects refer
-// to others, that is everywhere for those that ask about references: what was used by them is not any more.
+// rescope records where policies that are enforced or suspended may delete objects that the last book kept. If fewer kinds of referrers
+// are declared, that is everywhere for policies that read references: objects may not be used any more.
 func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
 	change := book.Since(l.book)
 	if change.None() && len(fewer) == 0 {
@@ -163,21 +161,21 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 	return found
 }
 
-// What was in force is kept at most pastBooks times, and from then on changes within pastEvery share it.
+// At most pastBooks books are kept of what was in force before. Changes within pastEvery share one.
 const (
 	pastBooks = 16
 	pastEvery = 2 * time.Second
 )
 
-// past is what was in force before something that waits.
+// past is what was in force before a change that waits.
 type past struct {
 	book     *policy.Book
 	programs map[string]*engine.Rule
 	until    time.Time
 }
 
-// compare gives policies that wait what was in force before, and forgets it for those that do not. Of what has waited for longest it
-// is forgotten too, so that memory is bounded: all that is due is new then.
+// compare sets what was in force before for policies that wait, and drops it for the others. If there are too many books it drops the
+// oldest one, so that memory is bounded: then all due objects of policies that wait for that one count as new.
 func (l *Loop) compare() (changed bool) {
 	kept := sets.New[*policy.Book]()
 	for _, e := range l.entries() {
@@ -202,7 +200,7 @@ func (l *Loop) compare() (changed bool) {
 	return changed
 }
 
-// pastBook is what is in force, or was a moment ago.
+// pastBook is the book in force, or one of a moment ago.
 func (l *Loop) pastBook() *policy.Book {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
@@ -212,7 +210,7 @@ func (l *Loop) pastBook() *policy.Book {
 	return l.past[len(l.past)-1].book
 }
 
-// remember has the questions of earlier books asked still, and gives the programs of the rules with theirs.
+// remember makes a book keep the questions of earlier ones, and returns the programs of all.
 func (l *Loop) remember(book *policy.Book, programs map[string]*engine.Rule) map[string]*engine.Rule {
 	l.programs = programs
 	if len(l.past) == 0 {
@@ -234,7 +232,7 @@ type Count struct {
 	Policy  types.UID
 	Preview v1alpha1.Preview
 	Gate    *policy.Gate // nil for nothing that waited
-	Opened  policy.Scope // of the gate's namespaces, those where few enough objects go
+	Opened  policy.Scope // namespaces of the gate that need not wait any more
 }
 
 // Previewed is told of counts after the statuses of their policies say so.

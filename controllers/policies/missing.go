@@ -24,7 +24,7 @@ const askedAtOnce = 16
 
 // confirmMissing asks for each object that a live list lacks: only the API server's word that there is none makes it gone.
 // An empty list is what a server says that has not read its store yet. A namesake says so too, if the list has it or is too old to.
-// If that takes too long for all of them, those that are confirmed need not be asked for again.
+// If not all can be confirmed in time, those that are confirmed are dropped, and the next call asks for the others.
 func (l *Loop) confirmMissing(ctx context.Context, of collection, list *metav1.PartialObjectMetadataList) error {
 	listed := uidsOf(list)
 	missing := l.missing(of, listed, list.ResourceVersion)
@@ -69,14 +69,14 @@ func (l *Loop) confirmGone(ctx context.Context, of collection, missing metav1.Ob
 	return nil
 }
 
-// failing is since when live reads fail that would tell whether what the caches lack is gone.
+// failing is since when live reads fail that are to confirm whether objects that a cache lacks are deleted.
 type failing struct {
-	since time.Time // zero: the last one has told, or none was needed
+	since time.Time // zero: the last one succeeded, or none was needed
 	err   error
 }
 
-// confirmCaches reads live, unless the caches have all that is known: they are behind what was seen live, or something was deleted,
-// or a list lacks some.
+// confirmCaches reads live unless the caches have all objects that are known (all). A cache that lacks some is behind, or its list was
+// incomplete, or the objects were deleted.
 func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
 	var err error
 	if !all {
@@ -98,15 +98,15 @@ func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, e
 	return reconcile.Result{RequeueAfter: confirmEvery}, nil
 }
 
-// Trouble is why nothing can be deleted, whether or not anything is due: the clocks, or policies or namespaces that cannot be read.
-// It is nil for no reason.
+// Trouble is why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be read. It is
+// nil if it can.
 func (l *Loop) Trouble() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.skewed != nil:
 		return l.skewed
-	case l.Clock.Now().Sub(l.failing.since) >= confirmEvery: // a moment after a change caches and API server may disagree
+	case l.Clock.Now().Sub(l.failing.since) >= confirmEvery: // right after a change a cache and the API server may differ
 		return l.failing.err
 	default:
 		return nil

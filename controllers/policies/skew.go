@@ -95,8 +95,8 @@ func bearable(worst time.Duration) error {
 // clockEvery is how often a leader compares the clocks, whether or not anything is due.
 const clockEvery = 3 * time.Second
 
-// followClock compares the clocks while this process leads. To a clock that is behind nothing seems to be due, so that no fence
-// would ever ask.
+// followClock compares the clocks while this process leads. If its clock is behind, nothing seems to be due, and the fence would never
+// compare them.
 func (l *Loop) followClock(ctx context.Context) error {
 	for {
 		l.compareClocks(ctx)
@@ -108,7 +108,7 @@ func (l *Loop) followClock(ctx context.Context) error {
 	}
 }
 
-// compareClocks looks at the Date of one answer. What the answer says beside does not matter, and where there is none the last one
+// compareClocks compares the clocks by the Date of one answer, whatever else the answer says. Without an answer the last comparison
 // counts.
 func (l *Loop) compareClocks(ctx context.Context) {
 	l.live.clocks.begin(l.fresh)

@@ -15,16 +15,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// trust says which marks of a rule count: those from since on, and in the namespaces of in those from the time there on. The zero
-// value trusts all.
+// trust says which marks of a rule count: those that are not older than since or, in the namespaces of in, than the time there. With the
+// zero value all marks count.
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
-	blind bool // objects may not be watched for the rule: it is invalid, or its ServiceAccount lacks a permission
+	blind bool // no objects are watched for the rule: it is invalid, or its ServiceAccount lacks a permission
 }
 
-// trusts settles which marks of a rule count, as its rights are. While objects are not watched for the rule, no process sees which
-// are used: marks from before do not count afterwards.
+// trusts sets which marks of a rule count, given the permissions of its ServiceAccount. While no objects are watched for the rule, no
+// process sees whether they are used: afterwards, marks from before do not count.
 func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
 	t, marks := l.marking[own.Mark]
 	switch {
@@ -39,8 +39,8 @@ func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
 	own.MarksSince, own.MarksSinceIn = t.since, t.in
 }
 
-// noteMarks settles which marks of the rules of a policy count. It is settled once for each rule that is in force or suspended, and
-// stays for as long as the rule and this process do: what happens meanwhile the index sees.
+// noteMarks sets which marks of the rules of a policy count. It decides once for each rule that is enforced or suspended, as long as the
+// rule and this process exist: the index sees what happens meanwhile.
 func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
 	if l.marking == nil {
 		l.marking = map[string]trust{}
@@ -53,7 +53,7 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 		kept[r.Mark] = true
 		known, ok := l.marking[r.Mark]
 		if !ok && (r.Mode == v1alpha1.Enforce || r.Mode == v1alpha1.Suspended) {
-			known = trust{since: l.Clock.Now()} // the rule comes into force: no leader has maintained its marks before
+			known = trust{since: l.Clock.Now()} // the rule is enforced from now on: no leader has maintained its marks before
 			if !l.complete {
 				known = trustOf(r, e.generation, status, l.Clock.Now())
 			}
@@ -71,7 +71,7 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 	}
 }
 
-// forgetMarks drops what is known of the marks of rules that are no more.
+// forgetMarks drops what is known of the marks of rules that no longer exist.
 func (l *Loop) forgetMarks() {
 	kept := map[string]bool{}
 	for _, e := range l.entries() {
@@ -82,7 +82,7 @@ func (l *Loop) forgetMarks() {
 	maps.DeleteFunc(l.marking, func(mark string, _ trust) bool { return !kept[mark] })
 }
 
-// noteUnasked notes the rules that are invalid because another one reads their kind at another version.
+// noteUnasked records the rules that are invalid because another rule reads their kind at another version.
 func (l *Loop) noteUnasked(book *policy.Book) {
 	for _, p := range book.Policies() {
 		for _, r := range p.Rules {
@@ -94,9 +94,9 @@ func (l *Loop) noteUnasked(book *policy.Book) {
 	}
 }
 
-// trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has left: none where the
-// status distrusts them, none of what was a dry run (with --dry-run, whatever the policy says), and none if the policy has changed
-// since: that may have been the rule.
+// trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has written. Marks from before
+// now do not count in namespaces of distrustedMarks, nor anywhere if the policy was a dry run (also because of --dry-run) or has
+// changed since, as the change may concern the rule.
 func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicyStatus, now time.Time) (t trust) {
 	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
 	dryRun := enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
@@ -122,8 +122,8 @@ func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicySt
 // statusesTimeout bounds the reading of all policies with their statuses.
 const statusesTimeout = 30 * time.Second
 
-// readStatuses reads the statuses of all policies live: the cache of a process that starts may be of a time when the leader before
-// had not yet written what it has seen last.
+// readStatuses reads the statuses of all policies live: the cache of a process that starts may be older than the last status that the
+// leader before has written.
 func (l *Loop) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()

@@ -14,22 +14,22 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Gates is told what has been counted, so that it may act.
+// Gates puts policies in force that have been counted.
 type Gates interface {
 	// Previewed is called once the statuses of policies say that these forms of them were counted.
 	Previewed(counts ...policies.Count)
 }
 
-// unopened are counts of which the gates are still to be told.
+// unopened are counts that are still to be passed to Gates.
 type unopened struct {
 	counts []policies.Count
-	since  time.Time // the latest telling, or the beginning of this report
+	since  time.Time // the last call, or the start of this report
 }
 
-// tellGatesEvery is how often, between two statuses that are written, gates are told.
+// tellGatesEvery is how often Gates is called while statuses are being written.
 const tellGatesEvery = 2 * time.Second
 
-// tellGates tells of many policies at once, if it has not for a while: each time all rules are put in force anew.
+// tellGates passes many counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
 func (r *Reporter) tellGates(every time.Duration) {
 	if len(r.unopened.counts) == 0 || r.Clock.Since(r.unopened.since) < every {
 		return
@@ -38,12 +38,11 @@ func (r *Reporter) tellGates(every time.Duration) {
 	r.unopened = unopened{since: r.Clock.Now()}
 }
 
-// previewsKept is how many forms of a policy are remembered.
+// previewsKept is how many forms of a policy are kept in its status.
 const previewsKept = 16
 
-// previews says which forms of a policy have been counted, and what waits for approval. Until everything is counted
-// that is what waited before: a restart lets nothing through that has been written. Of a policy that is rehearsed nobody
-// has decided that its count is seen: it waits afterwards as before.
+// previews says which forms of a policy have been counted, and what waits for approval. Until all objects are counted, that is what
+// waited before, so that a restart opens nothing. For a policy that is a dry run because of --dry-run, nothing changes.
 func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
 	if p.Rehearsed {
 		return before.Previews, before.PendingApproval
@@ -73,8 +72,8 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	return remember(before.Previews, preview), pending
 }
 
-// enforced is what a leader that starts compares its first count with: what is due while nothing waits. Meanwhile, and until
-// everything is counted, it stays as it was.
+// enforced is the number with which the next leader compares its first count: the due objects while nothing waits. While something waits,
+// and until all objects are counted, it stays as it was.
 func (v *view) enforced(p *policy.Policy, before *v1alpha1.EnforcedCount) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	switch {
@@ -87,10 +86,10 @@ func (v *view) enforced(p *policy.Policy, before *v1alpha1.EnforcedCount) *v1alp
 	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
 }
 
-// settle says in which namespaces the rules that apply anew need wait no longer, and what waits for approval, once everything is
-// counted. What has been shown stays as it was shown where nothing has changed since, so that an approval is good for it; what has
-// changed later is counted by itself, and waits to be shown while that waits. Where too much goes in all, the namespaces with least
-// need not wait as long as that is little together: one tenant does not hold up the others.
+// settle says which namespaces need not wait any more, and what waits for approval, once all objects are counted. What the status shows
+// stays as long as nothing changes in its namespaces, so that the approval that it asks for stays valid. Later changes are counted
+// separately, and are shown afterwards. If all namespaces together exceed the thresholds, those with the fewest objects need not wait
+// while their sum is below: one tenant does not delay the others.
 func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.Scope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
@@ -138,7 +137,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 	return opened, pending
 }
 
-// stillShown is what of a pending approval is still as it was when it was shown.
+// stillShown are the namespaces of a pending approval in which nothing has changed since it was shown.
 func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Scope {
 	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
 		return nil
@@ -146,7 +145,7 @@ func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Scop
 	return p.Gate.Namespaces.Among(pending.Namespaces, pending.Since.Time)
 }
 
-// backlogIn is what waits in some namespaces.
+// backlogIn is the sum of what waits in some namespaces.
 func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog) {
 	for namespace := range namespaces {
 		if b := all.Namespaces[namespace]; b != nil {
@@ -156,7 +155,7 @@ func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog)
 	return sum
 }
 
-// leastFirst orders namespaces by what goes there.
+// leastFirst orders namespaces by the number of objects that wait there.
 func leastFirst(all policy.Pending, namespaces policy.Scope) []string {
 	week := func(namespace string) int64 { return backlogIn(all, policy.Scope{namespace: time.Time{}}).Week }
 	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
@@ -192,7 +191,7 @@ func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
 	return all
 }
 
-// stillPending is what waited before if it waits behind the same gate.
+// stillPending is what waited before, if it still waits.
 func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
 	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.Since != nil {
 		return before // which waits once everything has been counted again
@@ -203,7 +202,7 @@ func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.
 	return before
 }
 
-// remember adds a preview, or what it has counted by now, and forgets the oldest.
+// remember adds a preview, or updates the one of the same form, and drops the oldest.
 func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
@@ -215,7 +214,7 @@ func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview 
 	return all[max(0, len(all)-previewsKept):]
 }
 
-// replace puts a preview in the place of the one of the same form.
+// replace replaces the preview of the same form.
 func replace(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	all[slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })] = p
@@ -232,8 +231,8 @@ func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview,
 	return v1alpha1.Preview{}, false
 }
 
-// passes reports whether something that waits behind a policy's gate has been counted, and is no more than may go: everything, or
-// where it applies anew the namespaces that are given.
+// passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the policy, or for
+// the namespaces that it returns.
 func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.Scope, ok bool) {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
 		return nil, false
@@ -285,7 +284,7 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	return rules, true
 }
 
-// waitsForCount reports whether a policy is behind a gate, and not only single rules of it.
+// waitsForCount reports whether a policy waits, and not only single rules of it.
 func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
 
 // relisting reports whether a rule of the cluster about the same kind is being listed.

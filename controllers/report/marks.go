@@ -7,9 +7,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// distrusted are the namespaces where a leader that takes over must not believe the marks of a rule. A leader that stops names those
-// where a mark does not count. Before, it also names those where it could not remove one: it may be killed after it has seen an
-// object in use, and before it could say so.
+// distrusted are the namespaces in which the next leader must not count the marks of a rule from before its start: those with a mark that
+// does not count. While this process leads, they include those in which it could not remove a mark, as it may be killed after it
+// has seen an object in use, and before it has written that.
 func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alpha1.RetentionPolicyStatus) []string {
 	all := []string{v1alpha1.AllNamespaces}
 	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
@@ -17,7 +17,7 @@ func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alph
 	case r.Mark == "":
 		return nil
 	case v.forbidden(r) != nil:
-		return []string{r.Namespace} // whether there is a mark would tell what there is
+		return []string{r.Namespace} // anything else would reveal which objects exist
 	case r.Invalid():
 		return all // another rule reads the kind at another version, so this rule is not evaluated
 	case kind.Unmarkable != nil && !clean:
@@ -33,7 +33,7 @@ func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alph
 	if v.listed[r.ID] && !v.deposed {
 		return d.Namespaces()
 	}
-	// Not everything is known here: what was said before stays.
+	// Not all objects are known: the namespaces of the last status stay.
 	if !r.MarksSince.IsZero() {
 		return all
 	}

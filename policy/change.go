@@ -148,7 +148,8 @@ func (r *Rule) keepsLike(was *Rule) bool {
 		return true
 	}
 	is := *r
-	is.Events, is.Ledger, is.Propagation, is.MarksSince = was.Events, was.Ledger, was.Propagation, was.MarksSince
+	is.Events, is.Ledger, is.Propagation = was.Events, was.Ledger, was.Propagation
+	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn // marks only come to count for less
 	is.Unpermitted, is.Unwatched, is.ServiceAccount = was.Unpermitted, was.Unwatched, was.ServiceAccount
 	if is.Mode == v1alpha1.Suspended {
 		is.Mode = was.Mode

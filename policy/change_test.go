@@ -46,6 +46,10 @@ func TestWhatAChangeFrees(t *testing.T) {
 	withCapacity := func(ttl time.Duration) func(*configured) {
 		return as(func(r *policy.Rule) { r.TTL, r.Capacity = ttl, policy.Capacity{Bounded: true, Max: 3} })
 	}
+	since := map[string]time.Time{"team-a": now}
+	marksSince := func(in map[string]time.Time) func(r *policy.Rule) {
+		return func(r *policy.Rule) { r.MarksSince, r.MarksSinceIn = now, in }
+	}
 	gone := func(c *configured) { c.other = nil }
 	none := func(*configured) {}
 	tests := map[string]struct {
@@ -69,6 +73,7 @@ func TestWhatAChangeFrees(t *testing.T) {
 		"the other's time is longer":       {none, as(func(r *policy.Rule) { r.TTL = policy.Week }), nowhere},
 		"the other gets a time":            {withCapacity(policy.NeverTTL), withCapacity(0), everywhere},
 		"the other has no time any more":   {withCapacity(0), withCapacity(policy.NeverTTL), everywhere},
+		"marks of the other count less":    {as(marksSince(since)), as(marksSince(nil)), nowhere},
 		"the other excludes more":          {none, excludes("team-b"), everywhere},
 		"the other excludes less":          {excludes("team-b"), none, nowhere},
 		"the other excluded something":     {excludes("team-b"), gone, []string{"", "bare", "team-a"}},

@@ -127,7 +127,7 @@ func TestProblemsOfRules(t *testing.T) {
 			change: func(r *v1alpha1.Rule) {
 				r.Target.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 			},
-			want: []string{`spec.rules[0].target.selector: this is not a label selector: "Near" is not a valid label selector operator`},
+			want: []string{`spec.rules[0].target.selector.matchExpressions[0].operator: "Near" is no operator (In, NotIn, Exists or DoesNotExist)`},
 		},
 		"a Secret's data": {
 			change: func(r *v1alpha1.Rule) {

@@ -80,9 +80,9 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 	}
 	r.may = ofExtras[bool]{nodeExtra: r.images, referencesExtra: isReferredTo(rule.Target)}
 	problems := s.problems()
-	selector, err := selectorOf(rule.Target.Selector)
+	selector, err := selectorOf(rule.Target.Selector, path+".target.selector")
 	if err != nil {
-		problems = append(problems, policy.Problem{Path: path + ".target.selector", Message: err.Error()})
+		problems = append(problems, *err)
 	}
 	r.selector = selector
 	if selector != nil {

@@ -1,20 +1,21 @@
 package engine
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // selectorOf reads a label selector. It is nil when it selects everything, as absent and {} do.
-func selectorOf(written *metav1.LabelSelector) (labels.Selector, error) {
+func selectorOf(written *metav1.LabelSelector, path string) (labels.Selector, *policy.Problem) {
 	if written == nil {
 		return nil, nil
 	}
 	s, err := metav1.LabelSelectorAsSelector(written)
 	if err != nil {
-		return nil, fmt.Errorf("this is not a label selector: %w", err)
+		at, message, hint := policy.SelectorProblem(path, written, err)
+		return nil, &policy.Problem{Path: at, Message: message, Hint: hint}
 	}
 	if s.Empty() {
 		return nil, nil

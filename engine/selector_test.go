@@ -17,7 +17,7 @@ func TestALabelMayHaveAnEmptyValue(t *testing.T) {
 		"empty": {objectLabels{"done": ""}, true}, "missing": {objectLabels{"other": ""}, false}, "none": {nil, false},
 	} {
 		for _, written := range []*metav1.LabelSelector{exists, empty} {
-			s, err := selectorOf(written)
+			s, err := selectorOf(written, "selector")
 			if err != nil {
 				t.Fatal(err)
 			}

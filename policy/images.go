@@ -130,7 +130,7 @@ func (r *Rule) loadNodeSelector(at report) {
 	}
 	s, err := metav1.LabelSelectorAsSelector(r.Spec.NodeSelector)
 	if err != nil {
-		at("nodeSelector", err.Error(), operatorHint(r.Spec.NodeSelector))
+		at(SelectorProblem("nodeSelector", r.Spec.NodeSelector, err))
 		return
 	}
 	r.NodeSelector = s

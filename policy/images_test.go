@@ -92,7 +92,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		"a selector of labels": {spoil(func(r *v1alpha1.Rule) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 		}), "target.selector"},
-		"a selector of nodes that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector"},
+		"a selector of nodes that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
 		"an outcome":          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
 		"what may override":   {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: ptr(true)} }), "override"},
 		"an owner that goes":  {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
@@ -137,7 +137,7 @@ func TestWhereImagesAre(t *testing.T) {
 func TestOperatorsNobodyKnows(t *testing.T) {
 	for operator, hint := range map[metav1.LabelSelectorOperator]string{
 		"in": "did you mean In?", "notin": "did you mean NotIn?", "Matches": "In, NotIn, Exists or DoesNotExist",
-		"": "In, NotIn, Exists or DoesNotExist", "In": "", // but it has no values
+		"": "In, NotIn, Exists or DoesNotExist", "In": "In needs a list of values",
 	} {
 		d := mixed()
 		s := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: operator}}}

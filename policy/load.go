@@ -32,6 +32,7 @@ func (d *Document) Load(protection Protection) *Policy {
 		Hash:           spec.hash(),
 		Approved:       d.Metadata.Annotations[v1alpha1.ApprovedAnnotation],
 		off:            protection.Off,
+		meant:          d.Meant,
 	}
 	if d.Namespaced() {
 		p.namespaced = true
@@ -85,7 +86,8 @@ func (p *Policy) loadMode() {
 		p.Mode = v1alpha1.DryRun
 	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
 	default:
-		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), "DryRun, Enforce or Suspended")
+		modes := []string{string(v1alpha1.DryRun), string(v1alpha1.Enforce), string(v1alpha1.Suspended)}
+		p.problem("spec.mode", fmt.Sprintf("%q is not a mode", p.Mode), cmp.Or(DidYouMean(string(p.Mode), modes), "DryRun, Enforce or Suspended"))
 		p.Mode = v1alpha1.Suspended
 	}
 }
@@ -98,31 +100,21 @@ func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 	}
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		p.problem("spec.namespaceSelector", err.Error(), operatorHint(selector))
+		p.problem(SelectorProblem("spec.namespaceSelector", selector, err))
 		return
 	}
 	p.Namespaces = s
-}
-
-// operatorHint says which operators a selector could have instead of one that nobody knows; empty if all are known.
-func operatorHint(selector *metav1.LabelSelector) string {
-	operators := []string{
-		string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn),
-		string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist),
-	}
-	for _, e := range selector.MatchExpressions {
-		if !slices.Contains(operators, string(e.Operator)) {
-			return cmp.Or(DidYouMean(string(e.Operator), operators), "In, NotIn, Exists or DoesNotExist")
-		}
-	}
-	return ""
 }
 
 // loadExcluded refuses what no namespace can be named: a misspelt one would be left in.
 func (p *Policy) loadExcluded(names []string) {
 	for i, name := range names {
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			p.problem(fmt.Sprintf("spec.excludeNamespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", name), "lower case letters, digits and -")
+			hint := "lower case letters, digits and -"
+			if strings.Contains(name, "*") {
+				hint = "names have no wildcards: list each name, or exclude by label with namespaceSelector"
+			}
+			p.problem(fmt.Sprintf("spec.excludeNamespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", name), hint)
 		}
 	}
 }
@@ -167,6 +159,12 @@ type report func(field, message, hint string)
 func (r *Rule) loadTarget(at report, protection Protection) {
 	gv, err := schema.ParseGroupVersion(r.Spec.Target.APIVersion)
 	switch {
+	case strings.Contains(r.Spec.Target.APIVersion, "*"):
+		at("target.apiVersion", fmt.Sprintf("%q is no group and version", r.Spec.Target.APIVersion), "a rule is about one kind, without wildcards: write one rule for each kind")
+		return
+	case strings.Contains(r.Spec.Target.Kind, "*"):
+		at("target.kind", fmt.Sprintf("%q is no kind", r.Spec.Target.Kind), "a rule is about one kind, without wildcards: write one rule for each kind")
+		return
 	case err != nil:
 		at("target.apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
 		return
@@ -201,7 +199,7 @@ func (r *Rule) loadTTL(at report) {
 	default:
 		ttl, err := ParseTTL(r.Spec.TTL)
 		if err != nil {
-			at("ttl", err.Error(), "")
+			at("ttl", err.Error(), TTLHint(r.Spec.TTL))
 		}
 		r.TTL = ttl
 	}
@@ -216,7 +214,8 @@ func (r *Rule) loadRest(at report) {
 		r.Events = v1alpha1.EventsAggregate
 	case v1alpha1.EventsAggregate, v1alpha1.EventsPerObject:
 	default:
-		at("events", fmt.Sprintf("%q is not a way to tell", r.Events), "Aggregate or PerObject")
+		modes := []string{string(v1alpha1.EventsAggregate), string(v1alpha1.EventsPerObject)}
+		at("events", fmt.Sprintf("%q is not a way to tell", r.Events), cmp.Or(DidYouMean(string(r.Events), modes), "Aggregate or PerObject"))
 	}
 	if r.Spec.Delete != nil {
 		r.loadDelete(at, r.Spec.Delete)
@@ -226,6 +225,9 @@ func (r *Rule) loadRest(at report) {
 // problem adds a problem, unless reading the field has told one already.
 func (p *Policy) problem(path, message, hint string) {
 	if slices.ContainsFunc(p.Problems, func(known Problem) bool { return known.Path == path }) {
+		return
+	}
+	if message == "missing" && slices.ContainsFunc(p.meant, func(m Meant) bool { return m.explains(path) }) {
 		return
 	}
 	p.Problems = append(p.Problems, Problem{Path: path, Message: message, Hint: hint})

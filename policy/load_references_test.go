@@ -142,12 +142,12 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 		references string
 		want       []string
 	}{
-		"an unknown field":                  {`[{"nmaes": "[]"}]`, []string{"spec.references[0].nmaes" + unknownField}},
+		"an unknown field":                  {`[{"nmaes": "[]"}]`, []string{"spec.references[0].nmaes: unknown field (did you mean names?)"}},
 		"an unknown field of a kind":        {`[{}, {"from": {"group": "x"}}]`, []string{"spec.references[1].from.group" + unknownField}},
-		"a repeated field":                  {`[{"to": "Secret", "to": "ConfigMap"}]`, []string{"spec.references[0].to" + unknownField}},
+		"a repeated field":                  {`[{"to": "Secret", "to": "ConfigMap"}]`, []string{"spec.references[0].to" + repeatedField}},
 		"a field of another type":           {`[{"names": ["x"]}]`, []string{"spec.references[0].names: array given, string expected"}},
 		"one of another type":               {`["x"]`, []string{"spec.references[0]: string given, object expected"}},
-		"something that is no list of them": {`{"from": {}}`, []string{"spec.references: object given, array expected"}},
+		"something that is no list of them": {`{"from": {}}`, []string{"spec.references: object given, array expected (it is a list: each element begins with a dash)"}},
 		"null is absent":                    {`null`, nil},
 	}
 	for name, test := range tests {
@@ -168,7 +168,7 @@ func TestANamespaceDeclaresNoReferences(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": [], "serviceAccountName": "cleaner",
 		"rules": [{"name": "jobs", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "ttl": "1d"}]}}`)
 	p := d.Load(policy.DefaultProtection())
-	const want = "spec.references: unknown or repeated field (references count for the whole cluster: write them in a ClusterRetentionPolicy)"
+	const want = "spec.references: unknown field (references count for the whole cluster: write them in a ClusterRetentionPolicy)"
 	if len(p.Problems) != 1 || p.Problems[0].String() != want {
 		t.Errorf("problems %v; want %s", p.Problems, want)
 	}

@@ -62,7 +62,7 @@ func (p *Policy) loadLimits(written *v1alpha1.Limits) {
 	window, err := ParseTTL(written.Window)
 	switch {
 	case err != nil:
-		p.problem("spec.limits.window", err.Error(), `write the span in which maxDeletions may go, such as "1h"`)
+		p.problem("spec.limits.window", err.Error(), cmp.Or(TTLHint(written.Window), `maxDeletions counts within this span, such as "1h"`))
 	case window < shortestWindow || window > longestWindow:
 		p.problem("spec.limits.window", fmt.Sprintf("%q is out of range", written.Window), "1s to 365d")
 	}
@@ -170,7 +170,7 @@ func bound(at report, field, text string) *time.Duration {
 	}
 	ttl, err := ParseTTL(text)
 	if err != nil {
-		at(field, err.Error(), "")
+		at(field, err.Error(), TTLHint(text))
 	}
 	return &ttl
 }

@@ -73,7 +73,7 @@ func TestLoadFindsProblems(t *testing.T) {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Mode = "enforce" }, "spec.mode", true},
 		"a namespace selector that cannot be read": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
-			"spec.namespaceSelector", true},
+			"spec.namespaceSelector.matchExpressions[0].operator", true},
 		"limits of a window nobody can read": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "hourly"} }, "spec.limits.window", true},
 		"limits without a window": {
@@ -206,7 +206,7 @@ func TestLoadTellsEachFieldOnce(t *testing.T) {
 		"eligible": "true", "startTime": "object.metadata.creationTimestamp", "ttl": 3}]}}`).Load(policy.Protection{})
 	want := []string{
 		"spec.mode: number given, string expected",
-		"spec.rules[0].ttl: number given, string expected",
+		`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`,
 	}
 	if diff := cmp.Diff(want, problems(p.Problems)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -165,13 +166,19 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	if spec.Policy == "" {
 		p.problem(path+".policy", "missing", "name a ClusterRetentionPolicy")
 	}
+	for field, name := range map[string]*string{"policy": &o.Policy, "rule": &o.Rule} {
+		if strings.Contains(*name, "*") {
+			p.problem(path+"."+field, fmt.Sprintf("%q is no name", *name), "names have no wildcards: write one override for each policy; without rule it is about all rules of the policy")
+			*name = "" // nobody knows which are meant, so it keeps what any of them would delete
+		}
+	}
 	if spec.TTL == "" && spec.Suspend == nil && spec.KeepNewest == nil {
 		p.problem(path, "changes nothing", "set ttl, suspend or keepNewest")
 	}
 	if spec.TTL != "" {
 		ttl, err := ParseTTL(spec.TTL)
 		if err != nil {
-			p.problem(path+".ttl", err.Error(), "")
+			p.problem(path+".ttl", err.Error(), TTLHint(spec.TTL))
 		}
 		o.TTL = &ttl
 	}

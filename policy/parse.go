@@ -19,6 +19,8 @@ type Document struct {
 	// Problems of the document. One that lies below spec.rules[i] concerns that rule, below spec.overrides[i] that
 	// override, below spec.references the rules that read references, any other everything.
 	Problems []Problem
+	// Meant are the fields that misspelt and misplaced ones were probably meant to be.
+	Meant []Meant
 }
 
 // Spec has the fields of both kinds of policy. Those that the kind does not have are zero.
@@ -83,7 +85,7 @@ func Parse(data []byte) (*Document, error) {
 			return nil, fmt.Errorf("read metadata: %w", err)
 		}
 	}
-	d.addStrict("", strict)
+	d.addStrict("", data, strict)
 	switch {
 	case e.Spec == nil || string(e.Spec) == "null":
 		d.Problems = append(d.Problems, Problem{Path: "spec", Message: "missing", Hint: "a policy needs spec.rules"})

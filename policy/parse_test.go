@@ -11,7 +11,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-const unknownField = ": unknown or repeated field (check the spelling and the indentation; a field of a newer Sunset is not ignored here)"
+const (
+	unknownField  = ": unknown field (check the spelling and the indentation; a field of a newer Sunset is not ignored here)"
+	repeatedField = ": repeated field (write it once: the one that is last would count)"
+)
 
 func TestParseReadsEveryField(t *testing.T) {
 	d := parse(t, `{
@@ -61,19 +64,19 @@ func TestParseIsStrict(t *testing.T) {
 		text string
 		want []string
 	}{
-		"an unknown field beside spec":       {`{"specs": {}, "spec": {"rules": []}}`, []string{"specs" + unknownField}},
-		"an unknown field of spec":           {`{"spec": {"rulez": []}}`, []string{"spec.rulez" + unknownField}},
-		"a field in other letters":           {`{"spec": {"Rules": []}}`, []string{"spec.Rules" + unknownField}},
-		"an unknown field of a selector":     {`{"spec": {"namespaceSelector": {"matchLabel": {}}}}`, []string{"spec.namespaceSelector.matchLabel" + unknownField}},
-		"an unknown field of a variable":     {`{"spec": {"variables": [{"names": "x"}]}}`, []string{"spec.variables[0].names" + unknownField}},
-		"an unknown field of a rule":         {`{"spec": {"rules": [{}, {"tll": "1d"}]}}`, []string{"spec.rules[1].tll" + unknownField}},
-		"an unknown field deep in a rule":    {`{"spec": {"rules": [{"target": {"selector": {"match": 1}}}]}}`, []string{"spec.rules[0].target.selector.match" + unknownField}},
-		"a repeated field of spec":           {`{"spec": {"mode": "DryRun", "mode": "Enforce"}}`, []string{"spec.mode" + unknownField}},
-		"a repeated field of a rule":         {`{"spec": {"rules": [{"ttl": "1h", "ttl": "9d"}]}}`, []string{"spec.rules[0].ttl" + unknownField}},
+		"an unknown field beside spec":       {`{"specs": {}, "spec": {"rules": []}}`, []string{"specs: unknown field (leave it out: spec stands beside it)"}},
+		"an unknown field of spec":           {`{"spec": {"rulez": []}}`, []string{"spec.rulez: unknown field (did you mean rules?)"}},
+		"a field in other letters":           {`{"spec": {"Rules": []}}`, []string{"spec.Rules: unknown field (did you mean rules?)"}},
+		"an unknown field of a selector":     {`{"spec": {"namespaceSelector": {"matchLabel": {}}}}`, []string{"spec.namespaceSelector.matchLabel: unknown field (did you mean matchLabels?)"}},
+		"an unknown field of a variable":     {`{"spec": {"variables": [{"names": "x"}]}}`, []string{"spec.variables[0].names: unknown field (did you mean name?)"}},
+		"an unknown field of a rule":         {`{"spec": {"rules": [{}, {"tll": "1d"}]}}`, []string{"spec.rules[1].tll: unknown field (did you mean ttl?)"}},
+		"an unknown field deep in a rule":    {`{"spec": {"rules": [{"target": {"selector": {"match": 1}}}]}}`, []string{`spec.rules[0].target.selector.match: match belongs in matchLabels, not in rules[0].target.selector (write selector: {matchLabels: {match: "1"}})`}},
+		"a repeated field of spec":           {`{"spec": {"mode": "DryRun", "mode": "Enforce"}}`, []string{"spec.mode" + repeatedField}},
+		"a repeated field of a rule":         {`{"spec": {"rules": [{"ttl": "1h", "ttl": "9d"}]}}`, []string{"spec.rules[0].ttl" + repeatedField}},
 		"two rules with unknown fields":      {`{"spec": {"rules": [{"a": 1}, {"b": 2}]}}`, []string{"spec.rules[0].a" + unknownField, "spec.rules[1].b" + unknownField}},
 		"no spec":                            {`{"metadata": {"name": "x"}}`, []string{"spec: missing (a policy needs spec.rules)"}},
-		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected"}},
-		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{"spec.rules[0].ttl: number given, string expected"}},
+		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected (write [\"x\"]: it is a list)"}},
+		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`}},
 		"a rule of another type":             {`{"spec": {"rules": ["x"]}}`, []string{"spec.rules[0]: string given, object expected"}},
 		"unknown metadata is not our affair": {`{"metadata": {"fieldOfANewerKubernetes": 1}, "spec": {}}`, nil},
 		"null is absent":                     {`{"spec": {"mode": null, "namespaceSelector": null, "rules": null}}`, nil},

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,7 @@ type Policy struct {
 	Terminating bool
 
 	off        []Feature
+	meant      []Meant  // fields that are not missing, but misspelt or misplaced
 	unread     *Problem // for which nothing is known of its references; nil for none
 	namespaced bool     // it is a RetentionPolicy, though perhaps one without a namespace
 
@@ -169,6 +172,11 @@ func (r *Rule) Ranks() bool { return r.Keep > 0 || r.Capacity.Bounded }
 // RanksAtLeastLike reports whether a rule keeps as many of the newest and has the capacity that it had before.
 func (r *Rule) RanksAtLeastLike(was *Rule) bool {
 	return r.Key == was.Key && r.Keep >= was.Keep && r.Capacity == was.Capacity
+}
+
+// UnreadTTL reports whether the rule's own TTL is missing or cannot be read, so that TTL says nothing.
+func (r *Rule) UnreadTTL() bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Path == fmt.Sprintf("spec.rules[%d].ttl", r.Index) })
 }
 
 // hasTTL reports whether something but the capacity can make a subject due.

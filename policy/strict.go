@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	sigsjson "sigs.k8s.io/json"
@@ -16,34 +18,91 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 		return true
 	}
 	strict, err := sigsjson.UnmarshalStrict(raw, into)
-	d.addStrict(path, strict)
+	d.addStrict(path, raw, strict)
 	if err == nil {
 		return true
 	}
 	problem := Problem{Path: path, Message: err.Error()}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		// Since Go 1.24 the path has the Go name of an embedded struct in it, which nobody wrote.
-		problem.Path = joinPath(path, strings.TrimPrefix(wrong.Field, "both."))
+		field := strings.TrimPrefix(wrong.Field, "both.")
+		problem.Path = joinPath(path, field)
 		problem.Message = fmt.Sprintf("%s given, %s expected", wrong.Value, typeName(wrong.Type))
+		problem.Hint = typeHint(problem.Path, wrong.Type, valueAt(raw, field))
 	}
 	d.Problems = append(d.Problems, problem)
 	return false
 }
 
+// RepeatedHint says what to do about a field that stands twice.
+const RepeatedHint = "write it once: the one that is last would count"
+
 // addStrict tells what a strict reading found below a path.
-func (d *Document) addStrict(path string, strict []error) {
+func (d *Document) addStrict(path string, raw json.RawMessage, strict []error) {
+	var unknown []string
 	for _, err := range strict {
 		p := Problem{Path: path, Message: err.Error()}
 		if field, ok := err.(sigsjson.FieldError); ok {
 			p.Path = joinPath(path, field.FieldPath())
-			p.Message = "unknown or repeated field"
-			p.Hint = "check the spelling and the indentation; a field of a newer Sunset is not ignored here"
-		}
-		if d.Namespaced() && p.Path == referencesField {
-			p.Hint = "references count for the whole cluster: write them in a ClusterRetentionPolicy"
+			if strings.HasPrefix(p.Message, "unknown field") {
+				unknown = append(unknown, p.Path)
+				continue
+			}
+			p.Message, p.Hint = "repeated field", RepeatedHint
 		}
 		d.Problems = append(d.Problems, p)
 	}
+	d.addUnknown(unknown, func(below string) any { return valueAt(raw, strings.TrimPrefix(strings.TrimPrefix(below, path), ".")) })
+}
+
+// valueAt is what is written at a path of fields; nil where that is not known.
+func valueAt(raw json.RawMessage, path string) (value any) {
+	_ = sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &value) // nil then
+	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// typeHint says how to write a value of the type that is expected.
+func typeHint(path string, wants reflect.Type, value any) string {
+	text, err := json.Marshal(value)
+	field := path[strings.LastIndex(path, ".")+1:]
+	switch {
+	case err != nil || value == nil:
+		return ""
+	case slices.Contains([]string{"ttl", "min", "max", "minAge", "window"}, field) && wants.Kind() == reflect.String:
+		return `a duration is a number and a unit, such as "7d"`
+	case wants == reflect.TypeFor[string]() && !strings.ContainsAny(string(text), "[{"):
+		return fmt.Sprintf("write %q: YAML reads it as %s without quotes", text, jsonType(value))
+	case wants.Kind() == reflect.Slice && !strings.HasPrefix(string(text), "{"):
+		return fmt.Sprintf("write [%s]: it is a list", text)
+	case wants.Kind() == reflect.Slice:
+		return "it is a list: each element begins with a dash"
+	}
+	into := reflect.New(wants).Interface()
+	if s, ok := value.(string); ok && json.Unmarshal([]byte(s), into) == nil {
+		return fmt.Sprintf("write %s without quotes", s)
+	}
+	return ""
+}
+
+func jsonType(value any) string {
+	if _, is := value.(bool); is {
+		return "a boolean"
+	}
+	return "a number"
 }
 
 // joinPath is the path of a field below another.

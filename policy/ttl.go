@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,21 @@ func component(number, unit string) (time.Duration, error) {
 		return d * times, nil
 	}
 }
+
+// TTLHint is what to write for a time to live that ParseTTL does not read; empty where that is not known.
+func TTLHint(s string) string {
+	parts := spelledTTL.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
+	if parts == nil {
+		return ""
+	}
+	if unit := parts[2]; strings.HasPrefix(unit, "mo") || unit[0] == 'y' {
+		return "months and years differ in length: count days, such as 30d"
+	}
+	return "write " + parts[1] + parts[2][:1]
+}
+
+// spelledTTL is how people write a span of time in words.
+var spelledTTL = regexp.MustCompile(`^(\d+)\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|years?)$`)
 
 // FormatTTL writes a duration the way ParseTTL reads it, with days where they are whole: "7d", "1d12h", "90s" as "1m30s".
 func FormatTTL(d time.Duration) string {

@@ -223,8 +223,8 @@ func TestInvalidReferencesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		referring("v1", "Secret", "[object.data.next]"):      "spec.references[0].names:1:1: of a Secret only metadata can be read, and this reads data",
 		referring("batch/v1", "Job", "[objekt.spec.secret]"): "spec.references[0].names:1:2: unknown name \"objekt\" (did you mean object?)\n    [objekt.spec.secret]\n     ^",
-		referring("batch/v1", "Job", "[]") + "    name: x\n": "spec.references[0].name: unknown or repeated field",
-		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown or repeated field " +
+		referring("batch/v1", "Job", "[]") + "    name: x\n": "spec.references[0].name: unknown field",
+		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown field " +
 			"(references count for the whole cluster: write them in a ClusterRetentionPolicy)",
 	} {
 		response := (&world{}).review(t, "", text)

@@ -29,7 +29,7 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 	if r.Suspended {
 		s.Mode = v1alpha1.Suspended
 	}
-	if !r.HasTTLExpression && r.TTL >= 0 {
+	if !r.HasTTLExpression && r.TTL >= 0 && !r.UnreadTTL() {
 		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 	}
 	if base := v.edition.Book.Rule(r.ID); base != nil {

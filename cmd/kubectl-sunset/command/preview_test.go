@@ -80,7 +80,7 @@ func TestPreview(t *testing.T) {
 		},
 		"an invalid policy keeps, and is told": {
 			stdin: strings.Replace(podPolicy, `"true"`, `"object.spec.x =="`, 1) + pods, code: command.ExitFindings,
-			wants: []string{"Keep     RuleInvalid", "stdin: document 1: pods: spec.rules[0].eligible"},
+			wants: []string{"Keep     RuleInvalid", "stdin:7: pods: spec.rules[0].eligible"},
 		},
 		"a missing field teaches": {
 			stdin: strings.Replace(podPolicy, `"true"`, `object.spec.done`, 1) + pods, code: command.ExitFindings,

@@ -106,5 +106,5 @@ func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
 	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "ask what ServiceAccount sunset-system/sunset-controller may do")
 	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local asks no cluster")
 	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitTrouble, "is not NAMESPACE/NAME")
-	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown or repeated field")
+	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")
 }

@@ -14,12 +14,12 @@ func TestValidateSaysEverythingAtOnce(t *testing.T) {
 
 func TestValidateTeaches(t *testing.T) {
 	wants(t, run(t, "", "validate", "-f", "testdata/invalid.yaml"), command.ExitFindings,
-		"testdata/invalid.yaml: document 2: clock: spec.rules[0].eligible:2:3: there is no clock in CEL",
+		"testdata/invalid.yaml:18: clock: spec.rules[0].eligible:2:3: there is no clock in CEL",
 		"      now - timestamp(object.metadata.creationTimestamp) > duration('7d')\n      ^\n",
 		"startTime and ttl say everything about time",
 		"spec.rules[1].ttlExpression:1:10:",
 		"write days(7); in a rule, ttl: 7d says it too",
-		"spec.rules[0].eligable: unknown or repeated field",
+		"spec.rules[0].eligable: unknown field",
 		"2 policies in 1 file: 6 problems; 1 other object skipped")
 }
 
@@ -71,22 +71,22 @@ func TestValidate(t *testing.T) {
 			stdin: fine + "  references:\n  - from: {apiVersion: cert-manager.io/v1, kind: Certificate}\n    to: Secret\n    names: |-\n      [\n        objekt.spec.secretName]\n    as: x\n",
 			args:  []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"fine: spec.references[0].names:2:3: unknown name \"objekt\"\n", "hint: did you mean object?",
-				"fine: spec.references[0].as: unknown or repeated field",
+				"fine: spec.references[0].as: unknown field",
 				"      ^\n", "2 problems"},
 		},
 		"a list of policies": {
 			stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: sunset.x-k8s.io/v1alpha1\n  kind: ClusterRetentionPolicy\n  metadata: {name: a}\n  spec: {}\n",
-			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin: document 1: a: spec.rules: "},
+			args:  []string{"-f", "-"}, code: command.ExitFindings, wants: []string{"stdin:7: a: spec.rules: "},
 		},
 		"the same name twice": {
 			stdin: fine + "---\n" + fine, args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin: document 2: fine: metadata.name: also the name of the policy in stdin: document 1"},
+			wants: []string{"stdin:10: fine: metadata.name: also the name of the policy in stdin: document 1"},
 		},
 		"limits": {stdin: fine + "  limits: {maxDeletions: 100, window: 1d}\n", args: []string{"-f", "-"}, wants: []string{"no problems"}},
 		"limits that cannot be read": {
 			stdin: fine + "  limits: {maxDeletions: -1, window: hourly}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{`fine: spec.limits.maxDeletions: -1 is negative`, "hint: 0 deletes nothing; leave limits out for no limit",
-				`fine: spec.limits.window: "hourly" is not a duration`, "hint: write the span in which maxDeletions may go"},
+				`fine: spec.limits.window: "hourly" is not a duration`, "hint: maxDeletions counts within this span"},
 		},
 		"limits of text": {
 			stdin: fine + "  limits: {maxDeletions: many, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
@@ -94,7 +94,7 @@ func TestValidate(t *testing.T) {
 		},
 		"a misspelt limit": {
 			stdin: fine + "  limits: {maxDeletion: 100, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"fine: spec.limits.maxDeletion: unknown or repeated field"},
+			wants: []string{"fine: spec.limits.maxDeletion: unknown field"},
 		},
 		"an outcome that is no text": {
 			stdin: strings.Replace(fine, "ttl: 1d", "ttl: 1d, outcome: succeeded(object)", 1), args: []string{"-f", "-"}, code: command.ExitFindings,
@@ -102,11 +102,11 @@ func TestValidate(t *testing.T) {
 		},
 		"a repeated key": {
 			stdin: fine + "  mode: DryRun\n  mode: Enforce\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"fine: document: line 8: key \"mode\" already set in map"},
+			wants: []string{"stdin:8: fine: spec.mode: repeated field"},
 		},
 		"no name": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nspec: {}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin: document 1: -: metadata.name: missing"},
+			wants: []string{"stdin:1: -: metadata.name: missing"},
 		},
 		"a version that is not known": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
@@ -118,7 +118,7 @@ func TestValidate(t *testing.T) {
 		},
 		"a spec that is no spec": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin: document 1: a: spec: array given, object expected"},
+			wants: []string{"stdin:4: a: spec: array given, object expected"},
 		},
 		"a protected kind": {
 			stdin: `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"a"},"spec":{"rules":[{"name":"a","target":{"apiVersion":"v1","kind":"Namespace"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1d"}]}}`,

@@ -50,6 +50,9 @@ func ttlOf(s policy.Subject, r policy.Ruling) Setting {
 		base, from = r.Facts.TTL, "the rule's ttlExpression"
 	}
 	ttl := Setting{Name: "ttl", Value: span(l.TTL), From: from}
+	if r.Rule.UnreadTTL() {
+		return Setting{Name: "ttl", Value: "unknown", From: theRule}
+	}
 	var notes []string
 	if l.Wrote != l.TTL {
 		notes = append(notes, "written as "+span(l.Wrote))

@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -67,10 +69,16 @@ func (in *Inventory) add(item manifest.Item, object map[string]any, loader *Load
 	}
 	in.relevant[item.File] = true
 	p := loader.Load(object)
-	for _, text := range item.Repeated() {
-		p.AddProblems(policy.Problem{Path: "document", Message: text})
+	for _, slip := range item.Slips() {
+		problem := policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint}
+		if slip.Tag != "" {
+			problem.Message = "a value that begins with ! is a tag in YAML, and no text"
+			problem.Hint = fmt.Sprintf("write %q", slip.Tag)
+			p.Problems = slices.DeleteFunc(p.Problems, func(other policy.Problem) bool { return other.Path == slip.Path })
+		}
+		p.AddProblems(problem)
 	}
-	in.Policies = append(in.Policies, Policy{Policy: p, File: item.File, Document: item.Document})
+	in.Policies = append(in.Policies, Policy{Policy: p, File: item.File, Document: item.Document, item: item})
 }
 
 // Apart makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that

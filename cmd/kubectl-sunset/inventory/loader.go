@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -31,8 +32,17 @@ type Policy struct {
 	*policy.Policy
 	File     string // empty for one of the cluster
 	Document int    // in File, from 1
+	item     manifest.Item
 
 	Checked []policy.Problem // what Check warns of
+}
+
+// Line is the line of File that a problem is about, from 1; 0 for a policy of the cluster.
+func (p Policy) Line(problem policy.Problem) int {
+	if p.File == "" {
+		return 0
+	}
+	return p.item.LineOf(problem.Path, problem.Line)
 }
 
 // Warnings are those of its rules, and of Check.

@@ -1,13 +1,8 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
-	"strings"
-
-	"go.yaml.in/yaml/v2"
 )
 
 // Error is a place in a file that cannot be read.
@@ -27,24 +22,4 @@ func (e *Error) Unwrap() error { return e.Err }
 var lineOf = regexp.MustCompile(`line (\d+):`)
 
 // fail places an error in the item's file.
-func (i Item) fail(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := &Error{File: i.File, Line: i.Line}
-	if match := lineOf.FindStringSubmatchIndex(text); match != nil && match[0] == 0 {
-		line, _ := strconv.Atoi(text[match[2]:match[3]])
-		at.Line += line - 1
-		text = strings.TrimSpace(text[match[1]:])
-	}
-	at.Err = errors.New(text)
-	return at
-}
-
-// shiftLine moves the line that a message of the YAML library names.
-func shiftLine(text string, by int) string {
-	return lineOf.ReplaceAllStringFunc(text, func(found string) string {
-		line, _ := strconv.Atoi(lineOf.FindStringSubmatch(found)[1])
-		return fmt.Sprintf("line %d:", line+by)
-	})
-}
-
-func asTypeError(err error, target **yaml.TypeError) bool { return errors.As(err, target) }
+func (i Item) fail(err error) error { return &Error{File: i.File, Line: i.Line, Err: err} }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v2"
 	sigsjson "sigs.k8s.io/json"
 )
 
@@ -72,7 +71,7 @@ func (i Item) decode() (any, error) {
 	}
 	value, err := decodeYAML(i.raw)
 	if err != nil {
-		return nil, i.fail(err)
+		return nil, i.unreadable(err)
 	}
 	return value, nil
 }
@@ -122,36 +121,6 @@ func (i Item) notAnObject(format string, args ...any) ([]map[string]any, error) 
 		return nil, nil
 	}
 	return nil, i.fail(fmt.Errorf(format, args...))
-}
-
-// Repeated says which keys stand twice in one mapping, the later hiding the earlier. Decoding does not mind; whoever
-// must understand every word asks.
-func (i Item) Repeated() []string {
-	var value any
-	if i.isJSON {
-		strict, err := sigsjson.UnmarshalStrict(i.raw, &value)
-		if err != nil {
-			return nil
-		}
-		return texts(strict)
-	}
-	var repeated *yaml.TypeError
-	if err := yaml.UnmarshalStrict(i.raw, &value); asTypeError(err, &repeated) {
-		var found []string
-		for _, text := range repeated.Errors {
-			found = append(found, shiftLine(text, i.Line-1))
-		}
-		return found
-	}
-	return nil
-}
-
-func texts(errs []error) []string {
-	var found []string
-	for _, err := range errs {
-		found = append(found, err.Error())
-	}
-	return found
 }
 
 func shape(value any) string {

@@ -48,14 +48,38 @@ func TestYAMLDecodesAsEverywhereInKubernetes(t *testing.T) {
 	}
 }
 
-func TestRepeatedKeysAreFound(t *testing.T) {
-	for text, want := range map[string]string{
-		"# c\nkind: X\napiVersion: v1\nspec:\n  a: 1\n  a: 2\n": `line 6: key "a" already set in map`,
-		`{"kind":"X","apiVersion":"v1","spec":{"a":1,"a":2}}`:   `duplicate field "spec.a"`,
+func TestSlips(t *testing.T) {
+	for text, want := range map[string][]manifest.Slip{
+		"# c\nkind: X\napiVersion: v1\nspec:\n  l:\n  - a: 1\n    a: 2\n": {{Path: "spec.l[0].a"}},
+		`{"kind":"X","apiVersion":"v1","spec":{"a":1,"a":2}}`:             {{Path: "spec.a"}},
+		"kind: X\napiVersion: v1\nspec:\n  a: !has(b)\n  c: !!str 1\n":    {{Path: "spec.a", Tag: "!has(b)"}},
+		"kind: X\napiVersion: v1\nspec: {a: 1, b: [{a: 2}, {a: 3}]}\n":    nil,
 	} {
 		err := manifest.Read("f", strings.NewReader(text), func(item manifest.Item) error {
-			if diff := cmp.Diff([]string{want}, item.Repeated()); diff != "" {
+			if diff := cmp.Diff(want, item.Slips()); diff != "" {
 				t.Error(diff)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLineOf(t *testing.T) {
+	const text = "# c\n---\nkind: List\nitems:\n- kind: X\n  apiVersion: v1\n  spec:\n    a.b/c: 1\n    a: {d: 2}\n    l:\n    - x: |\n        one\n        two\n    - y: >\n        one\n        two\n    a: {e: 2}\n"
+	for _, test := range []struct {
+		path     string
+		in, want int
+	}{
+		{"spec", 0, 7}, {"spec.a.b/c", 0, 8}, {"spec.a", 0, 17}, {"spec.a.d", 0, 17}, {"spec.a.e", 0, 17},
+		{"spec.l[0].x", 0, 11}, {"spec.l[0].x", 2, 13}, {"spec.l[1].y", 2, 14}, {"spec.l[1].missing", 0, 14},
+		{"spec.l[7].x", 0, 10}, {"spec.missing[0].x", 1, 7}, {"", 0, 5}, {"document", 0, 5},
+	} {
+		err := manifest.Read("f", strings.NewReader(text), func(item manifest.Item) error {
+			if got := item.LineOf(test.path, test.in); got != test.want {
+				t.Errorf("%s, its line %d: line %d, want %d", test.path, test.in, got, test.want)
 			}
 			return nil
 		})

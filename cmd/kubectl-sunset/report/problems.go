@@ -37,7 +37,11 @@ func describe(p inventory.Policy, problem policy.Problem) string {
 	var b strings.Builder
 	hint := problem.Hint
 	problem.Hint = ""
-	fmt.Fprintf(&b, "%s: %s: %s\n", p.Where(), orDash(p.Name), problem)
+	where := p.Where()
+	if line := p.Line(problem); line > 0 {
+		where = fmt.Sprintf("%s:%d", p.File, line)
+	}
+	fmt.Fprintf(&b, "%s: %s: %s\n", where, orDash(p.Name), problem)
 	if snippet := problem.Snippet(); snippet != "" {
 		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(snippet, "\n", "\n  "))
 	}
@@ -62,6 +66,7 @@ type problem struct {
 	File       string `json:"file"`
 	Document   int    `json:"document,omitempty"`
 	Policy     string `json:"policy,omitempty"`
+	FileLine   int    `json:"fileLine,omitempty"`
 	Path       string `json:"path,omitempty"`
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
@@ -96,7 +101,7 @@ func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []g
 func newProblem(p inventory.Policy, found policy.Problem) problem {
 	return problem{
 		File: p.File, Document: p.Document, Policy: p.Name,
-		Path: found.Path, Line: found.Line, Column: found.Column,
+		FileLine: p.Line(found), Path: found.Path, Line: found.Line, Column: found.Column,
 		Message: found.Message, Hint: found.Hint, Expression: found.Expression,
 	}
 }

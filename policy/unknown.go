@@ -1,0 +1,223 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// place is an object of a policy that has fields. Its path has [] where a list has an index: spec.rules[].target.
+type place struct {
+	path   string
+	fields []string
+}
+
+var clusterPlaces, namespacedPlaces = placesOf(v1alpha1.ClusterRetentionPolicySpec{}), placesOf(v1alpha1.RetentionPolicySpec{})
+
+// placesOf lists the places of a spec, the policy itself first and each before those below it.
+func placesOf(spec any) []place {
+	return appendPlaces([]place{{"", []string{"apiVersion", "kind", "metadata", "spec", "status"}}}, "spec", reflect.TypeOf(spec))
+}
+
+func appendPlaces(places []place, path string, t reflect.Type) []place {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return appendPlaces(places, path, t.Elem())
+	case reflect.Slice:
+		return appendPlaces(places, path+"[]", t.Elem())
+	case reflect.Struct:
+	default:
+		return places
+	}
+	at := len(places)
+	places = append(places, place{path: path})
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		places[at].fields = append(places[at].fields, name)
+		places = appendPlaces(places, joinPath(path, name), t.Field(i).Type)
+	}
+	return places
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// unknown is a field that its place does not have.
+type unknown struct {
+	parent, name string
+	beside       map[string]any // all fields of the place as written
+}
+
+func (u unknown) path() string { return joinPath(u.parent, u.name) }
+
+// newUnknown finds the place in the path of a field, whose own name may have dots.
+func newUnknown(places []place, path string) unknown {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '.' && fieldsAt(places, path[:i]) != nil {
+			return unknown{path[:i], path[i+1:], nil}
+		}
+	}
+	dot := strings.LastIndex(path, ".")
+	return unknown{path[:max(dot, 0)], path[dot+1:], nil}
+}
+
+// addUnknown makes problems of fields. Those of one place that belong in another are one problem.
+func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
+	var all []unknown
+	for _, path := range paths {
+		u := newUnknown(d.places(), path)
+		u.beside, _ = valueAt(u.parent).(map[string]any)
+		all = append(all, u)
+	}
+	reported := map[[2]string]bool{}
+	for _, u := range all {
+		to := d.belongsIn(u)
+		switch {
+		case to == "":
+			d.Problems = append(d.Problems, Problem{Path: u.path(), Message: "unknown field", Hint: d.spelling(u)})
+			continue
+		case reported[[2]string{u.parent, to}]:
+			continue
+		}
+		reported[[2]string{u.parent, to}] = true
+		var together []unknown
+		for _, other := range all {
+			if other.parent == u.parent && d.belongsIn(other) == to {
+				together = append(together, other)
+				d.Meant = append(d.Meant, Meant{By: other.path(), Path: joinPath(to, other.name)})
+			}
+		}
+		d.Problems = append(d.Problems, misplaced(to, together))
+	}
+}
+
+func (d *Document) places() []place {
+	if d.Namespaced() {
+		return namespacedPlaces
+	}
+	return clusterPlaces
+}
+
+// spelling is a hint at what to write in place of a field.
+func (d *Document) spelling(u unknown) string {
+	if meant := Closest(u.name, fieldsAt(d.places(), u.parent)); meant != "" {
+		d.Meant = append(d.Meant, Meant{By: u.path(), Path: joinPath(u.parent, meant)})
+		if _, is := u.beside[meant]; is {
+			return fmt.Sprintf("leave it out: %s stands beside it", meant)
+		}
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return cmp.Or(d.onlyIn(u.parent, u.name), "check the spelling and the indentation; a field of a newer Sunset is not ignored here")
+}
+
+func fieldsAt(places []place, path string) []string {
+	general := index.ReplaceAllString(path, "[]")
+	if i := slices.IndexFunc(places, func(p place) bool { return p.path == general }); i >= 0 {
+		return places[i].fields
+	}
+	return nil
+}
+
+// destination is the nearest place, above or below, that has the field; empty for none.
+func destination(places []place, from, field string) string {
+	best, steps := "", 0
+	for _, p := range places {
+		related := p.path != "" && (from == "" || within(p.path, from) || within(from, p.path))
+		if p.path == from || !related || !slices.Contains(p.fields, field) || strings.Contains(p.path, ".override") {
+			continue
+		}
+		n := strings.Count(p.path, ".") - strings.Count(from, ".")
+		if n = max(n, -n); best == "" || n < steps || n == steps && p.path == "spec.rules[]" {
+			best, steps = p.path, n
+		}
+	}
+	return best
+}
+
+// belongsIn is the other place that a field belongs in; empty for none. A field of a label selector is a label.
+func (d *Document) belongsIn(u unknown) string {
+	known := fieldsAt(d.places(), u.parent)
+	if known == nil {
+		return ""
+	}
+	if near := Closest(u.name, known); near != "" && editDistance(u.name, near) <= 1 {
+		return "" // a slip of one letter, such as override for overrides
+	}
+	to := destination(d.places(), index.ReplaceAllString(u.parent, "[]"), u.name)
+	if to == "" && slices.Contains(known, labelsField) && Closest(u.name, known) == "" && isScalar(u.beside[u.name]) {
+		to = joinPath(u.parent, labelsField)
+	}
+	return to
+}
+
+func isScalar(value any) bool {
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+const labelsField = "matchLabels"
+
+// misplaced is the problem of fields of one place that belong in another.
+func misplaced(to string, fields []unknown) Problem {
+	parent := fields[0].parent
+	general := index.ReplaceAllString(parent, "[]")
+	name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(to, parent+"."), general+"."), "spec.")
+	var names, values []string
+	for _, u := range fields {
+		names = append(names, u.name)
+		values = append(values, fmt.Sprintf("%s: %s", u.name, quoted(u.beside[u.name])))
+	}
+	verb, last := " belongs in ", len(names)-1
+	if last > 0 {
+		names, verb = []string{strings.Join(names[:last], ", ") + " and " + names[last]}, " belong in "
+	}
+	p := Problem{Path: fields[0].path(), Hint: "check the indentation"}
+	p.Message = names[0] + verb + name + ", not in " + cmp.Or(strings.TrimPrefix(parent, "spec."), "the policy itself")
+	if name == labelsField {
+		p.Hint = fmt.Sprintf("write %s: {%s: {%s}}", parent[strings.LastIndex(parent, ".")+1:], labelsField, strings.Join(values, ", "))
+	}
+	return p
+}
+
+var bare = regexp.MustCompile(`^[a-zA-Z][\w-]{3,}$`)
+
+// quoted is text in YAML, with quotes where YAML might take it for something else.
+func quoted(value any) string {
+	text := fmt.Sprint(value)
+	if bare.MatchString(text) && text != "true" && text != "false" && text != "null" {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// onlyIn is a hint at the kind of policy that has the field.
+func (d *Document) onlyIn(place, field string) string {
+	switch namespaced := d.Namespaced(); {
+	case namespaced && joinPath(place, field) == referencesField:
+		return "references count for the whole cluster: write them in a ClusterRetentionPolicy"
+	case namespaced && place == "spec" && slices.Contains(fieldsAt(clusterPlaces, "spec"), field):
+		return "a RetentionPolicy is about its own namespace: leave it out, or write a ClusterRetentionPolicy"
+	case !namespaced && place == "spec" && slices.Contains(fieldsAt(namespacedPlaces, "spec"), field):
+		return "only a RetentionPolicy has it"
+	}
+	return ""
+}
+
+// Meant is a field that another, misspelt or misplaced one was probably meant to be. It is not missing as well.
+type Meant struct{ By, Path string }
+
+var element = regexp.MustCompile(`^spec\.(rules|overrides|references)(\[\d+\])?`)
+
+// explains reports whether the problem of the field that is there concerns all that a missing field would concern.
+func (m Meant) explains(missing string) bool {
+	part := element.FindString(m.By)
+	return (m.Path == missing || m.Path == index.ReplaceAllString(missing, "[]")) && (part == "" || part == element.FindString(missing))
+}

@@ -1,0 +1,72 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestOneCauseIsOneProblem: a field that is misspelt or stands in the wrong place is not missing as well.
+func TestOneCauseIsOneProblem(t *testing.T) {
+	const target = `"target": {"apiVersion": "batch/v1", "kind": "Job"}`
+	const rest = `"eligible": "true", "startTime": "finishedAt(object)", "ttl": "1d"`
+	for name, test := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"fields one level up": {`"rules": [{"name": "a", ` + target + `}], ` + rest,
+			[]string{"spec.eligible: eligible, startTime and ttl belong in rules[], not in spec (check the indentation)"}},
+		"a rule without its list": {`"name": "a", ` + target + `, ` + rest,
+			[]string{"spec.name: name, target, eligible, startTime and ttl belong in rules[], not in spec (check the indentation)"}},
+		"a target without its level": {`"rules": [{"name": "a", "apiVersion": "batch/v1", "kind": "Job", ` + rest + `}]`,
+			[]string{"spec.rules[0].apiVersion: apiVersion and kind belong in target, not in rules[0] (check the indentation)"}},
+		"fields one level down": {`"rules": [{"name": "a", "eligible": "true", "target": {"apiVersion": "batch/v1", "kind": "Job", "ttl": "1d"}}]`,
+			[]string{"spec.rules[0].target.ttl: ttl belongs in rules[], not in rules[0].target (check the indentation)"}},
+		"a misspelt field": {`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}]`,
+			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)"}},
+		"a misspelt field of one rule, missing in the other": {
+			`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}, {"name": "b", ` + target + `, "ttl": "1d"}]`,
+			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)",
+				"spec.rules[1].eligible: missing (write CEL that says which objects may go, such as finished(object))"}},
+		"labels beside matchLabels": {`"namespaceSelector": {"app": "web", "example.com/tier": 3}, "rules": [{"name": "a", ` + target + `, ` + rest + `}]`,
+			[]string{`spec.namespaceSelector.app: app and example.com/tier belong in matchLabels, not in namespaceSelector (write namespaceSelector: {matchLabels: {app: "web", example.com/tier: "3"}})`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, `{"spec": {`+test.spec+`}}`).Load(policy.DefaultProtection())
+			if diff := cmp.Diff(test.want, problems(p.Problems)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			for i, r := range p.Rules {
+				if !r.Invalid() {
+					t.Errorf("rule %d is valid", i)
+				}
+			}
+		})
+	}
+}
+
+// TestAMisplacedFieldExcusesNoOtherRule: a field in one element says nothing about what others lack.
+func TestAMisplacedFieldExcusesNoOtherRule(t *testing.T) {
+	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "n"}, "spec": {"rules": [
+		{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "eligible": "true", "ttl": "1d", "serviceAccountName": "x"},
+		{"name": "b", "target": {"apiVersion": "v1", "kind": "Pod"}, "eligible": "true", "ttl": "1d"}]}}`).Load(policy.DefaultProtection())
+	for i, r := range p.Rules {
+		if !r.Invalid() {
+			t.Errorf("rule %d is valid without a ServiceAccount", i)
+		}
+	}
+}
+
+// TestWildcards: where only names work, a wildcard is told so, and what it may have meant is kept.
+func TestWildcards(t *testing.T) {
+	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "n"}, "spec": {"overrides": [{"policy": "ci-*", "suspend": true}]}}`).
+		Load(policy.DefaultProtection())
+	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.overrides[0].policy" {
+		t.Errorf("problems %v", p.Problems)
+	}
+	if o := p.Overrides[0]; !o.Invalid || o.Policy != "" {
+		t.Errorf("override %+v, want one that keeps what any policy would delete", o)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	uberzap "go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -76,7 +78,7 @@ func (f *Flags) Parse(args []string) error {
 			return err
 		}
 	}
-	logger := zap.New(zap.UseFlagOptions(&f.log))
+	logger := zap.New(zap.UseFlagOptions(&f.log), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return retried{c} })))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
 	return nil
@@ -88,4 +90,19 @@ func (f *Flags) Wrong(setting string, err error) error {
 		return fmt.Errorf("%s:%d: %s: %w", f.file, line, setting, err)
 	}
 	return fmt.Errorf("--%s: %w", setting, err)
+}
+
+// retried logs at info what a library logs as an error and tries again by itself: the certificate of the webhook is not there yet
+// when everything was just installed, or another replica writes it. If it stays away, the webhook is not ready, and says so.
+type retried struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (r retried) With(fields []zapcore.Field) zapcore.Core { return retried{r.Core.With(fields)} }
+
+// Check implements zapcore.Core.
+func (r retried) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if e.LoggerName == "cert-rotation" && e.Level == zapcore.ErrorLevel {
+		e.Level = zapcore.InfoLevel
+	}
+	return r.Core.Check(e, checked)
 }

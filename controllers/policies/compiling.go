@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
@@ -307,4 +308,16 @@ func (l *Loop) awaitCompiled(ctx context.Context, busy func() error) error {
 			return err
 		}
 	}
+}
+
+// firstProblems are the texts of problems, as many as a line of the log has room for.
+func firstProblems(all []policy.Problem) (texts []string) {
+	const most = 5
+	for _, p := range all[:min(len(all), most)] {
+		texts = append(texts, p.String())
+	}
+	if more := len(all) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return texts
 }

@@ -284,7 +284,7 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, t
 		e.refused = object
 	}
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
-		"generation", e.generation, "problems", len(e.policy.Problems))
+		"generation", e.generation, "problems", firstProblems(e.policy.Problems))
 	return e
 }
 

@@ -66,13 +66,14 @@ type Reporter struct {
 	told    diary
 	dirty   bool
 
-	written  map[types.UID]*record
-	before   map[types.UID]history // what was deleted before this process
-	seen     string                // the state of the reconciler as last counted
-	counted  time.Time             // when the last count began
-	took     time.Duration         // how long it took
-	changes  time.Time             // when the counts change by themselves
-	unopened unopened              // what the gates are still to be told
+	written    map[types.UID]*record
+	before     map[types.UID]history // what was deleted before this process
+	seen       string                // the state of the reconciler as last counted
+	counted    time.Time             // when the last count began
+	took       time.Duration         // how long it took
+	changes    time.Time             // when the counts change by themselves
+	summarized time.Time             // when the log last summed up
+	unopened   unopened              // what the gates are still to be told
 }
 
 // Ledgers is what a Reporter may see of the ledgers.
@@ -101,6 +102,8 @@ type record struct {
 	at     time.Time
 
 	problems map[string]problem // by type of condition
+
+	summary summary // that was last logged
 }
 
 // Use takes a new edition of the policies. Those behind gates are counted at once: they wait for it.
@@ -136,7 +139,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, then writes what was not written yet.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written, r.before = map[types.UID]*record{}, map[types.UID]history{}
+	r.written, r.before, r.summarized = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now()
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	hurry := r.hurries()
@@ -175,11 +178,15 @@ func (r *Reporter) reportLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, writeLast)
 	defer cancel()
 	r.report(ctx, true)
+	r.summarize(ctx)
 }
 
 func (r *Reporter) tick(ctx context.Context) {
 	r.tellEvents()
 	now := r.Clock.Now()
+	if now.Sub(r.summarized) >= summarizeEvery {
+		r.summarize(ctx)
+	}
 	if now.Sub(r.counted) < r.rest() || !r.stale(now) {
 		return
 	}

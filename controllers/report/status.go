@@ -298,7 +298,7 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		}
 		r.before[p.UID] = before
 	}
-	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now())}
+	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
 	return r.written[p.UID], nil
 }
 

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	eventsv1 "k8s.io/api/events/v1"
@@ -121,6 +122,7 @@ type world struct {
 	previewed []policies.Count
 	tellings  int // of those
 	ledgers   books
+	lines     []string // of the log
 }
 
 // books are the ledgers of a test, by policy. They implement report.Ledgers.
@@ -154,7 +156,7 @@ func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *w
 }
 
 func (w *world) start() {
-	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), logr.Discard()))
+	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), funcr.New(w.logged, funcr.Options{})))
 	w.cancel, w.stopped, w.finished = cancel, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(w.stopped)
@@ -163,6 +165,25 @@ func (w *world) start() {
 		}
 	}()
 	synctest.Wait()
+}
+
+// logged takes a line of the log.
+func (w *world) logged(_, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, line)
+}
+
+// log is what was logged with a message.
+func (w *world) log(message string) (lines []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.lines {
+		if _, values, is := strings.Cut(line, fmt.Sprintf(`"msg"=%q `, message)); is {
+			lines = append(lines, values)
+		}
+	}
+	return lines
 }
 
 // stop ends everything; it may be called again.

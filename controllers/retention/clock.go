@@ -15,7 +15,7 @@ func (r *Reconciler) tick(ctx context.Context) {
 	for {
 		r.Pulse.Beat()
 		now := r.Clock.Now()
-		next, ok := r.takeDue(now)
+		next, ok := r.takeDue(ctx, now)
 		if ok && !next.After(now) {
 			if ctx.Err() != nil {
 				return
@@ -51,7 +51,7 @@ func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
 }
 
 // takeDue queues what is due and gives the soonest time at which more will be.
-func (r *Reconciler) takeDue(now time.Time) (next time.Time, ok bool) {
+func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next time.Time, ok bool) {
 	r.mu.Lock()
 	kinds := make([]*watched, 0, len(r.kinds))
 	for _, w := range r.kinds {
@@ -60,6 +60,7 @@ func (r *Reconciler) takeDue(now time.Time) (next time.Time, ok bool) {
 	r.mu.Unlock()
 	for _, w := range kinds {
 		w.index.TakeDue(now, w.pipeline.enqueue)
+		w.pipeline.said.sumUp(ctx, w.index.Kind().Kind, now)
 		if due, scheduled := w.index.Next(); scheduled && (!ok || due.Before(next)) {
 			next, ok = due, true
 		}

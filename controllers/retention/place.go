@@ -127,8 +127,10 @@ func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replac
 	return pl.given
 }
 
+const throttledMessage = "deletions of a namespace are throttled, so that others are not delayed"
+
 // say logs that a namespace is throttled.
 func (p *pipeline) say(ctx context.Context, namespace, why string) {
-	log.FromContext(ctx).V(p.said.level("throttled", p.owner.Clock.Now())).
-		Info("deletions of a namespace are throttled, so that others are not delayed", "kind", p.kind.index.Kind().Kind, "namespace", namespace, "why", why)
+	log.FromContext(ctx).V(p.said.level(throttledMessage, "", p.owner.Clock.Now())).
+		Info(throttledMessage, "kind", p.kind.index.Kind().Kind, "namespace", namespace, "why", why)
 }

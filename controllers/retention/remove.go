@@ -122,7 +122,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	case Changed:
 		log.V(1).Info("changed since it was judged")
 	default:
-		log.V(p.said.level("not deleted "+o.Result.String(), p.owner.Clock.Now())).
+		log.V(p.said.level("not deleted", o.Result.String(), p.owner.Clock.Now())).
 			Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))

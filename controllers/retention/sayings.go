@@ -1,31 +1,60 @@
 package retention
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// saidAgain is how long a saying about one subject stands for those about others.
-const saidAgain = time.Minute
+// sumUpEvery is how often the log sums up lines that say the same about many objects.
+const sumUpEvery = time.Minute
 
-// sayings keeps the log readable: what is in the way of one subject is, as a rule, in the way of thousands. The zero value is
-// ready.
+// sayings keeps the log readable: what prevents the deletion of one object often prevents that of thousands. The log has a line
+// about the first of them, and one a minute that counts the others. The zero value is ready.
 type sayings struct {
-	mu   sync.Mutex
-	last map[string]time.Time // by what was said to everybody
+	mu    sync.Mutex
+	known map[saying]*repeats
 }
 
-// level is at which level to log what is said of one subject: for everybody the first time in a while, then for those who want
-// to know of each.
-func (s *sayings) level(what string, now time.Time) int {
+// saying is what lines have in common.
+type saying struct{ message, result string }
+
+// repeats are the lines at a higher verbosity since one at info.
+type repeats struct {
+	since time.Time
+	count int
+}
+
+// level is the verbosity of a line about one object: 0 for the first of its sort in an interval, 1 for the others.
+func (s *sayings) level(message, result string, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, said := s.last[what]; said && now.Sub(last) < saidAgain {
+	if s.known == nil {
+		s.known = map[saying]*repeats{}
+	}
+	is := saying{message, result}
+	if r := s.known[is]; r != nil {
+		r.count++
 		return 1
 	}
-	if s.last == nil {
-		s.last = map[string]time.Time{}
-	}
-	s.last[what] = now
+	s.known[is] = &repeats{since: now}
 	return 0
+}
+
+// sumUp logs how many lines were at a higher verbosity in the intervals that have ended. The next line of their sort is at info again.
+func (s *sayings) sumUp(ctx context.Context, kind string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for is, r := range s.known {
+		in := now.Sub(r.since)
+		if in < sumUpEvery {
+			continue
+		}
+		delete(s.known, is)
+		if r.count > 0 {
+			log.FromContext(ctx).Info(is.message+", and more", "kind", kind, "result", is.result, "more", r.count, "in", in.Round(time.Second).String())
+		}
+	}
 }

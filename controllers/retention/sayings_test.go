@@ -1,24 +1,41 @@
 package retention
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// TestOneOfManyIsForEverybody: of what is in the way of thousands, one line in a while is at level 0.
-func TestOneOfManyIsForEverybody(t *testing.T) {
+// TestEqualLinesAreSummedUp: of what prevents the deletion of thousands, the log has one line at info, and one a minute that counts
+// the others. None is dropped.
+func TestEqualLinesAreSummedUp(t *testing.T) {
 	var s sayings
-	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	for _, step := range []struct {
-		what  string
-		after time.Duration
-		want  int
-	}{
-		{"refused", 0, 0}, {"refused", time.Second, 1}, {"denied", time.Second, 0}, {"refused", saidAgain - time.Second, 1},
-		{"refused", saidAgain, 0}, {"refused", saidAgain + time.Second, 1},
-	} {
-		if got := s.level(step.what, now.Add(step.after)); got != step.want {
-			t.Errorf("%s after %s: level %d, want %d", step.what, step.after, got, step.want)
-		}
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	began := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	var levels []int
+	say := func(result string, after time.Duration) {
+		levels = append(levels, s.level("not deleted", result, began.Add(after)))
+	}
+	sumUp := func(after time.Duration) { s.sumUp(ctx, "Job", began.Add(after)) }
+	say("refused", 0)
+	say("refused", time.Second)
+	say("denied", time.Second)
+	say("refused", time.Minute-1)
+	sumUp(time.Minute - 1)
+	sumUp(time.Minute)
+	sumUp(2 * time.Minute) // of "denied" there were no others
+	say("refused", 2*time.Minute)
+	sumUp(10 * time.Minute)
+	if want := []int{0, 1, 0, 1, 0}; !slices.Equal(levels, want) {
+		t.Errorf("levels %v, want %v", levels, want)
+	}
+	want := []string{`"level"=0 "msg"="not deleted, and more" "kind"="Job" "result"="refused" "more"=2 "in"="1m0s"`}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

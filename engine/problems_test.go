@@ -25,6 +25,14 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"text without quotes":                  {"object.status.phase == Succeeded", []string{`1:24: unknown name "Succeeded" (text stands in quotes: 'Succeeded')`}},
 		"a label key after a dot":              {"object.metadata.labels.a/b == 'x'", []string{`1:26: unknown name "b" (a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue(''))`}},
 		"a reserved word":                      {"namespace == 'x'", []string{`1:1: "namespace" is a reserved word (did you mean object.metadata.namespace?)`}},
+		"and":                                  {"finished(object) and true", []string{"1:18: cannot be read: 'and' is no operator (write &&)"}},
+		"or":                                   {"finished(object) or true", []string{"1:18: cannot be read: 'or' is no operator (write ||)"}},
+		"not":                                  {"not finished(object)", []string{"1:5: cannot be read: 'not' is no operator (write !)"}},
+		"a macro without arguments":            {"object.status.conditions.exists()", []string{"1:26: exists() does not take these arguments (it takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True'))"}},
+		"has() without arguments":              {"has()", []string{"1:1: has() does not take these arguments (it takes one field, such as has(object.status.phase))"}},
+		"a label key with a dash":              {"object.metadata.labels.my-app == 'x'", []string{"1:27: unknown name \"app\" (a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue(''))"}},
+		"a duration and a number":              {"duration('1h') > 3600", []string{"1:16: > does not take (duration, int) (a span of time is a duration, such as duration('1h') or days(7), and no number or text)"}},
+		"quantities compared":                  {"quantity(object.x) > quantity('1Gi')", []string{"1:20: > does not take (kubernetes.Quantity, kubernetes.Quantity) (quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi')))"}},
 		"now":                                  {"now > object.x", []string{"1:1: there is no clock in CEL " + clockHint}},
 		"now()":                                {"now() > 3", []string{"1:1: there is no clock in CEL " + clockHint}},
 		"time.now()":                           {"time.now()", []string{"1:1: there is no clock in CEL " + clockHint}},
@@ -80,6 +88,11 @@ func TestProblemsOfExpressions(t *testing.T) {
 			for _, p := range problems {
 				text := strings.TrimPrefix(p.String(), "spec.rules[0].eligible:")
 				got = append(got, strings.TrimPrefix(text, " "))
+				if _, example, found := strings.Cut(p.Hint, ", such as "); found && strings.HasPrefix(p.Hint, "it takes") {
+					if _, problems := c.Rule(rule(), []v1alpha1.Variable{{Name: "example", Expression: example}}, ""); len(problems) > 0 {
+						t.Errorf("the example of a hint does not compile: %v", problems)
+					}
+				}
 			}
 			if strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))

@@ -44,7 +44,7 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
-	case strings.HasSuffix(d.before(c), "/"):
+	case strings.HasSuffix(d.before(c), "/"), dashedKey.MatchString(d.before(c)):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue('')"}
 	}
 	if meant := policy.Closest(name, objectFields); meant != "" {
@@ -56,6 +56,9 @@ func (d *diagnosis) unknownName(c complaint) finding {
 // objectFields are the fields that most objects have.
 var objectFields = []string{"metadata", "spec", "status", "kind", "apiVersion", "data"}
 
+// dashedKey is a label or annotation up to the - in its key, which is a minus in CEL.
+var dashedKey = regexp.MustCompile(`\.(labels|annotations)\.[\w.]+-$`)
+
 var isClockCall = regexp.MustCompile(`^(timestamp|date|time|Date|Time)\s*\.\s*now\b`)
 
 func startsUpper(name string) bool {
@@ -64,6 +67,9 @@ func startsUpper(name string) bool {
 }
 
 func (d *diagnosis) unknownFunction(name string) finding {
+	if slices.Contains(d.names, name) { // a macro, which cel-go expands only with the arguments that it takes
+		return finding{message: name + "() does not take these arguments", hint: macroHints[name]}
+	}
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
 	meant := policy.Closest(name, ourNames())
 	if meant == "" {
@@ -73,6 +79,16 @@ func (d *diagnosis) unknownFunction(name string) finding {
 		f.hint = fmt.Sprintf("did you mean %s?", signatureOf(meant))
 	}
 	return f
+}
+
+// macroHints are examples of macros with the arguments that they take.
+var macroHints = map[string]string{
+	"has":        "it takes one field, such as has(object.status.phase)",
+	"all":        "it takes a name and a condition, such as object.status.conditions.all(c, c.status == 'True')",
+	"exists":     "it takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True')",
+	"exists_one": "it takes a name and a condition, such as object.status.conditions.exists_one(c, c.status == 'True')",
+	"filter":     "it takes a name and a condition, such as object.status.conditions.filter(c, c.status == 'True')",
+	"map":        "it takes a name and an expression, such as object.status.conditions.map(c, c.type)",
 }
 
 func (d *diagnosis) unknownVariable(after string) finding {
@@ -105,6 +121,14 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: "what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0"}
 	case isOperator && symbol != "":
 		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args)}
+		switch {
+		case strings.Contains(args, "duration") && !strings.Contains(args, "timestamp"):
+			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
+			return f
+		case strings.Contains(args, "Quantity"):
+			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+			return f
+		}
 		if strings.Contains(args, "string") && (strings.Contains(args, "timestamp") || strings.Contains(args, "duration")) {
 			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
 		} else if symbol == "==" || symbol == "!=" {
@@ -196,6 +220,8 @@ func pathOf(e ast.Expr) string {
 	return parent + "." + field
 }
 
+var wordOperator = regexp.MustCompile(`^(?:extraneous input )?'(and|or)'`)
+
 // syntax cuts the parser's list of everything it would have liked better.
 func (d *diagnosis) syntax(c complaint) finding {
 	detail, _, _ := strings.Cut(c.caught[1], " expecting {")
@@ -204,6 +230,11 @@ func (d *diagnosis) syntax(c complaint) finding {
 	switch {
 	case strings.HasPrefix(detail, "token recognition error at: '= "), strings.HasPrefix(detail, "token recognition error at: '='"):
 		return finding{message: syntaxMessage + ": a single =", hint: "== compares"}
+	case wordOperator.MatchString(detail):
+		word := wordOperator.FindStringSubmatch(detail)[1]
+		return finding{message: syntaxMessage + ": '" + word + "' is no operator", hint: "write " + map[string]string{"and": "&&", "or": "||"}[word]}
+	case strings.HasSuffix(strings.TrimSpace(d.before(c)), "not"):
+		return finding{message: syntaxMessage + ": 'not' is no operator", hint: "write !"}
 	case strings.HasPrefix(detail, "the end"):
 		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
 	}

@@ -202,9 +202,8 @@ func (a *account) found(ctx context.Context, p *policy.Policy, status v1alpha1.R
 	if p.Namespace != "" {
 		kind = v1alpha1.RetentionPolicyKind.Kind
 	}
-	l := &v1alpha1.RetentionLedger{Holder: a.office.holder, Policy: v1alpha1.LedgerPolicy{
-		Kind: kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
-	}}
+	of := v1alpha1.LedgerPolicy{Kind: kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
+	l := &v1alpha1.RetentionLedger{Holder: a.office.holder, Policy: of}
 	l.Name = string(a.uid)
 	carryOver(l, status)
 	if err := a.office.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {

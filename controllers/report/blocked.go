@@ -2,9 +2,12 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -68,6 +71,27 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 		of = append(of, fmt.Sprintf("%d of %s", b.Objects, named(b.Policy)))
 	}
 	return "it keeps objects that other policies would delete now: " + strings.Join(of, ", ")
+}
+
+// delayed is the condition Delayed; it is not ok, and left out, where no attempt to delete something fails again and again.
+func (v *view) delayed(p *policy.Policy) standing {
+	all := v.delays[p.Name]
+	if len(all) == 0 {
+		return standing{}
+	}
+	slices.SortFunc(all, retention.Delay.Compare)
+	var parts []string
+	for _, d := range all[:min(len(all), 3)] {
+		where := ""
+		if d.Namespace != "" {
+			where = " in namespace " + d.Namespace
+		}
+		parts = append(parts, fmt.Sprintf("%s%s, such as %s: %s", d.Reason, where, d.Name, d.Message))
+	}
+	if more := len(all) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return standing{true, all[0].Reason, grant.Line("attempts to delete objects that are due fail: " + strings.Join(parts, "; "))}
 }
 
 // named is a policy with its kind.

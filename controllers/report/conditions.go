@@ -50,7 +50,7 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
-	for _, c := range []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionRecreated, v.recreated(p)}} {
+	for _, c := range []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionRecreated, v.recreated(p)}, {v1alpha1.ConditionDelayed, v.delayed(p)}} {
 		if c.ok {
 			all = append(all, c)
 		} else {

@@ -10,6 +10,8 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -203,6 +205,7 @@ func TestWhatIsChargedFallsInTime(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
 	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *world) {
+		w.set(func() { w.kinds = []retention.KindState{kindOf(policies.Edition{Book: w.book}, time.Now())} })
 		w.after(time.Minute)
 		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
 		w.after(28 * time.Minute)

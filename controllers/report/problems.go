@@ -29,24 +29,25 @@ type problem struct {
 	begun  bool // told with another reason
 }
 
-// passing are the reasons for which a policy is not ready that need nobody.
-var passing = []string{"Listing", "Counting", string(v1alpha1.DryRun)}
+// patience is how long a policy may be not ready for reasons that pass by themselves until an Event and the log tell of it.
+var patience = map[string]time.Duration{"Listing": 10 * time.Minute, "Counting": 10 * time.Minute}
 
 // ended is what the Event says when a condition shows a problem no more.
 var ended = map[string]struct{ reason, note string }{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
+	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is not suspended any more"},
+	v1alpha1.ConditionDelayed:   {"NotDelayed", "no attempt to delete an object that is due fails any more"},
 	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
 	v1alpha1.ConditionRecreated: {"NotRecreated", "no object is kept any more because it comes back as fast as it is deleted"},
 }
 
 // isProblem reports whether a condition calls for somebody.
 func isProblem(c *metav1.Condition) bool {
-	if c.Type == v1alpha1.ConditionReady {
-		return c.Status == metav1.ConditionFalse && !slices.Contains(passing, c.Reason)
-	}
-	_, known := ended[c.Type]
-	return known && c.Status == metav1.ConditionTrue
+	return v1alpha1.StopsDeletions(c) && c.Reason != string(v1alpha1.DryRun) // somebody has chosen --dry-run
 }
+
+// toldAfter is how long a condition has to show a problem until that is told.
+func toldAfter(reason string) time.Duration { return max(tellAfter, patience[reason]) }
 
 // problemsBefore are those of a status that the controller before has written. It has told of those that are old enough.
 func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]problem {
@@ -54,7 +55,7 @@ func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]pro
 	for i := range conditions {
 		if c := &conditions[i]; isProblem(c) {
 			since := c.LastTransitionTime.Time
-			known[c.Type] = problem{reason: c.Reason, since: since, told: now.Sub(since) >= tellAfter}
+			known[c.Type] = problem{reason: c.Reason, since: since, told: now.Sub(since) >= toldAfter(c.Reason)}
 		}
 	}
 	return known
@@ -73,12 +74,12 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 		if known.reason != c.Reason {
 			known = problem{reason: c.Reason, since: now, begun: known.told || known.begun}
 		}
-		if left := tellAfter - now.Sub(known.since); !known.told && left > 0 {
+		if left := toldAfter(c.Reason) - now.Sub(known.since); !known.told && left > 0 {
 			r.changes = soonest(r.changes, now.Add(left))
 		} else if !known.told {
 			known.told = true
 			reason := c.Reason
-			if c.Type != v1alpha1.ConditionReady {
+			if c.Status == metav1.ConditionTrue {
 				reason = c.Type
 			}
 			r.tellOf(ctx, p, corev1.EventTypeWarning, reason, c.Message)

@@ -235,7 +235,7 @@ func (r *Reporter) inUse() policies.Edition {
 func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
 	parts := make([]string, 0, len(kinds)+2)
 	for _, k := range kinds {
-		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Lost, k.Undeletable, k.Unmarkable))
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.Lost, k.Undeletable, k.Unmarkable))
 	}
 	if r.Nodes != nil {
 		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))

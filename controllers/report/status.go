@@ -36,6 +36,7 @@ type view struct {
 	nodes     nodesNow
 	referred  map[references.Kind]referred // about which rules ask
 	referrers []referrers.State
+	delays    map[string][]retention.Delay // by policy
 	doubt     error
 	now       time.Time
 	last      bool // nothing happens any more
@@ -44,9 +45,15 @@ type view struct {
 
 // newView makes a view of what is counted next.
 func newView(e policies.Edition, kinds []retention.KindState, now time.Time) *view {
-	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, now: now}
+	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
+		if k.Delayed == 0 {
+			continue
+		}
+		for _, d := range k.Delays(now) {
+			v.delays[d.Policy] = append(v.delays[d.Policy], d)
+		}
 	}
 	v.listed = v.listedNow()
 	return v

@@ -26,7 +26,10 @@ type watched struct {
 func (w *watched) kind() schema.GroupVersionKind { return w.index.Reads() }
 
 func (w *watched) state() KindState {
-	s := KindState{Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled()}
+	s := KindState{
+		Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled(),
+		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays,
+	}
 	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
 		if f != nil {
 			s.Kind = f.asks.Kind

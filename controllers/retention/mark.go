@@ -24,6 +24,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since ti
 	case Gone: // an API server that has not read its store yet answers 404, and no watch event would correct that
 	case Changed:
 	default:
+		p.delays.fails(it, nil, outcome, p.owner.Clock.Now())
 		log.FromContext(ctx).V(p.said.level("not marked", outcome.Result.String(), p.owner.Clock.Now())).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
 			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
 	}

@@ -87,6 +87,7 @@ func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.
 func (p *pipeline) spare(ctx context.Context, it item, i policy.Intent, why error) {
 	log.FromContext(ctx).V(p.said.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
+	p.delays.keepsOwner(it, i.Owner, why, p.owner.Clock.Now())
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, Refused))
 }
 

@@ -23,6 +23,7 @@ type pipeline struct {
 	throttle *throttle
 	tries    *tries // to delete
 	marks    *tries // to mark
+	delays   delays
 	said     sayings
 	workers  sync.WaitGroup
 	ended    sync.Once

@@ -134,6 +134,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 		if err != nil {
 			return at, func() {
 				log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
+				p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 				p.retry(it, namespacePause)
 			}
 		}

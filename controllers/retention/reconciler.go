@@ -169,6 +169,9 @@ type KindState struct {
 	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
 	Relisting   bool     // rules have changed, and some facts are still missing
 	Throttled   []string // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
+	// Delays says why Delayed objects that are due stay though a policy tries to delete them; nil for none.
+	Delays  func(now time.Time) []Delay
+	Delayed int
 }
 
 // Kinds gives the state of every kind that rules are about.

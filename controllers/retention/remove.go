@@ -26,6 +26,7 @@ const (
 // reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides everything again: see
 // preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
+	defer p.delays.ended(it, p.owner.Clock.Now())
 	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
 		p.tries.forget(it)
 		return nil
@@ -122,6 +123,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	case Changed:
 		log.V(1).Info("changed since it was judged")
 	default:
+		p.delays.fails(it, i.Owner, o, p.owner.Clock.Now())
 		log.V(p.said.level("not deleted", o.Result.String(), p.owner.Clock.Now())).
 			Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
@@ -131,6 +133,7 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 // putOff has a subject retried soon; later if more subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("put off", "namespace", it.namespace, "why", err.Error())
+	p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
@@ -139,6 +142,7 @@ func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("held back", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, ErrNamespace) {
 		p.owner.setDoubt(nil)
+		p.delays.meets(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())
 		p.retry(it, namespacePause)
 		return
 	}

@@ -29,6 +29,9 @@ const (
 	// ConditionRecreated is True while objects are kept because others of their name came back as fast as Sunset deleted
 	// them; the message names them. There is no such condition otherwise.
 	ConditionRecreated = "Recreated"
+	// ConditionDelayed is True while attempts to delete objects that are due fail; the message has the first of them, and why.
+	// There is no such condition otherwise.
+	ConditionDelayed = "Delayed"
 )
 
 // RetentionPolicyStatus is what Sunset sees and has done. Its size does not depend on the number of objects.

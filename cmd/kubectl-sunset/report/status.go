@@ -52,7 +52,7 @@ func Statuses(w io.Writer, policies []PolicyStatus) (found bool, err error) {
 				name = p.Namespace + "/" + name
 			}
 			what := c.Reason
-			if c.Type == v1alpha1.ConditionBlocked {
+			if c.Type == v1alpha1.ConditionBlocked || c.Type == v1alpha1.ConditionDelayed {
 				what = c.Type
 			}
 			for _, line := range wrap(fmt.Sprintf("%s %s: %s: %s", p.Kind, name, what, c.Message), 2, 6) {
@@ -87,14 +87,5 @@ func (p *PolicyStatus) problems() []metav1.Condition {
 	case p.Status.ObservedGeneration != p.Generation:
 		return []metav1.Condition{{Reason: "OutdatedStatus", Message: "the status is that of an earlier version of the policy; if that lasts, look whether the controller runs"}}
 	}
-	return slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c metav1.Condition) bool {
-		switch c.Type {
-		case v1alpha1.ConditionReady:
-			return c.Status == metav1.ConditionTrue
-		case v1alpha1.ConditionBlocked, v1alpha1.ConditionRecreated:
-			return c.Status != metav1.ConditionTrue
-		default: // Ready says so too
-			return true
-		}
-	})
+	return slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c metav1.Condition) bool { return !v1alpha1.StopsDeletions(&c) })
 }

@@ -3,8 +3,11 @@ package prometheus_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +43,8 @@ var once = []string{"{}"}
 
 var tries = map[string]map[string]try{
 	"SunsetHasNoLeader": {
-		"nobody counts":                        {`up 1x2000`, 10 * time.Minute, once},
+		"nobody counts":                        {`up 1x10`, soon, once},
+		"the target is missing once":           {`sunset_backlog 0x5 stale 0x10`, 7 * time.Minute, nil},
 		"somebody counts":                      {`sunset_backlog 0x2000`, 10 * time.Minute, nil},
 		"another takes over within 30 seconds": {`sunset_backlog{pod="a"} 0x5` + "\n" + `sunset_backlog{pod="b"} _x6 0x100`, 12 * time.Minute, nil},
 	},
@@ -76,6 +80,18 @@ var tries = map[string]map[string]try{
 	"SunsetApprovalRequired": {
 		"it waits":      {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
 		"nothing waits": {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
+	},
+	"SunsetPolicyStuck": {
+		"it is being counted":          {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Counting"} 1x2000`, 11 * time.Minute, []string{`{policy="p", reason="Counting"}`}},
+		"it was listed within minutes": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x8 stale`, 11 * time.Minute, nil},
+	},
+	"SunsetPolicySuspended": {
+		"it is suspended": {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="Suspended"} 1x10`, soon, []string{`{policy="p", reason="Suspended"}`}},
+		"a dry run":       {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, time.Hour, nil},
+	},
+	"SunsetObjectsStay": {
+		"a namespace is terminating": {`sunset_policy_condition{policy="p",condition="Delayed",status="True",reason="NamespaceInDoubt"} 1x10`, soon, []string{`{condition="Delayed", policy="p", reason="NamespaceInDoubt"}`}},
+		"all is well":                {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, time.Hour, nil},
 	},
 	"SunsetExpressionFails": {
 		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x10`, soon, []string{`{policy="p", rule="r"}`}},
@@ -146,6 +162,41 @@ func TestAlertsFire(t *testing.T) {
 		if !known[name] {
 			t.Errorf("there is no alert %s", name)
 		}
+	}
+}
+
+// TestAlertsFireForEveryReason of the runbook's table whose alert is about conditions.
+func TestAlertsFireForEveryReason(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| reasons | who can act |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	tried := 0
+	for _, r := range rules(t) {
+		if !slices.Contains([]string{"SunsetPolicyNotReady", "SunsetPolicySuspended", "SunsetObjectsStay"}, r.Alert) {
+			continue
+		}
+		for _, row := range strings.Split(table, "\n") {
+			cells := strings.Split(row, " | ")
+			if !strings.Contains(row, "["+r.Alert+"]") {
+				continue
+			}
+			condition, status, _ := strings.Cut(strings.ReplaceAll(cells[2], "`", ""), " is ")
+			for _, reason := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[0], -1) {
+				tried++
+				fires := labels.NewBuilder(labels.FromStrings("policy", "p", "reason", reason[1]))
+				if strings.Contains(r.Expr, "by (policy, condition, reason)") {
+					fires.Set("condition", condition)
+				}
+				series := fmt.Sprintf(`sunset_policy_condition{policy="p",condition=%q,status=%q,reason=%q} 1x10`, condition, status, reason[1])
+				t.Run(condition+"/"+reason[1], func(t *testing.T) { try{series, soon, []string{fires.Labels().String()}}.run(t, r) })
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d reasons were tried", tried)
 	}
 }
 

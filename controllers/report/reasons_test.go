@@ -1,0 +1,366 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// scene is all that a status of policy p depends on. The zero value has one Job, which is due.
+type scene struct {
+	p, q   func(*policy.Policy)        // p has rule a, q has rule b, which selects nothing
+	kind   func(*retention.KindState)  // of Jobs
+	row    func(*policy.Subject)       // the Job
+	facts  map[string]policy.Facts     // about the Job, by rule
+	doubt  error                       // about everything
+	ledger *ledgers.State              // of p
+	nodes  func(*policy.Policy) *fleet // that report about p, which has a rule about images then
+}
+
+// put makes a scene what there is from now on.
+func (w *world) put(s scene) {
+	rules := []*policy.Rule{rule("a")}
+	if s.nodes != nil {
+		rules = append(rules, rule("img", onNodes))
+	}
+	p, q := policyOf(v1alpha1.Enforce, rules...), policyOf(v1alpha1.Enforce, rule("b"))
+	q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
+	for of, change := range map[*policy.Policy]func(*policy.Policy){p: s.p, q: s.q} {
+		if change != nil {
+			change(of)
+		}
+	}
+	p.Ledger = s.ledger != nil
+	e := editionOf(p, q)
+	if p.Rules[0].ReadsReferences {
+		e.Referred = []references.Kind{job}
+	}
+	start := time.Now().Add(-2 * time.Hour)
+	subject := policy.Subject{Namespace: "team-a", Name: "x", UID: types.UID(fmt.Sprint(time.Now())), ResourceVersion: "1", Created: start}
+	if s.row != nil {
+		s.row(&subject)
+	}
+	about := func(name string, otherwise policy.Facts) policy.Facts {
+		if f, ok := s.facts[name]; ok {
+			return f
+		}
+		return otherwise
+	}
+	kind := kindOf(e, time.Now(), packed(subject, about("a", yes(start)), about("b", policy.Facts{})))
+	if s.kind != nil {
+		s.kind(&kind)
+	}
+	w.Nodes, w.Board = nil, nil
+	if s.nodes != nil {
+		f := s.nodes(p)
+		w.Nodes, w.Board = f, f
+	}
+	w.set(func() {
+		delete(w.ledgers, p.UID)
+		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.Trouble != nil {
+			w.ledgers[p.UID] = *s.ledger
+		}
+		w.kinds, w.doubt = []retention.KindState{kind}, s.doubt
+	})
+	w.Use(e)
+}
+
+// address is where reasons are told: to whom, in which condition, by which Events, which alert, and within how many seconds.
+type address struct {
+	who       string
+	condition string // TYPE=STATUS
+	events    string // when it begins, and when it ends; the first may be the reason
+	alert     string
+	seconds   int // until the Event; the alert follows within two minutes
+	scenes    map[string]scene
+}
+
+const byReason = "REASON"
+
+func troubled(reason string) scene {
+	return scene{kind: func(k *retention.KindState) { k.Lost = &retention.Trouble{Reason: reason, Message: "no"} }}
+}
+
+func delayed(reason string) scene {
+	return scene{kind: func(k *retention.KindState) {
+		k.Delayed = 1
+		k.Delays = func(time.Time) []retention.Delay {
+			return []retention.Delay{{Policy: "p", Namespace: "team-a", Name: "x", Reason: reason, Message: "no"}}
+		}
+	}}
+}
+
+func inMode(m v1alpha1.Mode) func(p *policy.Policy) {
+	return func(p *policy.Policy) {
+		p.Mode = m
+		for _, r := range p.Rules {
+			r.Mode = m
+		}
+	}
+}
+
+// nodesThat are those of a policy about images.
+func nodesThat(change func(f *fleet, p *policy.Policy)) scene {
+	return scene{nodes: func(p *policy.Policy) *fleet {
+		f := fleetOf(nodeReport("n-1", p, time.Now(), 2))
+		change(f, p)
+		return f
+	}}
+}
+
+var errNo = errors.New("no")
+
+// addresses are those of all reasons that are told by conditions.
+var addresses = []address{
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+		"EvaluationFailed": {facts: map[string]policy.Facts{"a": {Selected: true, Err: errNo}}},
+		"RuleInvalid": {p: func(p *policy.Policy) {
+			p.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+			p.Rules[0].Problems = p.Problems
+		}},
+		"KindNotFound": troubled("KindNotFound"), "AggregatedAPI": troubled("AggregatedAPI"),
+		"RulesTooLarge": nodesThat(func(f *fleet, p *policy.Policy) { f.missing = map[types.UID]bool{p.UID: true} }),
+	}},
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
+		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
+		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{Trouble: errNo}},
+		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), Unread: errNo, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
+		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
+		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
+	}},
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]scene{
+		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
+			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+	}},
+	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]scene{
+		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits},
+	}},
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]scene{
+		"Listing":  {kind: unlisted},
+		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
+	}},
+	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]scene{
+		"Suspended":   {p: inMode(v1alpha1.Suspended)},
+		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspended)(p); p.Terminating = true }},
+	}},
+	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
+	}},
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
+	}},
+	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `NotRecreated`", "SunsetObjectsStay", 15, map[string]scene{
+		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
+	}},
+	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]scene{
+		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
+		"Suspended":        {q: inMode(v1alpha1.Suspended), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+		"RuleInvalid": {q: func(q *policy.Policy) {
+			q.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+			q.Rules[0].Problems = q.Problems
+		}, facts: map[string]policy.Facts{"b": {Selected: true}}},
+		"ReferencesUnknown": {facts: map[string]policy.Facts{"b": {Selected: true, Err: policy.ErrReferencesUnknown}}},
+		"ApprovalRequired":  {q: func(q *policy.Policy) { q.Rules[0].Unapproved = true }, facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+	}},
+}
+
+// waits makes a policy wait for approval.
+func waits(p *policy.Policy) {
+	p.Hash, p.Gate, p.Rules[0].Unapproved = "h", everywhere, true
+}
+
+// TestEveryReasonIsTold: in a condition that kubectl sunset status shows, by a metric, an Event and an alert when it begins, and by an
+// Event when it ends.
+func TestEveryReasonIsTold(t *testing.T) {
+	alerts := alertsOf(t)
+	for _, a := range addresses {
+		for reason, s := range a.scenes {
+			t.Run(a.condition+"/"+reason, func(t *testing.T) {
+				begins, ends, _ := strings.Cut(strings.ReplaceAll(a.events, "`", ""), ", ")
+				begins = strings.ReplaceAll(begins, byReason, reason)
+				name, status, _ := strings.Cut(a.condition, "=")
+				shown := reason
+				if reason == "BacklogTooLarge" { // of the condition ApprovalRequired; Ready has the other name
+					shown = "ApprovalRequired"
+				}
+				inBubble(t, nil, func(t *testing.T, w *world) {
+					for _, p := range []string{"p", "q"} {
+						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
+					}
+					w.put(scene{})
+					w.after(time.Minute)
+					expect(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+					expect(t, "Events before", nil, w.events())
+					w.put(s)
+					w.after(5 * time.Second)
+					expect(t, name, status+" "+shown, condition(w.status(), name))
+					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
+					expect(t, "kubectl sunset status shows it", true, stops)
+					expect(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
+					w.after(time.Duration(a.seconds-5) * time.Second)
+					told(t, w, "Warning "+begins+": ")
+					w.put(scene{})
+					w.after(time.Minute)
+					told(t, w, "Normal "+ends+": ")
+				})
+			})
+		}
+		if !slices.Contains(alerts, a.alert) {
+			t.Errorf("there is no alert %s", a.alert)
+		}
+	}
+}
+
+// told expects one Event about policy p that says so.
+func told(t *testing.T, w *world, said string) {
+	t.Helper()
+	n := 0
+	for _, e := range w.events() {
+		if strings.Contains(e, "/p "+said) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d Events with %q in\n%s", n, said, strings.Join(w.events(), "\n"))
+	}
+}
+
+func alertsOf(t *testing.T) (names []string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "../../charts/sunset/files/alerts.yaml"), -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// verdicts are the reasons why single objects stay or go that no condition tells: who can act, and an object that has it. They are told by
+// the metric sunset_verdicts, and by kubectl sunset explain.
+var verdicts = []struct {
+	who    string
+	scenes map[string]scene
+}{
+	{"team of the namespace", map[string]scene{
+		"Held": flagged(policy.IsHeld), "Uncounted": flagged(policy.IsUncounted),
+		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
+		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
+	}},
+	{"author of the policy", map[string]scene{
+		"KeptNewest": {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
+		"NeverDue":   {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
+		"Waiting":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
+		"Expired":    {}, "OverCapacity": {p: capacity(0)}, "WithinCapacity": {p: capacity(1)},
+		"NoStartTime": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
+		"NotEligible": {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
+		"Unmarked":    {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
+		"Unpullable":  {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
+	}},
+	{"cluster operator", map[string]scene{
+		"Terminating": flagged(policy.IsTerminating), "Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
+	}},
+}
+
+func flagged(f policy.Flags) scene { return scene{row: func(s *policy.Subject) { s.Flags = f }} }
+
+func withFacts(change func(*policy.Facts)) map[string]policy.Facts {
+	f := yes(time.Now().Add(-2 * time.Hour))
+	change(&f)
+	return map[string]policy.Facts{"a": f}
+}
+
+func capacity(max int) func(*policy.Policy) {
+	return func(p *policy.Policy) {
+		p.Rules[0].TTL, p.Rules[0].Capacity = policy.NeverTTL, policy.Capacity{Bounded: true, Max: max}
+	}
+}
+
+// elsewhere are reasons that call for nobody, and those of nodes: conditions of NodeImageReports, which the agent writes.
+var elsewhere = []string{
+	"Ready", "AsExpected", "Valid", "Watching", "Enforcing", "Permitted", "ReferencesKnown", "DryRun", "NotSelected",
+	"RuntimeUnreachable", "PodsUnknown", "RulesUnknown", "StateNotKept", "FilesystemUnseen",
+}
+
+func TestEveryVerdictIsCounted(t *testing.T) {
+	for _, v := range verdicts {
+		for reason, s := range v.scenes {
+			t.Run(reason, func(t *testing.T) {
+				inBubble(t, nil, func(t *testing.T, w *world) {
+					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
+					w.put(s)
+					w.after(5 * time.Second)
+					expect(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
+				})
+			})
+		}
+	}
+}
+
+// TestTheTableOfReasons has every reason of docs/runbook.md, which test/runbook_test.go compares with the code, and is there.
+func TestTheTableOfReasons(t *testing.T) {
+	page := read(t, "../../docs/runbook.md")
+	known := map[string]bool{}
+	for _, reason := range elsewhere {
+		known[reason] = true
+	}
+	want := "| reasons | who can act | condition | Events | alert | seconds |\n|---|---|---|---|---|---|\n"
+	row := func(scenes map[string]scene, cells ...string) {
+		reasons := slices.Sorted(maps.Keys(scenes))
+		for i, reason := range reasons {
+			known[reason] = true
+			reasons[i] = "`" + reason + "`"
+		}
+		want += "| " + strings.Join(append([]string{strings.Join(reasons, ", ")}, cells...), " | ") + " |\n"
+	}
+	for _, a := range addresses {
+		name, status, _ := strings.Cut(a.condition, "=")
+		row(a.scenes, a.who, fmt.Sprintf("`%s` is %s", name, status), strings.ReplaceAll(a.events, byReason, "the reason"),
+			fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert)), fmt.Sprint(a.seconds))
+	}
+	for _, v := range verdicts {
+		row(v.scenes, v.who, "none", "none", "none", "5")
+	}
+	if !strings.Contains(page, want) {
+		t.Errorf("docs/runbook.md does not have this table:\n%s", want)
+	}
+	_, tables, _ := strings.Cut(page, "\n## Conditions\n")
+	_, tables, _ = strings.Cut(tables, "\n| reason | of |")
+	all := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(tables, -1)
+	for _, found := range all {
+		if !known[found[1]] {
+			t.Errorf("nothing says where reason %s is told", found[1])
+		}
+	}
+	for _, reason := range policy.Reasons() {
+		if !known[string(reason)] {
+			t.Errorf("nothing says where reason %s of a verdict is told", reason)
+		}
+	}
+	if len(all) < 60 {
+		t.Errorf("only %d reasons were found", len(all))
+	}
+}

@@ -1,0 +1,155 @@
+package retention
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// DelayedAfter is for how long all attempts have to meet an obstacle until that is a Delay. Many obstacles pass by themselves.
+const DelayedAfter = 10 * time.Second
+
+// delayedKept is how many objects of one namespace and kind are remembered: enough to name one while others come and go.
+const delayedKept = 100
+
+// Delay is why a policy has not deleted objects of one namespace that are due, though it has tried for DelayedAfter.
+type Delay struct {
+	Policy    string
+	Namespace string // empty for objects without one
+	Name      string // of one of the objects, the first by name
+	Reason    string // CamelCase, a reason of the condition Delayed
+	Message   string // the error, and what to do
+}
+
+// Compare orders by reason, namespace and name.
+func (d Delay) Compare(o Delay) int {
+	return cmp.Or(strings.Compare(d.Reason, o.Reason), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))
+}
+
+// delays remembers what the latest attempts to delete or mark objects have met. The zero value is ready.
+type delays struct {
+	mu   sync.Mutex
+	met  map[item]obstacle
+	kept map[string]int // by namespace
+}
+
+// obstacle is what one object has met. While its reason stays the same, so does its message: errors can have numbers that change.
+type obstacle struct {
+	Delay
+	first, last time.Time // attempt in a row that met one
+}
+
+func (o obstacle) lasts() bool { return o.last.Sub(o.first) >= DelayedAfter }
+
+// meets notes the obstacle of an attempt.
+func (d *delays) meets(it item, delay Delay, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.met == nil {
+		d.met, d.kept = map[item]obstacle{}, map[string]int{}
+	}
+	o, known := d.met[it]
+	switch {
+	case !known && d.kept[it.namespace] >= delayedKept:
+		return
+	case !known:
+		d.kept[it.namespace]++
+		o.first = now
+	}
+	if o.Reason != delay.Reason {
+		o.Delay = delay
+	}
+	o.last = now
+	d.met[it] = o
+}
+
+// fails notes how an attempt failed to delete or mark an object, or to delete its owner instead (nil for not).
+func (d *delays) fails(it item, owner *policy.Owner, o Outcome, now time.Time) {
+	switch o.Result {
+	case Denied:
+		d.meets(it, Delay{Reason: "Denied", Message: short(o.Err) + "; grant the permission"}, now)
+	case Refused:
+		if owner != nil {
+			d.keepsOwner(it, owner, o.Err, now)
+			return
+		}
+		d.meets(it, Delay{Reason: "Refused", Message: short(o.Err) + "; change the object, or the admission policy or webhook that denies the request"}, now)
+	case Unadmitted, Failed, Busy:
+		d.meets(it, Delay{Reason: "Failing", Message: short(o.Err) + "; check the admission webhooks and the API server"}, now)
+	}
+}
+
+// short is the text of an error, which an admission webhook may have written at any length.
+func short(err error) string {
+	const most = 512
+	if text := err.Error(); len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return err.Error()
+}
+
+// keepsOwner notes why the owner of an object stays, which a rule would delete instead.
+func (d *delays) keepsOwner(it item, owner *policy.Owner, why error, now time.Time) {
+	d.meets(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s stays: %s", owner, short(why))}, now)
+}
+
+// ended forgets the obstacle of an object if the attempt that began then met none.
+func (d *delays) ended(it item, began time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o, known := d.met[it]; known && o.last.Before(began) {
+		delete(d.met, it)
+		if d.kept[it.namespace]--; d.kept[it.namespace] == 0 {
+			delete(d.kept, it.namespace)
+		}
+	}
+}
+
+// lasting are the obstacles that last.
+func (d *delays) lasting() map[item]obstacle {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[item]obstacle{}
+	for it, o := range d.met {
+		if o.lasts() {
+			all[it] = o
+		}
+	}
+	return all
+}
+
+// delays gives one Delay for each policy, namespace and reason, in order.
+func (w *watched) delays(now time.Time) []Delay {
+	type group struct{ by, namespace, reason string }
+	first := map[group]Delay{}
+	for it, o := range w.pipeline.delays.lasting() {
+		j, known := w.index.Look(it.uid, now)
+		subject, _ := w.index.Subject(it.uid)
+		d := o.Delay
+		d.Policy, d.Namespace, d.Name = policyOf(j), subject.Namespace, subject.Name
+		key := group{d.Policy, d.Namespace, d.Reason}
+		if was, ok := first[key]; known && d.Policy != "" && (!ok || d.Name < was.Name) {
+			first[key] = d
+		}
+	}
+	return slices.SortedFunc(maps.Values(first), Delay.Compare)
+}
+
+// policyOf is the policy that would delete or mark an object; empty when none would.
+func policyOf(j index.Judgement) string {
+	switch rules := j.Rules(); {
+	case len(rules) > 0:
+		return rules[0].ID.Policy
+	case j.Expected.Rule != nil:
+		return j.Expected.Rule.ID.Policy
+	default:
+		return ""
+	}
+}

@@ -119,7 +119,7 @@ func hashOf(lines ...string) string {
 // atLeast is how many objects must be due before their part of all matters.
 const atLeast = 10
 
-// Exceeded reports whether so many that are due at once, of those selected, are more than may go unseen.
+// Exceeded reports whether so many objects that a change deletes, of those selected, need approval.
 func (a Approval) Exceeded(due, selected int64) bool {
-	return due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
+	return a.Always && due > 0 || due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
 }

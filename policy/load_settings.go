@@ -43,6 +43,14 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 		}
 		*field.into = int64(*field.written)
 	}
+	switch written.Required {
+	case "", v1alpha1.ApprovalWhenLarge:
+	case v1alpha1.ApprovalAlways:
+		p.Approval.Always = true
+	default:
+		p.Approval.Always = true
+		p.problem("spec.approval.required", fmt.Sprintf("%q is not known", written.Required), "WhenLarge or Always")
+	}
 }
 
 // The least and the longest span over which limits can count.

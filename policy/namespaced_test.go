@@ -191,6 +191,9 @@ func TestApprovalOfAPolicy(t *testing.T) {
 		"one of them":          {`{"backlogPercent": 100}`, policy.Approval{Percent: 100, Count: 100}, ""},
 		"a negative count":     {`{"backlogCount": -1}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogCount"},
 		"more than all":        {`{"backlogPercent": 101}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogPercent"},
+		"always":               {`{"required": "Always"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, ""},
+		"when large":           {`{"required": "WhenLarge"}`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"at another time":      {`{"required": "Sometimes"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, "spec.approval.required"},
 		"of another type, all": {`7`, policy.Approval{Percent: 25, Count: 100}, "spec.approval"},
 	}
 	for name, test := range tests {

@@ -143,6 +143,7 @@ type Capacity struct {
 type Approval struct {
 	Percent int64 // of what the rules select, where at least 10 are due
 	Count   int64
+	Always  bool // every form needs approval, and every change that deletes an object
 }
 
 // Limits is how many subjects may go on a policy's word in any span as long as Window.

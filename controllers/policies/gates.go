@@ -83,7 +83,7 @@ func (e *entry) gate() *policy.Gate {
 	var uncounted sets.Set[string]
 	switch approved := p.Approved == p.ApprovalHash(); {
 	case approved:
-	case !counted:
+	case !counted, p.Approval.Always:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	case len(known.Uncounted) > 0:
 		uncounted = sets.New(known.Uncounted...)

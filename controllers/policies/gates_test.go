@@ -128,6 +128,36 @@ func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	expect(t, "waiting", free, l.waiting("team-a"))
 }
 
+// TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces it, and an edit needs another one.
+func TestApprovalThatIsAlwaysRequired(t *testing.T) {
+	always := func(mode, ttl string) string {
+		return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
+	}
+	s := newServer()
+	s.policy("p", always("DryRun", "1h"))
+	l := newLoop(t, s)
+	l.counted("p")
+	l.policy("p", always("Enforce", "1h"))
+	l.refresh()
+	expect(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
+	l.counted("p")
+	expect(t, "waiting, though it was counted", waits, l.waiting("team-a"))
+	l.approve("p", l.named("p").ApprovalHash())
+	l.refresh()
+	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	l.policy("p", always("Enforce", "2h"))
+	l.refresh()
+	expect(t, "waiting after an edit", waits, l.waiting("team-a"))
+	l.policy("p", spec("Enforce", "2h"))
+	l.refresh()
+	l.counted("p")
+	expect(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
+	l.policy("p", always("Enforce", "2h"))
+	l.refresh()
+	expect(t, "waiting when it is always required again", waits, l.waiting("team-a"))
+}
+
 func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})

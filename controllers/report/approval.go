@@ -101,7 +101,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 			return nil, pendingOf(gate.Hash, more, nil)
 		}
 		return nil, nil
-	case gate.Namespaces == nil && exceeds(all.Backlog):
+	case gate.Namespaces == nil && (p.Approval.Always || exceeds(all.Backlog)):
 		return nil, pendingOf(gate.Hash, all.Backlog, nil)
 	case gate.Namespaces == nil:
 		return nil, nil

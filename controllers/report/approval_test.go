@@ -76,6 +76,11 @@ func TestWhatACountShows(t *testing.T) {
 	}
 	before := pending(anew.Hash, "team-a")
 	before.Due = 99
+	always := func(gate *policy.Gate) *policy.Policy {
+		p := gated(gate)
+		p.Approval.Always = true
+		return p
+	}
 	tests := map[string]struct {
 		policy   *policy.Policy
 		due      int
@@ -110,7 +115,11 @@ func TestWhatACountShows(t *testing.T) {
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
 		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
-		"no rules at all": {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
+		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
+		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
+		"always, nothing is due in a namespace":    {always(anew), 0, nil, noStatus, of(), nil},
+		"always, one object is due in a namespace": {always(anew), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
+		"no rules at all":                          {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

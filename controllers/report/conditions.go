@@ -46,7 +46,11 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 	}
 	if s.PendingApproval != nil {
-		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}})
+		reason := "BacklogTooLarge"
+		if p.Approval.Always {
+			reason = "AlwaysRequired"
+		}
+		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, reason, approvalMessage(p, s.PendingApproval)}})
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
@@ -187,6 +191,9 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
 	what := "its rules are new or have changed"
+	if p.Approval.Always {
+		what = "this form of the policy is not approved, and approval.required is Always"
+	}
 	if len(pending.Namespaces) > 0 {
 		what = fmt.Sprintf("its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
 	}

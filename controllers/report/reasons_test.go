@@ -150,7 +150,7 @@ var addresses = []address{
 			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}},
 	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]scene{
-		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits},
+		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
 	}},
 	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]scene{
 		"Listing":  {kind: unlisted},
@@ -197,7 +197,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 				begins = strings.ReplaceAll(begins, byReason, reason)
 				name, status, _ := strings.Cut(a.condition, "=")
 				shown := reason
-				if reason == "BacklogTooLarge" { // of the condition ApprovalRequired; Ready has the other name
+				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
 					shown = "ApprovalRequired"
 				}
 				inBubble(t, nil, func(t *testing.T, w *world) {

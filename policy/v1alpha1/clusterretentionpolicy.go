@@ -109,7 +109,24 @@ type Approval struct {
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	BacklogCount *int32 `json:"backlogCount,omitempty"`
+	// required says when a change waits for approval. With WhenLarge, the default, it waits above backlogPercent or backlogCount,
+	// and a form that a dry run has counted needs no approval, whether or not somebody has looked at the numbers. With Always,
+	// every form of the policy waits until you approve it, and so does every other change that deletes an object.
+	// +optional
+	Required ApprovalRequired `json:"required,omitempty"`
 }
+
+// ApprovalRequired says when a change waits for approval. The zero value means WhenLarge.
+//
+// +kubebuilder:validation:Enum=WhenLarge;Always
+type ApprovalRequired string
+
+const (
+	// ApprovalWhenLarge has changes wait that delete more than the thresholds allow.
+	ApprovalWhenLarge ApprovalRequired = "WhenLarge"
+	// ApprovalAlways has every form of a policy wait, and every other change that deletes an object.
+	ApprovalAlways ApprovalRequired = "Always"
+)
 
 // Limits bounds how much a policy deletes. What is due beyond it waits.
 type Limits struct {

@@ -121,17 +121,15 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: "what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0"}
 	case isOperator && symbol != "":
 		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args)}
+		has := func(name string) bool { return strings.Contains(args, name) }
 		switch {
-		case strings.Contains(args, "duration") && !strings.Contains(args, "timestamp"):
-			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
-			return f
-		case strings.Contains(args, "Quantity"):
-			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
-			return f
-		}
-		if strings.Contains(args, "string") && (strings.Contains(args, "timestamp") || strings.Contains(args, "duration")) {
+		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
 			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
-		} else if symbol == "==" || symbol == "!=" {
+		case has("duration") && !has("timestamp"):
+			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
+		case has("Quantity"):
+			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+		case symbol == "==" || symbol == "!=":
 			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
 		}
 		return f

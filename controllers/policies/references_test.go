@@ -76,7 +76,7 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, ""),
 			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, "")}},
 		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.Misread{
-			misread("spec.references of policy p", "spec.references: object given, array expected", "")}},
+			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "")}},
 		"of a namespace": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
 	}
 	for name, test := range tests {

@@ -47,8 +47,8 @@ var mutants = map[string][]overlay.Patch{
 		New:  "\t\tf.fence,\n\t\tf.permission, // the ServiceAccount",
 	}, {
 		File: "controllers/retention/preflight.go",
-		Old:  "\t\tf.fence,           // this is the leader",
-		New:  "\t\t// this is the leader",
+		Old:  "\t\tf.fence,           // this process leads",
+		New:  "\t\t// this process leads",
 	}, {
 		File: "controllers/retention/preflight.go",
 		Old:  "if oldest := earliest(since...); Fresh(f.owner.Clock.Now(), oldest) {",

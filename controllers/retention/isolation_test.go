@@ -470,6 +470,7 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{book: newBook(), takes: takes}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.Warrant) retention.Outcome {
 						if p.Subject().Namespace == "bad-00" {
@@ -513,6 +514,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{book: newBook(), takes: test.takes, doubts: test.doubts}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.Warrant) retention.Outcome {
 						if strings.HasPrefix(p.Subject().Name, "refused") {
@@ -540,19 +542,21 @@ type diary struct {
 	takes  time.Duration
 	doubts bool
 	unsure map[policy.Subject]bool
+
+	writing sync.WaitGroup // whose end a test waits for
 }
 
 func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	d.mu.Lock()
 	d.writes++
 	d.mu.Unlock()
-	go func() {
+	d.writing.Go(func() {
 		time.Sleep(d.takes)
 		d.mu.Lock()
 		d.stands[i.Subject] = t
 		d.mu.Unlock()
 		c.Ready()
-	}()
+	})
 }
 
 func (d *diary) Stays(i policy.Intent) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -78,7 +79,7 @@ func (f *Flags) Parse(args []string) error {
 			return err
 		}
 	}
-	logger := zap.New(zap.UseFlagOptions(&f.log), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return retried{c} })))
+	logger := zap.New(zap.UseFlagOptions(&f.log), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return readable{c} })))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
 	return nil
@@ -92,17 +93,39 @@ func (f *Flags) Wrong(setting string, err error) error {
 	return fmt.Errorf("--%s: %w", setting, err)
 }
 
-// retried logs at info what a library logs as an error and tries again by itself: the certificate of the webhook is not there yet
-// when everything was just installed, or another replica writes it. If it stays away, the webhook is not ready, and says so.
-type retried struct{ zapcore.Core }
+// readable writes each line so that operators can read it: an error is its text, without the stack trace that some libraries
+// add. What the library logs as an error that keeps the certificate of the webhook is info, because it retries: after an
+// installation there is no certificate yet, or another replica writes it. If none comes, the webhook is not ready, and says so.
+type readable struct{ zapcore.Core }
 
 // With implements zapcore.Core.
-func (r retried) With(fields []zapcore.Field) zapcore.Core { return retried{r.Core.With(fields)} }
+func (r readable) With(fields []zapcore.Field) zapcore.Core {
+	return readable{r.Core.With(withTexts(fields))}
+}
 
 // Check implements zapcore.Core.
-func (r retried) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (r readable) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if e.LoggerName == "cert-rotation" && e.Level == zapcore.ErrorLevel {
 		e.Level = zapcore.InfoLevel
 	}
-	return r.Core.Check(e, checked)
+	if !r.Enabled(e.Level) {
+		return checked
+	}
+	return checked.AddCore(e, r)
+}
+
+// Write implements zapcore.Core.
+func (r readable) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	return r.Core.Write(e, withTexts(fields))
+}
+
+// withTexts are fields with the texts of errors.
+func withTexts(fields []zapcore.Field) []zapcore.Field {
+	texts := slices.Clone(fields)
+	for i, f := range texts {
+		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			texts[i] = uberzap.String(f.Key, err.Error())
+		}
+	}
+	return texts
 }

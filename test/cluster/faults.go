@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kill ends a component as a crash would, with SIGKILL, and returns when it is
@@ -36,8 +38,17 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 }
 
 // Pause makes a component stand still, with SIGSTOP, as a machine does that is
-// suspended. It keeps its connections.
-func (c *Cluster) Pause(component Component) error { return c.signal(component, syscall.SIGSTOP) }
+// suspended. It keeps its connections. When Pause returns, all threads of the
+// component have stopped.
+func (c *Cluster) Pause(component Component) error {
+	if err := c.signal(component, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	if err := unix.Waitid(unix.P_PID, c.PID(component), nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		return fmt.Errorf("wait until %s has stopped: %w", component, err)
+	}
+	return nil
+}
 
 // Resume lets a component go on that stands still.
 func (c *Cluster) Resume(component Component) error { return c.signal(component, syscall.SIGCONT) }

@@ -83,7 +83,9 @@ func (e *entry) gate() *policy.Gate {
 	var uncounted sets.Set[string]
 	switch approved := p.Approved == p.ApprovalHash(); {
 	case approved:
-	case !counted, p.Approval.Always:
+	case p.Approval.Always: // the approval is of all that this form deletes, not of what changes
+		return &policy.Gate{Hash: p.ApprovalHash()}
+	case !counted:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	case len(known.Uncounted) > 0:
 		uncounted = sets.New(known.Uncounted...)

@@ -149,6 +149,9 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
 	expect(t, "waiting after an edit", waits, l.waiting("team-a"))
+	if gate := l.named("p").Gate; gate.Before != nil {
+		t.Error("what the form before has deleted is not counted")
+	}
 	l.policy("p", spec("Enforce", "2h"))
 	l.refresh()
 	l.counted("p")

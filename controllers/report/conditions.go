@@ -190,22 +190,22 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
-	what := "its rules are new or have changed"
+	what := "that would not have been before: its rules are new or have changed"
 	if p.Approval.Always {
-		what = "this form of the policy is not approved, and approval.required is Always"
+		what = "and approval.required is Always"
 	}
 	if len(pending.Namespaces) > 0 {
-		what = fmt.Sprintf("its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
+		what = fmt.Sprintf("that would not have been before: its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
-		what = fmt.Sprintf("they were not due when Sunset last enforced this policy, at %s, and the configuration has changed while it was down or restarting",
+		what = fmt.Sprintf("that would not have been before: they were not due when Sunset last enforced this policy, at %s, and the configuration has changed while it was down or restarting",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()
 	if p.Namespace != "" {
 		command += " -n " + p.Namespace
 	}
-	return fmt.Sprintf("%d of %d objects would be deleted now, and at worst %d within 7 days, that would not have been before: %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
+	return fmt.Sprintf("%d of %d objects would be deleted now, and at worst %d within 7 days, %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
 		pending.Due, pending.Selected, pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 

@@ -87,12 +87,19 @@ func TestAPreviewNeedsNoApproval(t *testing.T) {
 	w.left()
 }
 
-// TestASmallBacklogNeedsNoApproval.
+// TestASmallBacklogNeedsNoApproval, unless the policy always requires one.
 func TestASmallBacklogNeedsNoApproval(t *testing.T) {
 	w := newWorld(t)
 	w.backlog(9)
 	w.sunset()
-	w.policy("previews", cautious("Enforce", "0s"))
+	p := w.policy("previews", cautious("Enforce", "0s"))
+	w.left()
+	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Approval.Required = v1alpha1.ApprovalAlways })
+	w.pending(p, 0)
+	all := w.backlog(1)
+	hash := w.pending(p, 1)
+	w.stays(time.Second, all...)
+	w.approve(p, hash)
 	w.left()
 }
 

@@ -25,8 +25,8 @@ type backlogKey struct {
 	revision int64
 }
 
-// waits checks that the policy that decides needed no approval: it was approved, its form was there before, as a dry run
-// perhaps, or not too much was due when it came into force, or is by now; and that nothing big became due by it because something
+// waits checks that the policy that decides needed no approval: it was approved, or does not always require it and its form was
+// there before, as a dry run perhaps, or not too much was due when it came into force, or is by now; and that nothing big became due by it because something
 // else had changed since. Whether the form was counted completely before is not known here, and taken for granted.
 func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	p := v.by.policy
@@ -39,6 +39,9 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	}
 	if j.isApproved(p, 0) {
 		return nil
+	}
+	if p.alwaysWaits() {
+		return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf("policy %s always requires approval, and nobody approved this form", p.name)}
 	}
 	if j.wasBefore(p, since) {
 		return nil
@@ -87,7 +90,11 @@ func (p *policy) backlog() (count, percent int64) {
 // isBoundless saves counting where no test has as many objects.
 func (p *policy) isBoundless() bool {
 	count, percent := p.backlog()
-	return count >= 1_000_000 && percent >= 100
+	return count >= 1_000_000 && percent >= 100 && !p.alwaysWaits()
+}
+
+func (p *policy) alwaysWaits() bool {
+	return p.spec.Approval != nil && p.spec.Approval.Required == v1alpha1.ApprovalAlways
 }
 
 // form is the spec without what may change and needs no approval.
@@ -146,7 +153,7 @@ func (j *judge) isTooMuch(p *policy, revision int64, at time.Time) bool {
 // exceeds reports whether so many objects need approval.
 func (p *policy) exceeds(due, selected int64) bool {
 	count, percent := p.backlog()
-	return due > count || due >= leastForPercent && due*100 > percent*selected
+	return p.alwaysWaits() && due > 0 || due > count || due >= leastForPercent && due*100 > percent*selected
 }
 
 // selected are the objects that a policy's rules are about.

@@ -262,28 +262,32 @@ func TestApproval(t *testing.T) {
 		}
 	}
 	// approved is a backlog for which the status named a hash, and of which one goes when there is an approval, and maybe another rule.
-	approved := func(hash, ruled string) func(*past) {
+	approved := func(hash, required, ruled string) func(*past) {
 		return func(p *past) {
 			x := p.configMaps(12)[0]
 			p.wait(time.Hour)
-			text := p.policyText("p", "Enforce", ", approval: {}", "")
+			text := p.policyText("p", "Enforce", ", approval: {"+required+"}", "")
 			waits := text[:len(text)-1] + ", status: {observedGeneration: 1, pendingApproval: {hash: 9f2c}}}"
 			p.store(strings.Replace(waits, "{name: p}", "{name: p, generation: 1}", 1))
 			p.wait(time.Minute)
-			text = p.policyText("p", "Enforce", ", approval: {}", ruled)
+			text = p.policyText("p", "Enforce", ", approval: {"+required+"}", ruled)
 			p.store(strings.Replace(text, "{name: p}", `{name: p, generation: 2, annotations: {sunset.x-k8s.io/approved: "`+hash+`"}}`, 1))
 			p.wait(time.Minute)
 			p.sunset(x)
 		}
 	}
 	nothing := func(*past) {}
+	const always = ", approval: {required: Always}"
 	tell(t, map[string]story{
-		"more than anybody has seen":      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
-		"as much as is allowed":           {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
-		"what a dry run has shown":        {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
-		"what was approved":               {tell: approved("9f2c", "")},
-		"what was approved in other form": {tell: approved("9f2c", ", ttl: 2m"), want: broken(oracle.Approved)},
-		"what no status has named":        {tell: approved("0000", ""), want: broken(oracle.Approved)},
+		"more than anybody has seen":                      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
+		"as much as is allowed":                           {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"what a dry run has shown":                        {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
+		"what was approved":                               {tell: approved("9f2c", "", "")},
+		"what was approved in other form":                 {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(oracle.Approved)},
+		"what always waits, and was counted as a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(oracle.Approved)},
+		"what always waits, and was approved":             {tell: approved("9f2c", "required: Always", "")},
+		"what always waits, and nobody approved":          {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(oracle.Approved)},
+		"what no status has named":                        {tell: approved("0000", "", ""), want: broken(oracle.Approved)},
 	})
 }
 

@@ -29,7 +29,7 @@ import (
 func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
-	const stuck, others, scheduled = 500, 2000, 25
+	const stuck, others, scheduled = 500, 5000, 25
 	punctual := s.More("punctual")
 	manyMaps(s, s.Namespace, "stuck", stuck)
 	manyMaps(s, s.More("alone"), "alone", others)

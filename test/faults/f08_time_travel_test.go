@@ -31,7 +31,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	r.Kill()
 	s.Edit(p, enforces)
 	s.Edit(other, enforces)
-	b := s.Through(scene.B, scene.Patience)
+	b := s.Through(scene.B, scene.Patience())
 	s.Eventually(func() error { return remembers(s, b, other, held) })
 
 	s.Cluster.Relay().Stall()
@@ -62,7 +62,7 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	r := s.Sunset(scene.Start{Flags: []string{"--leader-elect=false"}})
 	counted(s, p, 4)
 	r.Kill()
-	b := s.Through(scene.B, scene.Patience)
+	b := s.Through(scene.B, scene.Patience())
 	s.Eventually(func() error { return remembers(s, b, p, held) })
 
 	s.Cluster.Relay().Stall()

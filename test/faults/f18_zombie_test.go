@@ -48,7 +48,7 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	underWay.Release()
 	select {
 	case <-dead.Ended():
-	case <-time.After(scene.Patience):
+	case <-time.After(scene.Patience()):
 		t.Fatal("the one that was dead does not end by itself")
 	}
 	byLedger(s, p, limit)

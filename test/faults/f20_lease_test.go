@@ -25,7 +25,7 @@ func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
 	cut := time.Now()
 	var all []string
 	for i := 0; len(second.Deletes()) == 0; i++ { // something is always due
-		if time.Since(cut) > scene.Patience {
+		if time.Since(cut) > scene.Patience() {
 			t.Fatal("nobody has taken over")
 		}
 		all = append(all, s.ConfigMap(fmt.Sprintf("cm-%d", i), preview).Name)

@@ -86,7 +86,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	}
 	select {
 	case <-r.Ended():
-	case <-time.After(scene.Patience):
+	case <-time.After(scene.Patience()):
 		t.Fatal("it goes on with what it has seen of a history that is no more")
 	}
 	if !strings.Contains(r.Log(), "history went back") {

@@ -221,7 +221,7 @@ func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 	underWay.Release()
 	select {
 	case <-leader.Ended():
-	case <-time.After(scene.Patience):
+	case <-time.After(scene.Patience()):
 		u.Fatalf("%s does not end by itself", leader.User)
 	}
 	u.start(leader, version)

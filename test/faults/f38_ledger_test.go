@@ -67,7 +67,7 @@ func TestF38AUserTakesTheLedger(t *testing.T) {
 	s.Change(l, func() { l.Holder = "a-user" })
 	select {
 	case <-r.Ended():
-	case <-time.After(scene.Patience):
+	case <-time.After(scene.Patience()):
 		t.Fatal("it goes on although somebody else holds the ledger")
 	}
 	failsClosed(s, r)

@@ -54,7 +54,7 @@ rules:
 		if err := <-ended; err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
-		cluster.Eventually(t, scene.Patience, func() error {
+		cluster.Eventually(t, scene.Patience(), func() error {
 			if left := goroutines(t); len(left) > len(before) {
 				return fmt.Errorf("%d goroutines are left after round %d: %w", len(left), round, errors.New(strings.Join(left, "\n\n")))
 			}

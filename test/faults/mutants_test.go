@@ -79,7 +79,7 @@ func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "10m")
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "10m", "-patience", "1m") // many mutants are caught by waiting in vain
 	cmd.Env = append(os.Environ(), "SUNSET_FAULTS=all", build.Variable+"="+mutant)
 	return cmd.CombinedOutput()
 }

@@ -31,7 +31,7 @@ func fired(s *scene.Scene, fault *gate.Armed) {
 	s.Helper()
 	select {
 	case <-fault.Arrived():
-	case <-time.After(scene.Patience):
+	case <-time.After(scene.Patience()):
 		s.Fatal("the fault does not strike: nothing came that it is about")
 	}
 }

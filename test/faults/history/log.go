@@ -97,7 +97,7 @@ func (l *Log) add(c Change) error {
 		l.index(c.After)
 	}
 	l.byKey[c.Key] = append(l.byKey[c.Key], n)
-	if c.Ends() {
+	if c.Ends() && c.Before.GetUID() != "" {
 		l.ends[c.Before.GetUID()] = n
 	}
 	return nil
@@ -109,7 +109,9 @@ func (l *Log) index(s *State) {
 		l.byKind[kind] = append(l.byKind[kind], s.Key)
 	}
 	l.byName[nameOf(resourceOf(s), s.GetNamespace(), s.GetName())] = s.Key
-	l.byUID[s.GetUID()] = s.Key
+	if s.GetUID() != "" {
+		l.byUID[s.GetUID()] = s.Key
+	}
 }
 
 // Resource is the plural name of an object's kind, as far as its key tells.

@@ -74,6 +74,21 @@ func TestAnObjectEndsOnce(t *testing.T) {
 	}
 }
 
+// Some objects have no UID, such as the addresses of API servers, which end when a server cannot renew them in time.
+func TestAnObjectWithoutUIDEndsNoOther(t *testing.T) {
+	l := lived(t)
+	const address = "/registry/masterleases/127.0.0.1"
+	must(t, l.Put(9, address, []byte(`{"kind":"Endpoints","apiVersion":"v1","metadata":{}}`)))
+	must(t, l.Remove(10, address))
+	if _, ended := l.End(""); ended || l.KeyOf("") != "" || len(l.Ends()) != 2 {
+		t.Errorf("ended %v, key %q, %d ends", ended, l.KeyOf(""), len(l.Ends()))
+	}
+	deletion := history.Request{Verb: "delete", Code: 200, Received: time.Unix(1, 0), Answered: time.Unix(2, 0)}
+	if at, known := history.NewTimeline([]history.Request{deletion}, l).Latest(10); known {
+		t.Errorf("a DELETE that names no object ended one at %s", at)
+	}
+}
+
 func TestProtobufIsAnError(t *testing.T) {
 	err := history.NewLog().Put(2, key, []byte("k8s\x00..."))
 	if err == nil || !strings.Contains(err.Error(), "--storage-media-type=application/json") {

@@ -32,7 +32,7 @@ func (s *Scene) Calm() {
 	}
 	holder, since := s.holder(), time.Now()
 	s.Quiet()
-	for deadline := since.Add(Patience); time.Since(since) < calm; time.Sleep(calm / 40) {
+	for deadline := since.Add(Patience()); time.Since(since) < calm; time.Sleep(calm / 40) {
 		if now := s.holder(); now != holder {
 			holder, since = now, time.Now()
 			s.Quiet()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -20,7 +21,11 @@ import (
 var (
 	seedFlag   = flag.Int64("seed", 0, "where the random choices of scenes begin; 0 for a new number")
 	besideFlag = flag.Int("beside", 5, "how many scenes run side by side")
+	patience   = flag.Duration("patience", 3*time.Minute, "how long a scene waits for what must happen")
 )
+
+// Patience is how long a scene waits for what must happen: much longer than it takes on a busy machine.
+func Patience() time.Duration { return *patience }
 
 // lane is the environment variable that makes long scenarios run.
 const lane = "SUNSET_FAULTS"

@@ -228,5 +228,5 @@ func (s *Scene) Left(list client.ObjectList, labels map[string]string) int {
 // Eventually waits until check gives no error.
 func (s *Scene) Eventually(check func() error) {
 	s.Helper()
-	cluster.Eventually(s, Patience, check)
+	cluster.Eventually(s, Patience(), check)
 }

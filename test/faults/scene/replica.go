@@ -229,7 +229,7 @@ func (r *Replica) Interrupt() {
 	_ = r.program.Signal(syscall.SIGTERM) // an error means that it has ended
 	select {
 	case <-r.program.Ended():
-	case <-time.After(Patience):
+	case <-time.After(Patience()):
 		r.scene.Fatalf("%s does not end", r.User)
 	}
 	err := r.program.Failure()

@@ -17,9 +17,6 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Patience is how long a scene waits for what must happen.
-const Patience = 60 * time.Second
-
 // Options says what a scene needs. The zero value is enough for most.
 type Options struct {
 	// Alone keeps everybody else off the control plane: for faults of whole servers, CRDs and the like.

@@ -2,9 +2,11 @@ package scene
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -233,7 +235,7 @@ func (r *Replica) Interrupt() {
 		r.scene.Fatalf("%s does not end", r.User)
 	}
 	err := r.program.Failure()
-	if err != nil {
+	if err != nil && !r.endedBeforeItBegan(err) {
 		r.scene.Errorf("%s did not end cleanly: %v", r.User, err)
 	}
 	r.ended(err != nil)
@@ -299,4 +301,16 @@ func (r *Replica) Deletes() (sent []gate.Entry) {
 		}
 	}
 	return sent
+}
+
+// endedBeforeItBegan reports whether SIGTERM ended a process that did not handle signals yet, and had sent no request.
+func (r *Replica) endedBeforeItBegan(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	began := r.lives[len(r.lives)-1].from
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM &&
+		!slices.ContainsFunc(r.Gate.Journal(), func(e gate.Entry) bool { return e.At.After(began) })
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
 	"github.com/spf13/pflag"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -79,10 +81,22 @@ func (f *Flags) Parse(args []string) error {
 			return err
 		}
 	}
-	logger := zap.New(zap.UseFlagOptions(&f.log), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return readable{c} })))
+	logger := f.logger()
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
 	return nil
+}
+
+// logger writes every line: controller-runtime would drop lines when a hundred of a second have the same message, without a word. What is
+// to be said of thousands of objects is summed up where it is logged.
+func (f *Flags) logger() logr.Logger {
+	var unsampled zapcore.Core // as it is before zap.NewRaw wraps it into a sampler
+	remember := func(c zapcore.Core) zapcore.Core {
+		unsampled = c
+		return c
+	}
+	raw := zap.NewRaw(zap.UseFlagOptions(&f.log), zap.RawZapOpts(uberzap.WrapCore(remember)))
+	return zapr.NewLogger(raw.WithOptions(uberzap.WrapCore(func(zapcore.Core) zapcore.Core { return readable{unsampled} })))
 }
 
 // Wrong says of a setting that it cannot be used, and where it was given.
@@ -96,6 +110,7 @@ func (f *Flags) Wrong(setting string, err error) error {
 // readable writes each line so that operators can read it: an error is its text, without the stack trace that some libraries
 // add. What the library logs as an error that keeps the certificate of the webhook is info, because it retries: after an
 // installation there is no certificate yet, or another replica writes it. If none comes, the webhook is not ready, and says so.
+// What libraries log as info of each of their parts that starts or stops is debug.
 type readable struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -105,13 +120,24 @@ func (r readable) With(fields []zapcore.Field) zapcore.Core {
 
 // Check implements zapcore.Core.
 func (r readable) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if e.LoggerName == "cert-rotation" && e.Level == zapcore.ErrorLevel {
+	switch {
+	case e.LoggerName == "cert-rotation" && e.Level == zapcore.ErrorLevel:
 		e.Level = zapcore.InfoLevel
+	case e.Level == zapcore.InfoLevel && isRoutine(e.Message):
+		e.Level = zapcore.DebugLevel
 	}
 	if !r.Enabled(e.Level) {
 		return checked
 	}
 	return checked.AddCore(e, r)
+}
+
+// isRoutine recognizes messages of controller-runtime (pkg/manager, pkg/internal/controller, pkg/webhook, pkg/metrics/server) and of
+// cert-controller (pkg/rotator) about parts that start or stop. Many of them come without the name of a logger.
+func isRoutine(message string) bool {
+	return slices.ContainsFunc([]string{"starting ", "stopping ", "serving ", "registering ", "shutting down ", "shutdown signal received",
+		"all workers finished", "wait completed", "ensuring ca cert", "no cert refresh needed"},
+		func(begins string) bool { return strings.HasPrefix(strings.ToLower(message), begins) })
 }
 
 // Write implements zapcore.Core.

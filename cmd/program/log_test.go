@@ -17,7 +17,8 @@ func (traced) Error() string { return "it has no ca.crt" }
 
 func (traced) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, "it has no ca.crt\nmain.go:7") }
 
-// TestErrorsAreReadable: no line has a stack trace, and a fresh installation, which begins without a certificate, logs no errors.
+// TestErrorsAreReadable: no line has a stack trace, a fresh installation, which begins without a certificate, logs no errors, and what
+// libraries log of each part that starts or stops is not at info.
 func TestErrorsAreReadable(t *testing.T) {
 	var out bytes.Buffer
 	encoder := zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg", LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder})
@@ -25,11 +26,38 @@ func TestErrorsAreReadable(t *testing.T) {
 	logger.Named("cert-rotation").With(zap.Error(traced{})).Error("secret is not well-formed")
 	logger.Named("cert-rotation").Debug("nothing to do")
 	logger.Named("webhook").Error("not served", zap.Error(traced{}))
+	for _, message := range []string{"Starting EventSource", "Starting workers", "starting server", "Stopping and waiting for caches", "starting cert rotator controller"} {
+		logger.Info(message)
+	}
+	logger.Info("policy summary")
 	want := []string{
 		`{"level":"info","msg":"secret is not well-formed","error":"it has no ca.crt"}`,
 		`{"level":"error","msg":"not served","error":"it has no ca.crt"}`,
+		`{"level":"info","msg":"policy summary"}`,
 	}
 	if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 		t.Errorf("logged\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// TestNoLineIsDropped: equal lines are summed up where they are logged (retention's sayings), and no library drops them afterwards.
+func TestNoLineIsDropped(t *testing.T) {
+	f := NewFlags("sunset-test", "TestConfig")
+	var out bytes.Buffer
+	f.log.DestWriter = &out
+	logger := f.logger()
+	const lines = 1000
+	for range lines {
+		logger.Info("policy read")
+	}
+	logger.V(1).Info("deleted")
+	logger.Info("Starting Controller")
+	logger.Error(traced{}, "status not written")
+	if n := strings.Count(out.String(), "policy read"); n != lines {
+		t.Errorf("%d of %d equal lines were written", n, lines)
+	}
+	rest := strings.Split(strings.TrimSpace(out.String()), "\n")[min(lines, strings.Count(out.String(), "policy read")):]
+	if len(rest) != 1 || !strings.Contains(rest[0], `"error":"it has no ca.crt"}`) {
+		t.Errorf("the other lines are %q", rest)
 	}
 }

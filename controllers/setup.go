@@ -196,7 +196,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	reporter := &report.Reporter{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
 		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board, References: uses, Referrers: referring,
-		Leadership: lock, Trouble: loop.Trouble,
+		Leadership: lock, Trouble: loop.Trouble, MaxPerSecond: c.MaxPerSecond,
 	}
 	deletions, statuses := pulse.New("deletions", c.Clock), pulse.New("statuses", c.Clock)
 	reporter.Pulse = statuses

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -52,9 +53,23 @@ func TestManagedObjectsAreKept(t *testing.T) {
 			if w.Valid() != (v.Action == policy.Delete) {
 				t.Errorf("warrant is %v", w.Valid())
 			}
-			for i := range test.rulings { // as a dry run its numbers are the same
+			kept := func() int {
+				tallies := policy.NewTallies(now)
+				tallies.Add(s, test.rulings)
+				if p := tallies.Policies["p"]; p != nil {
+					return len(p.Rules["a"].Kept)
+				}
+				return 0
+			}
+			for i := range test.rulings { // as a dry run its numbers are the same, but that it keeps nothing
 				if r := test.rulings[i].Rule; len(test.rulings) == 1 && r.Mode == v1alpha1.Enforce {
+					if lasts := slices.Contains(policy.Lasting(), test.want.reason) || s.Flags.IsHeld(); lasts != (kept() == 1) {
+						t.Errorf("kept for %d lasting reasons", kept())
+					}
 					r.Mode = v1alpha1.DryRun
+					if kept() != 0 {
+						t.Error("a dry run counts what it keeps")
+					}
 					check(t, policy.Forecast(s, test.rulings, "p", now), test.want)
 					tallies := policy.NewTallies(now)
 					tallies.Add(s, test.rulings)

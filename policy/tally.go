@@ -65,10 +65,13 @@ type RuleTally struct {
 	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
 	Failing    []v1alpha1.ErrorSample // at most three
 	Distrusted Distrusted
-	// Recreated is how many eligible objects are kept because they come back as fast as they are deleted, and Returning are
-	// at most three of them, as NAMESPACE/NAME.
-	Recreated int64
-	Returning []string
+	Kept       map[Reason]Kept // of a rule in force, for the reasons of Lasting
+}
+
+// Kept counts the eligible objects that a rule keeps for a reason.
+type Kept struct {
+	Objects int64
+	First   []string // at most three, as NAMESPACE/NAME
 }
 
 // Count counts subjects.
@@ -208,9 +211,8 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
 	said := r.say(&s, t.now, supposed)
-	if said.reason == KeptRecreated {
-		rule.Recreated++
-		rule.Returning = keepFirst(rule.Returning, FailingKept, strings.Compare, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))
+	if slices.Contains(lasting, said.reason) && inForce(r.Rule) == acting {
+		rule.keeps(s, said.reason)
 	}
 	due = verdict.Action != Keep && said.isDue()
 	if due {
@@ -224,6 +226,15 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 	}
 	rule.Add(c)
 	return due
+}
+
+// keeps counts a subject that the rule keeps.
+func (r *RuleTally) keeps(s Subject, reason Reason) {
+	if r.Kept == nil {
+		r.Kept = map[Reason]Kept{}
+	}
+	k := r.Kept[reason]
+	r.Kept[reason] = Kept{k.Objects + 1, keepFirst(k.First, FailingKept, strings.Compare, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))}
 }
 
 func (t *Tallies) policy(name string) *Tally {

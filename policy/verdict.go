@@ -75,6 +75,13 @@ func (r Reason) SaysNothing() bool {
 	return r == NotSelected || r == NotEligible || r == NoStartTime || r == WithinCapacity
 }
 
+// lasting are the reasons why rules keep eligible objects until somebody changes the objects or the rules, and that nobody has chosen.
+var lasting = []Reason{ManagedByMultiKueue, ManagedByArgoCD, ManagedByFlux, ManagedByHelm, KeptRecreated, NoOwner}
+
+// Lasting are the reasons why rules keep eligible objects until somebody changes the objects or the rules, and that nobody has chosen: the
+// policy has a condition of that name meanwhile.
+func Lasting() []Reason { return slices.Clone(lasting) }
+
 // Reasons are all reasons, in the order in which the first that applies is reported.
 func Reasons() []Reason { return slices.Clone(order) }
 

@@ -78,18 +78,69 @@ func standings(t *testing.T) (conditions, reasons map[string]bool) {
 			for _, e := range given(n) {
 				if reason, ok := text(e, named[s.dir]); ok {
 					reasons[reason] = true
+				} else if reason, ok := ofVerdict(e, named["policy"]); ok {
+					reasons[reason] = true
+				} else if !isCopied(e) {
+					t.Errorf("%s: write reasons of conditions as literals or constants, so that this test finds them: %s", s.name, typeName(e))
 				}
 			}
 			return true
 		})
 	}
-	for _, of := range []policy.Reason{policy.IsUnapproved, policy.Stale, policy.IsLimited, policy.EvaluationFailed} { // made of verdicts' reasons
+	for _, of := range policy.Lasting() {
 		reasons[string(of)] = true
 	}
 	if len(conditions) < 10 || len(reasons) < 25 {
 		t.Fatalf("only %d conditions and %d reasons were found", len(conditions), len(reasons))
 	}
 	return conditions, reasons
+}
+
+// ofVerdict is the reason in string(policy.REASON).
+func ofVerdict(e ast.Expr, named map[string]string) (string, bool) {
+	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
+		if of, ok := call.Args[0].(*ast.SelectorExpr); ok {
+			said, known := named[of.Sel.Name]
+			return said, known
+		}
+	}
+	return "", false
+}
+
+// isCopied reports whether an expression is a field, or a reason of a verdict that is not known before: what it was made of is found
+// elsewhere.
+func isCopied(e ast.Expr) bool {
+	if call, ok := e.(*ast.CallExpr); ok {
+		return typeName(call.Fun) == "string"
+	}
+	_, ok := e.(*ast.SelectorExpr)
+	return ok
+}
+
+// TestEveryReasonOfAVerdictIsListed: policy.Reasons has each constant, so that the runbook, and the tests of what is told where, have it.
+func TestEveryReasonOfAVerdictIsListed(t *testing.T) {
+	found := 0
+	for _, s := range sources(t) {
+		if s.dir != "policy" || s.isTest {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || spec.Type == nil || typeName(spec.Type) != "Reason" {
+				return true
+			}
+			for i, value := range spec.Values {
+				found++
+				if said, ok := text(value, nil); !ok || !slices.Contains(policy.Reasons(), policy.Reason(said)) {
+					t.Errorf("policy.Reasons lacks %s", spec.Names[i].Name)
+				}
+			}
+			return true
+		})
+	}
+	if want := len(policy.Reasons()); found != want {
+		t.Errorf("%d constants were found, and there are %d reasons", found, want)
+	}
 }
 
 // constants are the texts of string constants, by package and name.

@@ -75,7 +75,7 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 
 // delayed is the condition Delayed; it is not ok, and left out, where no attempt to delete something fails again and again.
 func (v *view) delayed(p *policy.Policy) standing {
-	all := v.delays[p.Name]
+	all := append(v.nodes.delays(p), v.delays[p.Name]...)
 	if len(all) == 0 {
 		return standing{}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/grant"
 	"github.com/sunset-k8s/sunset/policy/node"
@@ -46,15 +48,19 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
 	}
 	if s.PendingApproval != nil {
-		reason := "BacklogTooLarge"
+		pending := standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}
 		if p.Approval.Always {
-			reason = "AlwaysRequired"
+			pending = standing{true, "AlwaysRequired", pending.message}
 		}
-		all = append(all, condition{v1alpha1.ConditionApprovalRequired, standing{true, reason, approvalMessage(p, s.PendingApproval)}})
+		all = append(all, condition{v1alpha1.ConditionApprovalRequired, pending})
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
 	}
-	for _, c := range []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionRecreated, v.recreated(p)}, {v1alpha1.ConditionDelayed, v.delayed(p)}} {
+	some := []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionDelayed, v.delayed(p)}}
+	for _, reason := range policy.Lasting() {
+		some = append(some, condition{string(reason), v.keeps(p, reason)})
+	}
+	for _, c := range some {
 		if c.ok {
 			all = append(all, c)
 		} else {
@@ -168,10 +174,26 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select it; the log of the controller has the error", some(names))}
 	}
+	if paced := v.paced(p); paced.ok {
+		return paced
+	}
 	if s.Blocked > 0 {
 		return standing{true, "Enforcing", "what is due is deleted, unless a rule of another policy keeps it: see condition Blocked"}
 	}
 	return standing{true, "Enforcing", "what is due is deleted"}
+}
+
+// paced says that a policy has more due than --max-deletions-per-second lets go within retention.DelayedAfter; it is not ok otherwise.
+func (v *view) paced(p *policy.Policy) standing {
+	due := v.tally(p).Due.Now
+	if sum := v.nodes.about(p); sum != nil {
+		due -= sum.Tally.Due.Now
+	}
+	if v.pace <= 0 || float64(due) <= v.pace*retention.DelayedAfter.Seconds() {
+		return standing{}
+	}
+	return standing{true, "Paced", fmt.Sprintf("what is due is deleted, at most %v objects a second of all policies together (--max-deletions-per-second); due now: %s",
+		v.pace, objects(due))}
 }
 
 // throttled are the namespaces in which the deletions of a policy are throttled.
@@ -209,16 +231,25 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		pending.Due, pending.Selected, pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 
-// recreated names what comes back as fast as it is deleted; it is not ok where nothing does.
-func (v *view) recreated(p *policy.Policy) standing {
+// toChange says for each reason of policy.Lasting what the reason is, and what to do. allowManaged ends those that are not here.
+var toChange = map[policy.Reason]string{
+	policy.KeptRecreated: "something re-creates these objects as fast as Sunset deletes them; stop it and delete them by hand, " +
+		"exclude them from the rule, or edit the policy to have Sunset delete them again",
+	policy.NoOwner: "the rule deletes the owners of objects, and these have none; exclude them from the rule, or have another rule delete them",
+}
+
+const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"
+
+// keeps names what rules keep for a lasting reason; it is not ok where they keep nothing.
+func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 	var parts []string
 	for _, r := range p.Rules {
-		if t := v.tally(p).Rules[r.ID.Rule]; t != nil && t.Recreated > 0 && v.forbidden(r) == nil {
-			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, t.Recreated, r.Kind.Kind, strings.Join(t.Returning, ", ")))
+		if t := v.tally(p).Rules[r.ID.Rule]; t != nil && t.Kept[reason].Objects > 0 && v.forbidden(r) == nil {
+			kept := t.Kept[reason]
+			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, kept.Objects, r.Kind.Kind, strings.Join(kept.First, ", ")))
 		}
 	}
-	return standing{len(parts) > 0, "Recreated", strings.Join(parts, "; ") + ": something re-creates these objects as fast as Sunset deletes them; " +
-		"stop it and delete them by hand, exclude them from the rule, or edit the policy to have Sunset delete them again"}
+	return standing{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 
 // some names the first of many.

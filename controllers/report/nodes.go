@@ -161,6 +161,18 @@ func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 	return well
 }
 
+// delays are what keeps nodes from removing images of a policy in force, a Delay for each reason.
+func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
+	if !node.OnNodes(p) || p.Mode != v1alpha1.Enforce {
+		return nil
+	}
+	for _, o := range n.sums.Obstacles {
+		where := fmt.Sprintf("images of node %s (%d of %d nodes)", o.Node, o.Nodes, n.sums.Nodes)
+		all = append(all, retention.Delay{Policy: p.Name, Name: where, Reason: o.Reason, Message: o.Message})
+	}
+	return all
+}
+
 // withheld says why no image goes on the word of a policy in force, whatever its own rules say.
 func (n *nodesNow) withheld(p *policy.Policy) standing {
 	if !node.OnNodes(p) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -32,14 +33,15 @@ type problem struct {
 // patience is how long a policy may be not ready for reasons that pass by themselves until an Event and the log tell of it.
 var patience = map[string]time.Duration{"Listing": 10 * time.Minute, "Counting": 10 * time.Minute}
 
-// ended is what the Event says when a condition shows a problem no more.
-var ended = map[string]struct{ reason, note string }{
+// ended is what the Event says when a condition shows a problem no more. Those that are not here are named for a reason of policy.Lasting.
+var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
 	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is not suspended any more"},
 	v1alpha1.ConditionDelayed:   {"NotDelayed", "no attempt to delete an object that is due fails any more"},
 	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
-	v1alpha1.ConditionRecreated: {"NotRecreated", "no object is kept any more because it comes back as fast as it is deleted"},
 }
+
+type ending struct{ reason, note string }
 
 // isProblem reports whether a condition calls for somebody.
 func isProblem(c *metav1.Condition) bool {
@@ -89,7 +91,8 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
 		if !shown[name] {
 			if known := rec.problems[name]; known.told || known.begun {
-				r.tellOf(ctx, p, corev1.EventTypeNormal, ended[name].reason, ended[name].note)
+				end := cmp.Or(ended[name], ending{"Not" + name, "no rule of the policy keeps objects for the reason " + name + " any more"})
+				r.tellOf(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
 			}
 			delete(rec.problems, name)
 		}

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ type scene struct {
 	doubt  error                       // about everything
 	ledger *ledgers.State              // of p
 	nodes  func(*policy.Policy) *fleet // that report about p, which has a rule about images then
+	pace   float64                     // deletions a second at most; 0 for no maximum
 }
 
 // put makes a scene what there is from now on.
@@ -65,7 +67,7 @@ func (w *world) put(s scene) {
 	if s.kind != nil {
 		s.kind(&kind)
 	}
-	w.Nodes, w.Board = nil, nil
+	w.Nodes, w.Board, w.MaxPerSecond = nil, nil, s.pace
 	if s.nodes != nil {
 		f := s.nodes(p)
 		w.Nodes, w.Board = f, f
@@ -83,9 +85,9 @@ func (w *world) put(s scene) {
 // address is where reasons are told: to whom, in which condition, by which Events, which alert, and within how many seconds.
 type address struct {
 	who       string
-	condition string // TYPE=STATUS
-	events    string // when it begins, and when it ends; the first may be the reason
-	alert     string
+	condition string // TYPE=STATUS; the type may be the reason
+	events    string // when it begins, and when it ends; they may be made of the reason. Empty for none: it stops nothing
+	alert     string // empty for none: what somebody may have meant wakes nobody
 	seconds   int // until the Event; the alert follows within two minutes
 	scenes    map[string]scene
 }
@@ -112,6 +114,17 @@ func inMode(m v1alpha1.Mode) func(p *policy.Policy) {
 			r.Mode = m
 		}
 	}
+}
+
+// obstacle is a node whose report has a condition.
+func obstacle(condition, reason string) scene {
+	return scene{nodes: func(p *policy.Policy) *fleet {
+		r := nodeReport("n-1", p, time.Now(), 2)
+		r.Conditions = []metav1.Condition{{
+			Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: timeOf(time.Now().Add(-2 * time.Minute)),
+		}}
+		return fleetOf(r)
+	}}
 }
 
 // nodesThat are those of a policy about images.
@@ -166,6 +179,20 @@ var addresses = []address{
 	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
 		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
 	}},
+	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"OwnerWaits": delayed("OwnerWaits"),
+	}},
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 15, map[string]scene{
+		"RuntimeUnreachable": obstacle(v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"),
+		"PodsUnknown":        obstacle(v1alpha1.ConditionPodsKnown, "PodsUnknown"),
+		"RulesUnknown":       obstacle(v1alpha1.ConditionRulesKnown, "RulesUnknown"),
+		"FilesystemUnseen":   obstacle(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"),
+	}},
+	{"cluster operator", "Enforcing=True", "", "SunsetBacklogGrows", 5, map[string]scene{"Paced": {pace: 0.09}}},
+	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", Not" + byReason, "", 15, map[string]scene{
+		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
+		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
+	}},
 	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `NotRecreated`", "SunsetObjectsStay", 15, map[string]scene{
 		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
 	}},
@@ -187,15 +214,15 @@ func waits(p *policy.Policy) {
 }
 
 // TestEveryReasonIsTold: in a condition that kubectl sunset status shows, by a metric, an Event and an alert when it begins, and by an
-// Event when it ends.
+// Event when it ends. What stops nothing has no Event.
 func TestEveryReasonIsTold(t *testing.T) {
 	alerts := alertsOf(t)
 	for _, a := range addresses {
 		for reason, s := range a.scenes {
 			t.Run(a.condition+"/"+reason, func(t *testing.T) {
-				begins, ends, _ := strings.Cut(strings.ReplaceAll(a.events, "`", ""), ", ")
-				begins = strings.ReplaceAll(begins, byReason, reason)
-				name, status, _ := strings.Cut(a.condition, "=")
+				of := strings.NewReplacer("`", "", byReason, reason)
+				begins, ends, _ := strings.Cut(of.Replace(a.events), ", ")
+				name, status, _ := strings.Cut(of.Replace(a.condition), "=")
 				shown := reason
 				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
 					shown = "ApprovalRequired"
@@ -212,9 +239,14 @@ func TestEveryReasonIsTold(t *testing.T) {
 					w.after(5 * time.Second)
 					expect(t, name, status+" "+shown, condition(w.status(), name))
 					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
-					expect(t, "kubectl sunset status shows it", true, stops)
+					expect(t, "kubectl sunset status shows it", a.events != "", stops)
 					expect(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
 					w.after(time.Duration(a.seconds-5) * time.Second)
+					if a.events == "" {
+						w.after(time.Minute)
+						expect(t, "Events", nil, w.events())
+						return
+					}
 					told(t, w, "Warning "+begins+": ")
 					w.put(scene{})
 					w.after(time.Minute)
@@ -222,7 +254,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 				})
 			})
 		}
-		if !slices.Contains(alerts, a.alert) {
+		if a.alert != "" && !slices.Contains(alerts, a.alert) {
 			t.Errorf("there is no alert %s", a.alert)
 		}
 	}
@@ -259,29 +291,33 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// verdicts are the reasons why single objects stay or go that no condition tells: who can act, and an object that has it. They are told by
-// the metric sunset_verdicts, and by kubectl sunset explain.
+// verdicts are the reasons why single objects stay or go that no condition tells, with why none does. They are told by the metric
+// sunset_verdicts, and by kubectl sunset explain.
 var verdicts = []struct {
-	who    string
+	why    string
 	scenes map[string]scene
 }{
-	{"team of the namespace", map[string]scene{
-		"Held": flagged(policy.IsHeld), "Uncounted": flagged(policy.IsUncounted),
-		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
-		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
+	{"an annotation, or what the cluster needs, asks for it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
+	{"the author of the rule has asked for it", map[string]scene{
+		"KeptNewest":     {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
+		"NeverDue":       {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
+		"WithinCapacity": {p: capacity(1)},
+		"NoStartTime":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
+		"NotEligible":    {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
 	}},
-	{"author of the policy", map[string]scene{
-		"KeptNewest": {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
-		"NeverDue":   {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
-		"Waiting":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
-		"Expired":    {}, "OverCapacity": {p: capacity(0)}, "WithinCapacity": {p: capacity(1)},
-		"NoStartTime": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
-		"NotEligible": {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
-		"Unmarked":    {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
-		"Unpullable":  {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
+	{"it is not due, or is being deleted; `status.due` has the numbers", map[string]scene{
+		"Waiting": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
+		"Expired": {}, "OverCapacity": {p: capacity(0)},
 	}},
-	{"cluster operator", map[string]scene{
-		"Terminating": flagged(policy.IsTerminating), "Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
+	{"it passes within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]scene{
+		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
+	}},
+	{"somebody has deleted it already, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]scene{
+		"Terminating": flagged(policy.IsTerminating), "Uncounted": flagged(policy.IsUncounted),
+	}},
+	{"of images: the node needs it, or could not pull it again; see `kubectl sunset explain`", map[string]scene{
+		"Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
+		"Unpullable": {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
 	}},
 }
 
@@ -299,10 +335,13 @@ func capacity(max int) func(*policy.Policy) {
 	}
 }
 
-// elsewhere are reasons that call for nobody, and those of nodes: conditions of NodeImageReports, which the agent writes.
-var elsewhere = []string{
-	"Ready", "AsExpected", "Valid", "Watching", "Enforcing", "Permitted", "ReferencesKnown", "DryRun", "NotSelected",
-	"RuntimeUnreachable", "PodsUnknown", "RulesUnknown", "StateNotKept", "FilesystemUnseen",
+// elsewhere are reasons that call for nobody, with why not.
+var elsewhere = map[string]string{
+	"Ready": "all is well", "AsExpected": "all is well", "Valid": "all is well", "Watching": "all is well", "Enforcing": "all is well",
+	"Permitted": "all is well", "ReferencesKnown": "all is well",
+	"DryRun":       "somebody has chosen it; the condition Enforcing has the numbers",
+	"NotSelected":  "no rule is about the object",
+	"StateNotKept": "stops nothing: images get older before they expire; the NodeImageReport has it",
 }
 
 func TestEveryVerdictIsCounted(t *testing.T) {
@@ -320,11 +359,18 @@ func TestEveryVerdictIsCounted(t *testing.T) {
 	}
 }
 
+const onlyExplained = `
+Reasons of single objects that no condition has:
+
+| reasons | why ` + "`kubectl sunset explain`" + ` alone tells |
+|---|---|
+`
+
 // TestTheTableOfReasons has every reason of docs/runbook.md, which test/runbook_test.go compares with the code, and is there.
 func TestTheTableOfReasons(t *testing.T) {
 	page := read(t, "../../docs/runbook.md")
 	known := map[string]bool{}
-	for _, reason := range elsewhere {
+	for reason := range elsewhere {
 		known[reason] = true
 	}
 	want := "| reasons | who can act | condition | Events | alert | seconds |\n|---|---|---|---|---|---|\n"
@@ -337,12 +383,17 @@ func TestTheTableOfReasons(t *testing.T) {
 		want += "| " + strings.Join(append([]string{strings.Join(reasons, ", ")}, cells...), " | ") + " |\n"
 	}
 	for _, a := range addresses {
+		of := strings.NewReplacer("Not"+byReason, "`Not` and the reason", byReason, "the reason", "`"+byReason+"`", "the reason")
 		name, status, _ := strings.Cut(a.condition, "=")
-		row(a.scenes, a.who, fmt.Sprintf("`%s` is %s", name, status), strings.ReplaceAll(a.events, byReason, "the reason"),
-			fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert)), fmt.Sprint(a.seconds))
+		events, alert := cmp.Or(a.events, "none"), "none"
+		if a.alert != "" {
+			alert = fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert))
+		}
+		row(a.scenes, a.who, of.Replace(fmt.Sprintf("`%s` is %s", name, status)), of.Replace(events), alert, fmt.Sprint(a.seconds))
 	}
+	want += onlyExplained
 	for _, v := range verdicts {
-		row(v.scenes, v.who, "none", "none", "none", "5")
+		row(v.scenes, v.why)
 	}
 	if !strings.Contains(page, want) {
 		t.Errorf("docs/runbook.md does not have this table:\n%s", want)

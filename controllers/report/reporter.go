@@ -46,13 +46,14 @@ type Reporter struct {
 	State    State
 	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
 	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
-	Rights     func(*policy.Rule) (err error, known bool)
-	Gates      Gates
-	Ledgers    Ledgers
-	Nodes      Nodes                      // nil: no agent reports
-	Board      Board                      // nil: as if all was well
-	Leadership interface{ Check() error } // whether this process leads; nil: it does
-	Trouble    func() error               // why nothing can be deleted, whether or not anything is due; nil for no reason
+	Rights       func(*policy.Rule) (err error, known bool)
+	Gates        Gates
+	Ledgers      Ledgers
+	Nodes        Nodes                      // nil: no agent reports
+	Board        Board                      // nil: as if all was well
+	Leadership   interface{ Check() error } // whether this process leads; nil: it does
+	Trouble      func() error               // why nothing can be deleted, whether or not anything is due; nil for no reason
+	MaxPerSecond float64                    // --max-deletions-per-second; 0 for no maximum
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers
@@ -266,7 +267,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	view := newView(edition, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
-	view.doubt, view.ledgers = doubt, r.ledgersNow(edition.Book)
+	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(edition.Book)
 	view.nodes, view.referrers = r.nodesNow(ctx, edition.Book), r.referrersNow()
 	view.counted(r.count(edition.Book, kinds, view))
 	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known

@@ -38,6 +38,7 @@ type view struct {
 	referrers []referrers.State
 	delays    map[string][]retention.Delay // by policy
 	doubt     error
+	pace      float64 // deletions a second at most; 0 for as many as there are
 	now       time.Time
 	last      bool // nothing happens any more
 	deposed   bool // another controller may lead by now

@@ -75,6 +75,7 @@ func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.
 	case lets(v):
 		return true
 	case v.Action == policy.Wait:
+		p.delays.meets(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s stays until %s, by %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
 		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
 	default:

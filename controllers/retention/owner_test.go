@@ -129,6 +129,29 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 	}
 }
 
+// TestAnOwnerThatWaitsIsADelay: while the rules about its kind want it to stay for more than ten minutes.
+func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		delays := func() (all []string) {
+			for _, k := range w.Kinds() {
+				for _, d := range k.Delays(w.clock.Now()) {
+					all = append(all, fmt.Sprintf("%s of %s %s/%s: %s", d.Reason, d.Policy, d.Namespace, d.Name, d.Message))
+				}
+			}
+			return all
+		}
+		w.use(rule("jobs"), rule("pods", owners))
+		w.sourceOf(jobs).list(row("job", time.Now()))
+		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
+		due := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		w.after(11 * time.Minute)
+		expect(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
+		w.after(time.Hour)
+		expect(t, "delays at the end", nil, delays())
+		expect(t, "removed", []string{"job"}, w.removed()[:1])
+	})
+}
+
 // watches reports whether a kind is watched.
 func (w *world) watches(kind schema.GroupVersionKind) bool {
 	for _, state := range w.Kinds() {

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unique"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,6 +14,8 @@ import (
 // report is what is kept of a NodeImageReport: there may be thousands.
 type report struct {
 	created, observed time.Time
+	obstacle          Obstacle
+	since             time.Time // of the obstacle
 	policies          []entry
 }
 
@@ -67,6 +70,10 @@ type sample struct {
 // keep takes from a report what is summed up. Equal texts are kept once: most nodes have the same images.
 func keep(r *v1alpha1.NodeImageReport) *report {
 	kept := &report{created: r.CreationTimestamp.Time, observed: r.ObservedTime.Time, policies: make([]entry, len(r.Policies))}
+	if obstacles := obstacles(r.Conditions); len(obstacles) > 0 {
+		first := obstacles[0]
+		kept.obstacle, kept.since = Obstacle{Reason: once(first.Reason), Message: once(first.Message)}, first.LastTransitionTime.Time
+	}
 	for i := range r.Policies {
 		p := &r.Policies[i]
 		kept.policies[i] = entry{
@@ -112,7 +119,19 @@ func Strip(r *v1alpha1.NodeImageReport) {
 		Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 		Annotations: bookmarks(r.Annotations),
 	}
-	r.Conditions, r.Filesystem, r.Runtime = nil, nil, ""
+	r.Conditions, r.Filesystem, r.Runtime = obstacles(r.Conditions), nil, ""
+}
+
+// obstacles are the conditions of a node that keep it from removing images. Without its state a node removes them, later.
+func obstacles(conditions []metav1.Condition) (found []metav1.Condition) {
+	for _, of := range []string{
+		v1alpha1.ConditionRuntimeReachable, v1alpha1.ConditionPodsKnown, v1alpha1.ConditionRulesKnown, v1alpha1.ConditionFilesystemSeen,
+	} {
+		if c := meta.FindStatusCondition(conditions, of); c != nil && c.Status == metav1.ConditionFalse {
+			found = append(found, *c)
+		}
+	}
+	return found
 }
 
 // bookmarks are the annotations by which a watch says that its initial events have ended.

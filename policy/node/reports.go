@@ -18,6 +18,9 @@ const (
 	// settling is how long a node is new. While more than a tenth of them is, those to come are waited for: agents that are
 	// just being installed report one after the other.
 	settling = 15 * time.Second
+	// obstacleAfter is how long a condition of a report has to last until it counts. A report can be a minute old, and many
+	// obstacles pass by themselves.
+	obstacleAfter = 90 * time.Second
 )
 
 // Reports is the latest report of each node. Create it with NewReports. It is not safe for concurrent use.

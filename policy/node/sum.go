@@ -19,6 +19,15 @@ type Sums struct {
 	Stale    int64     // that have not reported for StaleAfter
 	New      int64     // of Nodes: that have only just begun to
 	Changes  time.Time // when the sums change though nobody reports; zero for never
+
+	Obstacles map[string]Obstacle // by reason
+}
+
+// Obstacle is what has kept nodes from removing images for obstacleAfter: a condition of their reports.
+type Obstacle struct {
+	Reason, Message string // of the first node
+	Node            string // the first by name
+	Nodes           int64
 }
 
 // Sum is what the reports about one policy come to.
@@ -32,7 +41,7 @@ type Sum struct {
 
 // Sum sums up what is reported about the present form of these policies. They are all policies with rules about images.
 func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
-	s := Sums{Policies: make(map[types.UID]*Sum, len(policies))}
+	s := Sums{Policies: make(map[types.UID]*Sum, len(policies)), Obstacles: map[string]Obstacle{}}
 	r.known = sets.New[types.UID]()
 	for _, p := range policies {
 		s.Policies[p.UID] = r.begin(p)
@@ -44,7 +53,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 		}
 	}
 	for name, n := range r.nodes {
-		fresh := s.see(n, now)
+		fresh := s.see(name, n, now)
 		for _, p := range policies {
 			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh)
 		}
@@ -56,7 +65,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 }
 
 // see counts a node, and reports whether what it says counts.
-func (s *Sums) see(n *report, now time.Time) bool {
+func (s *Sums) see(name string, n *report, now time.Time) bool {
 	if age := now.Sub(n.observed); age > StaleAfter || age < -maxSkew {
 		s.Stale++
 		return false
@@ -67,7 +76,24 @@ func (s *Sums) see(n *report, now time.Time) bool {
 		s.New++
 		s.changesAt(n.created.Add(settling))
 	}
+	switch {
+	case n.obstacle.Reason == "":
+	case now.Sub(n.since) < obstacleAfter:
+		s.changesAt(n.since.Add(obstacleAfter))
+	default:
+		s.meet(name, n.obstacle)
+	}
 	return true
+}
+
+// meet counts the obstacle of a node.
+func (s *Sums) meet(name string, o Obstacle) {
+	all, known := s.Obstacles[o.Reason]
+	if !known || name < all.Node {
+		all.Reason, all.Message, all.Node = o.Reason, o.Message, name
+	}
+	all.Nodes++
+	s.Obstacles[o.Reason] = all
 }
 
 func (s *Sums) changesAt(t time.Time) {

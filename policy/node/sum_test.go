@@ -237,15 +237,44 @@ func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	expect(t, "removed", map[string]int64{"old": 1}, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Removed)
 }
 
+// TestObstaclesOfNodesAreSummed: by reason, once they have lasted for 90 seconds, of nodes whose reports count.
+func TestObstaclesOfNodesAreSummed(t *testing.T) {
+	p, r := enforced(), node.NewReports()
+	put := func(name, condition, reason string, since, age time.Duration) {
+		report := reportOf(name, seen(p, 10))
+		report.ObservedTime.Time = now.Add(-age)
+		report.Conditions = []metav1.Condition{{
+			Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: "of " + name, LastTransitionTime: metav1.Time{Time: now.Add(-since)},
+		}}
+		r.Put(report)
+	}
+	put("b", v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", 2*time.Minute, 0)
+	put("a", v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", 90*time.Second, 0)
+	put("c", v1alpha1.ConditionRulesKnown, "RulesUnknown", 80*time.Second, 0)
+	put("d", v1alpha1.ConditionPodsKnown, "PodsUnknown", time.Hour, time.Hour)
+	put("e", v1alpha1.ConditionStateKept, "StateNotKept", time.Hour, 0)
+	of := func(reason, name string, nodes int64) node.Obstacle {
+		return node.Obstacle{Reason: reason, Message: "of " + name, Node: name, Nodes: nodes}
+	}
+	want := map[string]node.Obstacle{"RuntimeUnreachable": of("RuntimeUnreachable", "a", 2)}
+	s := r.Sum([]*policy.Policy{p}, now)
+	expect(t, "obstacles", want, s.Obstacles)
+	expect(t, "changes", now.Add(10*time.Second), s.Changes)
+	want["RulesUnknown"] = of("RulesUnknown", "c", 1)
+	expect(t, "obstacles later", want, r.Sum([]*policy.Policy{p}, s.Changes).Obstacles)
+}
+
 func TestAReportIsStrippedToWhatCounts(t *testing.T) {
 	p := enforced()
 	whole := reportOf("a", seen(p, 10))
 	whole.UID, whole.ResourceVersion, whole.Runtime = "u", "7", "containerd 2.4"
 	whole.Labels, whole.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{Manager: "agent"}}
 	whole.Annotations = map[string]string{"a": "b", metav1.InitialEventsAnnotationKey: "true"}
-	whole.Conditions = []metav1.Condition{{Type: "Ready"}}
+	obstacle := metav1.Condition{Type: v1alpha1.ConditionPodsKnown, Status: metav1.ConditionFalse}
+	whole.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}, obstacle, {Type: v1alpha1.ConditionRulesKnown, Status: metav1.ConditionTrue}}
 	want := reportOf("a", seen(p, 10))
 	want.UID, want.ResourceVersion, want.Annotations = "u", "7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	want.Conditions = []metav1.Condition{obstacle}
 	node.Strip(whole)
 	expect(t, "stripped", want, whole)
 }

@@ -2,6 +2,23 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// Conditions of a policy that are True while its rules keep eligible objects for the reason of that name, until somebody changes the
+// objects or the rules; the message has how many, and the first of them. There are no such conditions otherwise.
+const (
+	// ConditionRecreated: others of their name came back as fast as Sunset deleted them.
+	ConditionRecreated = "Recreated"
+	// ConditionManagedByMultiKueue: a MultiKueue manager cluster manages them, and the rule does not allow for that.
+	ConditionManagedByMultiKueue = "ManagedByMultiKueue"
+	// ConditionManagedByArgoCD is the same of Argo CD.
+	ConditionManagedByArgoCD = "ManagedByArgoCD"
+	// ConditionManagedByFlux is the same of Flux.
+	ConditionManagedByFlux = "ManagedByFlux"
+	// ConditionManagedByHelm is the same of hooks of Helm.
+	ConditionManagedByHelm = "ManagedByHelm"
+	// ConditionNoOwner: the rule deletes the owners of objects, and these have none.
+	ConditionNoOwner = "NoOwner"
+)
+
 // StopsDeletions reports whether a condition of a policy shows that something stops deletions. What Valid, Watching and most
 // reasons of Enforcing say, Ready says too.
 func StopsDeletions(c *metav1.Condition) bool {
@@ -10,7 +27,8 @@ func StopsDeletions(c *metav1.Condition) bool {
 		return c.Status == metav1.ConditionFalse
 	case ConditionEnforcing:
 		return c.Status == metav1.ConditionFalse && (c.Reason == string(Suspended) || c.Reason == "Terminating")
-	case ConditionBlocked, ConditionRecreated, ConditionDelayed:
+	case ConditionBlocked, ConditionDelayed, ConditionRecreated, ConditionNoOwner,
+		ConditionManagedByMultiKueue, ConditionManagedByArgoCD, ConditionManagedByFlux, ConditionManagedByHelm:
 		return c.Status == metav1.ConditionTrue
 	default:
 		return false

@@ -26,9 +26,6 @@ const (
 	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules; the message names
 	// the rule that keeps the most of them, and why. There is no such condition otherwise.
 	ConditionBlocked = "Blocked"
-	// ConditionRecreated is True while objects are kept because others of their name came back as fast as Sunset deleted
-	// them; the message names them. There is no such condition otherwise.
-	ConditionRecreated = "Recreated"
 	// ConditionDelayed is True while attempts to delete objects that are due fail; the message has the first of them, and why.
 	// There is no such condition otherwise.
 	ConditionDelayed = "Delayed"

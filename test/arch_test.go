@@ -73,7 +73,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
 	"k8s.io/component-base":               {"controllers/features"},
 	"github.com/google/btree":             {"controllers"},
-	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd"},
+	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd", "test/cluster"},
 	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
 	"github.com/distribution/reference":   {"controllers/images/cri", "cmd/kubectl-sunset/imagename"},

@@ -88,7 +88,7 @@ type address struct {
 	condition string // TYPE=STATUS; the type may be the reason
 	events    string // when it begins, and when it ends; they may be made of the reason. Empty for none: it stops nothing
 	alert     string // empty for none: what somebody may have meant wakes nobody
-	seconds   int // until the Event; the alert follows within two minutes
+	seconds   int    // until the Event; the alert follows within two minutes
 	scenes    map[string]scene
 }
 

@@ -110,7 +110,7 @@ func (f *Flags) Wrong(setting string, err error) error {
 // readable writes each line so that operators can read it: an error is its text, without the stack trace that some libraries
 // add. What the library logs as an error that keeps the certificate of the webhook is info, because it retries: after an
 // installation there is no certificate yet, or another replica writes it. If none comes, the webhook is not ready, and says so.
-// What libraries log as info of each of their parts that starts or stops is debug.
+// What libraries log as info of each of their parts that starts or stops is debug, and so is the error with which each leader ends.
 type readable struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -140,8 +140,22 @@ func isRoutine(message string) bool {
 		func(begins string) bool { return strings.HasPrefix(strings.ToLower(message), begins) })
 }
 
+// isOrderlyEnd recognizes the error that controller-runtime (pkg/manager, engageStopProcedure) logs whenever a leader ends as it is told
+// to. Another end of the lead ends the program with an error.
+func isOrderlyEnd(message string, fields []zapcore.Field) bool {
+	return message == "error received after stop sequence was engaged" && slices.ContainsFunc(fields, func(f zapcore.Field) bool {
+		err, ok := f.Interface.(error)
+		return ok && err.Error() == "leader election lost"
+	})
+}
+
 // Write implements zapcore.Core.
 func (r readable) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	if isOrderlyEnd(e.Message, fields) {
+		if e.Level = zapcore.DebugLevel; !r.Enabled(e.Level) {
+			return nil
+		}
+	}
 	return r.Core.Write(e, withTexts(fields))
 }
 

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,6 +52,7 @@ func TestNoLineIsDropped(t *testing.T) {
 		logger.Info("policy read")
 	}
 	logger.V(1).Info("deleted")
+	logger.Error(errors.New("leader election lost"), "error received after stop sequence was engaged")
 	logger.Info("Starting Controller")
 	logger.Error(traced{}, "status not written")
 	if n := strings.Count(out.String(), "policy read"); n != lines {

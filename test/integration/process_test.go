@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,30 +98,6 @@ func (p *process) endsByItself(t *testing.T) string {
 		t.Error("the controller ended without an error")
 	}
 	return p.log.String()
-}
-
-// mostAtInfo is how many lines a controller may log at info while it starts with few policies, works for a few seconds and ends.
-const mostAtInfo = 30
-
-// isCalm expects the log of a process that has ended, and that nothing disturbed, to be one that can be read at night: JSON at info or
-// below, few lines, no errors and no stack traces.
-func (p *process) isCalm(t *testing.T) {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
-	for _, line := range lines {
-		var said map[string]any
-		switch err := json.Unmarshal([]byte(line), &said); {
-		case err != nil:
-			t.Errorf("not a line of the log: %s", line)
-		case said["level"] != "info":
-			t.Errorf("at level %v: %s", said["level"], line)
-		case said["stacktrace"] != nil || strings.Contains(line, ".go:"):
-			t.Errorf("with a stack trace: %s", line)
-		}
-	}
-	if len(lines) > mostAtInfo {
-		t.Errorf("%d lines at info, at most %d are expected:\n%s", len(lines), mostAtInfo, strings.Join(lines, "\n"))
-	}
 }
 
 // view is a gate that shows but one policy and its ledger, so that tests with processes of their own do not meet.

@@ -1,0 +1,85 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
+)
+
+// TestAHealthyStartIsCalm: a process takes the lease, deletes an object, keeps another one that Argo CD manages and tells of it once, and
+// ends. Its log can be read at night.
+func TestAHealthyStartIsCalm(t *testing.T) {
+	w := newWorld(t)
+	w.configMap("goes", preview)
+	hook := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "hook", Labels: preview, Annotations: map[string]string{"argocd.argoproj.io/hook": "PreSync"},
+	}}
+	w.create(hook)
+	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
+	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	c := controller(t, w.view(p), "--namespace", w.namespace, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+		if s.Deleted != 1 {
+			return errors.New("nothing is deleted")
+		}
+		return contains(w.condition(s, v1alpha1.ConditionManagedByArgoCD).Message, "rule previews keeps 1 ConfigMap, such as "+w.namespace+"/hook: ")
+	})
+	told := func() (n int, err error) {
+		events := &eventsv1.EventList{}
+		err = w.List(t.Context(), events, client.InNamespace("default"))
+		for _, e := range events.Items {
+			if e.Regarding.UID == p.UID && e.Reason == v1alpha1.ConditionManagedByArgoCD && e.Type == corev1.EventTypeWarning {
+				n++
+			}
+		}
+		return n, err
+	}
+	cluster.Eventually(t, patience, func() error {
+		if n, err := told(); err != nil || n == 0 {
+			return fmt.Errorf("%d Events: %v", n, err)
+		}
+		return nil
+	})
+	c.stop(t)
+	if n, err := told(); n != 1 || err != nil {
+		t.Errorf("%d Events: %v", n, err)
+	}
+	if n := strings.Count(c.log.String(), "policy has a problem"); n != 1 {
+		t.Errorf("%d lines tell of the problem", n)
+	}
+	c.isCalm(t)
+}
+
+// mostAtInfo is how many lines a controller may log at info while it starts with few policies, works for a few seconds and ends.
+const mostAtInfo = 30
+
+// isCalm expects the log of a process that has ended, and that nothing disturbed, to be one that can be read at night: JSON at info or
+// below, few lines, no errors and no stack traces.
+func (p *process) isCalm(t *testing.T) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
+	for _, line := range lines {
+		var said map[string]any
+		switch err := json.Unmarshal([]byte(line), &said); {
+		case err != nil:
+			t.Errorf("not a line of the log: %s", line)
+		case said["level"] != "info":
+			t.Errorf("at level %v: %s", said["level"], line)
+		case said["stacktrace"] != nil || strings.Contains(line, ".go:"):
+			t.Errorf("with a stack trace: %s", line)
+		}
+	}
+	if len(lines) > mostAtInfo {
+		t.Errorf("%d lines at info, at most %d are expected:\n%s", len(lines), mostAtInfo, strings.Join(lines, "\n"))
+	}
+}

@@ -195,14 +195,28 @@ func (r *Reporter) tick(ctx context.Context) {
 }
 
 // rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates, but for rules
-// that nobody knows when they can be counted.
+// that nobody knows when they can be counted; and who edited a policy reads its status next.
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.edition.Book != nil && slices.ContainsFunc(r.edition.Book.Policies(), r.isAwaited) {
-		return min(r.took, countAtLeast)
+	var all []*policy.Policy
+	if r.edition.Book != nil {
+		all = r.edition.Book.Policies()
 	}
-	return min(max(countEvery, restFactor*r.took), countAtLeast)
+	switch {
+	case slices.ContainsFunc(all, r.isAwaited):
+		return min(r.took, countAtLeast)
+	case slices.ContainsFunc(all, r.isEdited):
+		return min(restFactor*r.took, countAtLeast)
+	default:
+		return min(max(countEvery, restFactor*r.took), countAtLeast)
+	}
+}
+
+// isEdited reports whether the status of a policy is about an earlier spec.
+func (r *Reporter) isEdited(p *policy.Policy) bool {
+	rec := r.written[p.UID]
+	return rec == nil || rec.status.ObservedGeneration != p.Generation
 }
 
 // isAwaited reports whether a policy waits for its first count, and not for an approval or a right.

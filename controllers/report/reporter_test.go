@@ -119,6 +119,23 @@ func TestAnEditionIsReportedSoon(t *testing.T) {
 	})
 }
 
+// TestAnEditIsReportedAtOnce: whoever applies a policy reads its status next, however recently it was written.
+func TestAnEditIsReportedAtOnce(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		for generation := int64(4); generation < 8; generation++ {
+			p := policyOf(v1alpha1.Enforce, rule("a"))
+			p.Generation = generation
+			w.Use(editionOf(p))
+			w.after(tick + tick/10)
+			expect(t, "generation", generation, w.status().ObservedGeneration)
+		}
+	})
+}
+
+// tick is how often the Reporter looks whether there is something to count.
+const tick = time.Second
+
 // deletedBefore is a status that says what was deleted before.
 func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
 	return v1alpha1.RetentionPolicyStatus{Deleted: n, Rules: []v1alpha1.RuleStatus{{Name: "a", Deleted: n}}}

@@ -213,7 +213,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 		return nil
 	}
 	if !sameStatus(rec.status, status) {
-		if !last && knew == counted && !passes && v.now.Sub(rec.at) < writeEvery {
+		if !last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
 			r.Changed()
 			return nil
 		}

@@ -60,16 +60,16 @@ var podSpecs = []struct {
 	kind schema.GroupVersionKind
 	spec string
 }{
-	{kind("", "v1", "Pod"), "object.spec"},
-	{kind("", "v1", "PodTemplate"), "object.template.spec"},
-	{kind("", "v1", "ReplicationController"), "object.spec.template.spec"},
+	{kind("", "v1", "Pod"), "object.?spec.orValue({})"},
+	{kind("", "v1", "PodTemplate"), "object.?template.spec.orValue({})"},
+	{kind("", "v1", "ReplicationController"), "object.?spec.template.spec.orValue({})"},
 	{kind("apps", "v1", "ControllerRevision"), ofRevision},
-	{kind("apps", "v1", "DaemonSet"), "object.spec.template.spec"},
-	{kind("apps", "v1", "Deployment"), "object.spec.template.spec"},
-	{kind("apps", "v1", "ReplicaSet"), "object.spec.template.spec"},
-	{kind("apps", "v1", "StatefulSet"), "object.spec.template.spec"},
-	{kind("batch", "v1", "CronJob"), "object.spec.jobTemplate.spec.template.spec"},
-	{kind("batch", "v1", "Job"), "object.spec.template.spec"},
+	{kind("apps", "v1", "DaemonSet"), "object.?spec.template.spec.orValue({})"},
+	{kind("apps", "v1", "Deployment"), "object.?spec.template.spec.orValue({})"},
+	{kind("apps", "v1", "ReplicaSet"), "object.?spec.template.spec.orValue({})"},
+	{kind("apps", "v1", "StatefulSet"), "object.?spec.template.spec.orValue({})"},
+	{kind("batch", "v1", "CronJob"), "object.?spec.jobTemplate.spec.template.spec.orValue({})"},
+	{kind("batch", "v1", "Job"), "object.?spec.template.spec.orValue({})"},
 }
 
 // ofRevision is the PodSpec in a ControllerRevision. Its data may be anything: what has no PodSpec there refers to nothing.

@@ -154,6 +154,9 @@ func TestBuiltInReferrers(t *testing.T) {
 			if got, err := table.read(kind, object(t, `{spec: {template: {spec: {}}, jobTemplate: {spec: {template: {spec: {}}}}}, template: {spec: {}}}`, "")); err != nil || len(nonempty(got)) > 0 {
 				t.Errorf("of an empty one %v, %v", got, err)
 			}
+			if got, err := table.read(kind, object(t, `{}`, "")); err != nil || len(nonempty(got)) > 0 {
+				t.Errorf("of one without a spec %v, %v", got, err)
+			}
 			if !strings.Contains(test.object, "%s") {
 				return
 			}
@@ -184,7 +187,6 @@ func TestWhatNobodyCanFindIsNothing(t *testing.T) {
 		"one of nothing":                {"ControllerRevision", `{data: null}`},
 		"a binding without a namespace": {"ValidatingAdmissionPolicyBinding", `{spec: {paramRef: {name: a}}}`},
 		"a binding with a selector":     {"MutatingAdmissionPolicyBinding", `{spec: {paramRef: {namespace: a, selector: {}}}}`},
-		"a Gateway without spec":        {"Gateway", `{}`},
 		"a reference without a name":    {"PersistentVolume", `{spec: {csi: {nodeStageSecretRef: {}}}}`},
 	} {
 		t.Run(what, func(t *testing.T) {

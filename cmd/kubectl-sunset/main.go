@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
 func main() {
+	rest.SetDefaultWarningHandler(rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})) // as kubectl does
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	os.Exit(command.Run(context.Background(), os.Args[1:], streams, time.Now()))
 }

@@ -3,7 +3,9 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +50,9 @@ func (f *connectionFlags) namespace(given string) (string, error) {
 
 func (f *connectionFlags) config() (*rest.Config, error) {
 	config, err := f.client().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("no kubeconfig names a cluster: looked in %s; use --kubeconfig, or set KUBECONFIG", strings.Join(f.rules.GetLoadingPrecedence(), ", "))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +93,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		if input.Namespace == "" && !p.all {
 			input.Namespace = namespaceOfAll(fromFiles)
 		}
+		in.KeepAbout(input.Kinds)
 	}
 	if input.Namespaces, err = namespacesFor(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
 		return nil, err
@@ -160,20 +166,11 @@ func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) 
 	return slices.DeleteFunc(rulesOf(policies...), func(r *policy.Rule) bool { return kinds != nil && !kinds.Has(policy.StoredAs(r.Kind)) })
 }
 
-// kindsOf are the kinds that policies are about: those of their rules, and of one that only declares references those to which
-// they are.
+// kindsOf are the kinds that policies are about.
 func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
-		for _, rule := range p.Rules {
-			kinds.Insert(policy.StoredAs(rule.Kind))
-		}
-		if len(p.Rules) > 0 {
-			continue
-		}
-		for _, reference := range p.References {
-			kinds.Insert(schema.GroupKind{Kind: string(reference.To)})
-		}
+		kinds = kinds.Union(inventory.KindsOf(p))
 	}
 	return kinds
 }

@@ -21,6 +21,7 @@ type apiServer struct {
 	pages map[string][]string // by path, with ? and a selector of fields where that matters; the tokens are the numbers of the pages
 	// proxied answer in the place of Pods, by path.
 	proxied map[string]http.HandlerFunc
+	warning string // with each answer; empty for none
 
 	mu      sync.Mutex
 	asked   []string // method, path, what was accepted, and the query
@@ -71,6 +72,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if s.warning != "" {
+		w.Header().Set("Warning", fmt.Sprintf("299 - %q", s.warning))
+	}
 	if r.Method == http.MethodPatch {
 		s.patch(w, r)
 		return
@@ -288,4 +292,30 @@ func TestPreviewNeedsAPolicyAndACluster(t *testing.T) {
 	wants(t, s.preview(t, ""), command.ExitTrouble, "no policy in the cluster")
 	s.Close()
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitTrouble, "error: list the cluster's policies")
+}
+
+// TestPreviewIsSilentAboutPoliciesOfOtherKinds: their problems are not those of the file.
+func TestPreviewIsSilentAboutPoliciesOfOtherKinds(t *testing.T) {
+	s := newLive(t)
+	wrong := strings.Replace(livePolicy("wrong", "Enforce", "Secret", "1h"), `"true"`, `"tru"`, 1)
+	s.inForce(wrong)
+	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
+	wants(t, got, command.ExitFine, "dev         Job    a      Delete")
+	if strings.Contains(got.err, "wrong") {
+		t.Errorf("a policy about Secrets is named:\n%s", got.err)
+	}
+	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFindings, "tru")
+	wants(t, s.preview(t, ""), command.ExitFindings, "tru")
+}
+
+func TestNoKubeconfigIsToldInOurWords(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/no/such/config")
+	t.Setenv("KUBERNETES_MASTER", "")
+	for _, name := range []string{"preview", "status"} {
+		got := run(t, "", name)
+		wants(t, got, command.ExitTrouble, "no kubeconfig names a cluster: looked in /no/such/config; use --kubeconfig, or set KUBECONFIG")
+		if strings.Contains(got.err, "KUBERNETES_MASTER") {
+			t.Error(got.err)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
@@ -59,7 +60,12 @@ func (u *unmarking) run(ctx context.Context, args []string) error {
 	if u.allNamespaces {
 		u.namespace = ""
 	}
-	c, err := u.connection.connect()
+	config, err := u.connection.config()
+	if err != nil {
+		return err
+	}
+	config.WarningHandler = rest.NoWarnings{} // every kind is listed, those that an API server warns of too
+	c, err := cluster.Connect(config)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package command_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -137,4 +140,17 @@ func TestUnmarkNeedsToKnowWhat(t *testing.T) {
 	wants(t, s.run(t, "", "unmark"), command.ExitTrouble, "name kinds, or --all")
 	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitTrouble, "name kinds, or --all")
 	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitTrouble, `the cluster has no kind "bananas"`)
+}
+
+// TestUnmarkPassesNoWarningsOn: the API server warns of versions that will go, and nobody named a version.
+func TestUnmarkPassesNoWarningsOn(t *testing.T) {
+	var said bytes.Buffer
+	rest.SetDefaultWarningHandler(rest.NewWarningWriter(&said, rest.WarningWriterOptions{}))
+	t.Cleanup(func() { rest.SetDefaultWarningHandler(rest.WarningLogger{}) })
+	s := newMarked(t)
+	s.warning = "v1 ComponentStatus is deprecated"
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFine, "4 objects unmarked")
+	if said.Len() > 0 {
+		t.Error(said.String())
+	}
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
@@ -196,4 +198,34 @@ func (in *Inventory) Rules() []*policy.Policy {
 		all = append(all, p.Policy)
 	}
 	return all
+}
+
+// KeepAbout forgets the policies of the cluster that have no say about some kinds, and with them their problems.
+func (in *Inventory) KeepAbout(kinds sets.Set[schema.GroupKind]) {
+	targets := map[string]sets.Set[schema.GroupKind]{}
+	for _, p := range in.Policies {
+		targets[p.Name] = KindsOf(p.Policy)
+	}
+	in.Policies = slices.DeleteFunc(in.Policies, func(p Policy) bool {
+		about := targets[p.Name]
+		for _, o := range p.Overrides {
+			about = about.Union(targets[o.Policy])
+		}
+		return p.File == "" && !about.HasAny(kinds.UnsortedList()...)
+	})
+}
+
+// KindsOf are the kinds that a policy is about: those of its rules, or, where it only declares references, those to which they are.
+func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
+	kinds := sets.New[schema.GroupKind]()
+	for _, rule := range p.Rules {
+		kinds.Insert(policy.StoredAs(rule.Kind))
+	}
+	if len(p.Rules) > 0 {
+		return kinds
+	}
+	for _, reference := range p.References {
+		kinds.Insert(schema.GroupKind{Kind: string(reference.To)})
+	}
+	return kinds
 }

@@ -39,7 +39,6 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	plane, err := cluster.Start(t.Context(), cluster.Options{
 		AuditPolicy: cluster.AuditMetadata, Progress: os.Stderr,
-		Controllers: append(cluster.DefaultControllers(), "clusterrole-aggregation-controller"),
 	})
 	if err != nil {
 		t.Fatal(err)

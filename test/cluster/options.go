@@ -14,7 +14,7 @@ const TTLAfterFinished = "ttl-after-finished-controller"
 // DefaultControllers returns the controllers that run when Options.Controllers
 // is nil. The slice is the caller's, so a test may append to it.
 func DefaultControllers() []string {
-	return []string{"job-controller", "cronjob-controller", "garbage-collector-controller", "namespace-controller"}
+	return []string{"clusterrole-aggregation-controller", "cronjob-controller", "garbage-collector-controller", "job-controller", "namespace-controller"}
 }
 
 // Options says what a cluster consists of. The zero value is etcd, an API

@@ -45,6 +45,9 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if plainOutput {
 		d.ui = newPlain(os.Stdout)
 	}
+	if !terminal && !once {
+		fmt.Println("The output is not a terminal: the demo shows everything once and ends. On a terminal it goes on until Ctrl-C.")
+	}
 	return d.run(ctx)
 }
 

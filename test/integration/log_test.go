@@ -27,7 +27,8 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 	w.create(hook)
 	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	c := controller(t, w.view(p), "--namespace", w.namespace, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
+	own := newWorld(t).namespace // Sunset deletes nothing in the namespace where it runs
+	c := controller(t, w.view(p), "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 1 {
 			return errors.New("nothing is deleted")

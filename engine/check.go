@@ -33,7 +33,7 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, found)...)
 	}
 	for _, e := range r.source.expressions() {
-		_, findings := r.compiler.checked(e.text, anything, s)
+		_, findings := r.compiler.checked(e.text, e.wants, s)
 		problems = append(problems, problemsAt(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}
 	return problems

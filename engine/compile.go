@@ -82,8 +82,11 @@ func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []findi
 	if len(issues.Errors()) > 0 {
 		return nil, d.explain(issues)
 	}
+	if findings := failing(s.env, checked.NativeRep()); len(findings) > 0 {
+		return nil, findings
+	}
 	if t := checked.OutputType(); !wants.accepts(t) {
-		return nil, []finding{wrongResult(wants, t)}
+		return nil, []finding{wrongResult(d.tree.Expr(), wants, t)}
 	}
 	return checked, nil
 }

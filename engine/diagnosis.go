@@ -39,8 +39,8 @@ var remedies = []remedy{
 	{regexp.MustCompile(`^undeclared reference to '(.*)' \(in container`), (*diagnosis).unknownName},
 	{regexp.MustCompile(`^found no matching overload for '(.*?)' applied to '(.*)'$`), (*diagnosis).noOverload},
 	{regexp.MustCompile(`^invalid duration argument`), (*diagnosis).badDuration},
-	{regexp.MustCompile(`^invalid timestamp argument`), says("this is not a time", "write it in RFC 3339, such as timestamp('2026-03-01T12:00:00Z')")},
-	{regexp.MustCompile(`^invalid matches argument`), says("this is not a regular expression", "the syntax is RE2; a backslash is doubled in CEL text, or write r'...'")},
+	{regexp.MustCompile(`^invalid timestamp argument`), (*diagnosis).badTime},
+	{regexp.MustCompile(`^invalid matches argument`), (*diagnosis).badRegex},
 	{regexp.MustCompile(`^invalid argument to has\(\) macro`), (*diagnosis).badHas},
 	{regexp.MustCompile(`^comprehension exceeds nesting limit`), says("too many loops inside each other: at most two of all, exists, map, filter and the like", "")},
 	{regexp.MustCompile(`^expression code point size exceeds limit`), says(fmt.Sprintf("the expression is longer than %d characters", MaxExpressionSize), "")},
@@ -48,6 +48,7 @@ var remedies = []remedy{
 	{regexp.MustCompile(`^expression (node )?count exceeds limit`), says(fmt.Sprintf("too large: at most %d names, values and calls, with macros written out", MaxNodes), "")},
 	{regexp.MustCompile(`^reserved identifier: (.*)`), (*diagnosis).reserved},
 	{regexp.MustCompile(`^expected type '(.*)' but found '(.*)'$`), (*diagnosis).mixedTypes},
+	{regexp.MustCompile(`^type '(.*)' does not support field selection$`), (*diagnosis).noFields},
 	{regexp.MustCompile(`^undefined field '(.*)'`), (*diagnosis).undefinedField},
 	{regexp.MustCompile(`^Syntax error: (?s)(.*)`), (*diagnosis).syntax},
 }
@@ -62,9 +63,13 @@ const mostFindings = 20
 // explain gives one finding for each slip of the author, in the order of the text, and not more than mostFindings.
 func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	var findings []finding
+	known := d.inWrongLoops(issues)
 	for _, e := range issues.Errors() {
 		if len(findings) == mostFindings {
 			break
+		}
+		if known[e.ExprID] {
+			continue
 		}
 		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}
 		f := d.finding(c)
@@ -79,6 +84,21 @@ func (d *diagnosis) explain(issues *cel.Issues) []finding {
 		return a.column - b.column
 	})
 	return findings
+}
+
+// inWrongLoops is what stands in calls of loops that are none: what would be a loop variable is an unknown name there.
+func (d *diagnosis) inWrongLoops(issues *cel.Issues) map[int64]bool {
+	inside := map[int64]bool{}
+	for _, e := range issues.Errors() {
+		call := d.call(complaint{expression: e.ExprID})
+		if call == nil || macroHints[call.AsCall().FunctionName()] == "" && otherLoops[call.AsCall().FunctionName()] == "" {
+			continue
+		}
+		for _, arg := range call.AsCall().Args() {
+			ast.PreOrderVisit(arg, ast.NewExprVisitor(func(e ast.Expr) { inside[e.ID()] = true }))
+		}
+	}
+	return inside
 }
 
 // sameSlip reports whether one slip caused both: the parser and the checker go on after an error and stumble again.
@@ -165,6 +185,10 @@ func (d *diagnosis) lint() []finding {
 			s := e.AsSelect()
 			if s.IsTestOnly() && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == variablesVariable {
 				add(e, "a variable is always there", "use variables."+s.FieldName()+" itself")
+			}
+		case ast.CallKind:
+			if message, hint := wildcard(e, d); message != "" {
+				add(e, message, hint)
 			}
 		}
 	}))

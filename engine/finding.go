@@ -2,8 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -32,10 +34,16 @@ func problemsAt(path, text string, findings []finding) []policy.Problem {
 	return problems
 }
 
-func wrongResult(wants result, t *cel.Type) finding {
+func wrongResult(e ast.Expr, wants result, t *cel.Type) finding {
 	hint := wants.example()
-	if wants == lifetime && t.Kind() == cel.IntKind {
+	text, isText := literalOf(e)
+	switch {
+	case wants == lifetime && t.Kind() == cel.IntKind:
 		hint = "days(7) is seven days, duration('90s') ninety seconds"
+	case isText && strings.ContainsAny(text, "(."):
+		hint = "an expression stands without quotes: " + text
+	case wants == eligibility && t.TypeName() == "optional_type":
+		hint = "say what counts where it is missing: add .orValue(false)"
 	}
 	return finding{
 		message: fmt.Sprintf("gives %s, but %s must give %s", typeName(cel.FormatCELType(t)), wants.field(), wants.wants()),

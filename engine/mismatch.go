@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	refused   = regexp.MustCompile(`^(undefined field|found no matching overload)`)
-	allowed   = regexp.MustCompile(`overload for '(orValue|_\?_:_)'|overload for '_[!=]=_' applied to '\((int|uint|double), (int|uint|double)\)'`)
+	refused   = regexp.MustCompile(`^(undefined field|found no matching overload|type '(string|bool|int|list\(.*)' does not support field selection)`)
+	allowed   = regexp.MustCompile(`overload for ('orValue' applied to 'optional_type|'_\?_:_')|overload for '_[!=]=_' applied to '\((int|uint|double), (int|uint|double)\)'`)
 	anyObject = regexp.MustCompile(`applied to '.*(\bnull\b|\bobject\b)`)
 )
 

@@ -25,8 +25,8 @@ func TestReferencesMisread(t *testing.T) {
 		"a field that is there":     {"has(references.count)", []string{"1:5: " + there}},
 		"a field that may be there": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
 		"one that is":               {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
-		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string)" + types}},
-		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string)" + types}},
+		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string) (the other side is no text: write 0)"}},
+		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string) (the other side is no text: write 0)"}},
 		"a number in a list of texts": {"references.count in ['0']", []string{
 			"1:18: in does not take (int, list(string)) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
 		"a number alone": {"references.count", []string{
@@ -41,7 +41,7 @@ func TestReferencesMisread(t *testing.T) {
 		"another field":            {"references.total == 0", []string{`1:11: there is no field "total"` + has}},
 		"a misspelt field":         {"references.cuont == 0", []string{`1:11: there is no field "cuont" (did you mean references.count?)`}},
 		"a misspelt variable":      {"reference.count == 0", []string{`1:1: unknown name "reference" (did you mean references?)`}},
-		"a field of a list":        {"references.by.kind == 'Pod'", []string{"1:14: list(referrer) has no fields" + has}},
+		"a field of a list":        {"references.by.kind == 'Pod'", []string{"1:14: list(referrer) has no fields (a loop asks all elements, such as references.by.exists(e, e.kind == 'x'))"}},
 		"a list equal to text":     {"references.by == 'Pod'", []string{"1:15: == does not take (list(referrer), string)" + types}},
 		"a referrer equal to text": {"references.by.all(r, r == 'Pod')", []string{"1:24: == does not take (referrer, string)" + types}},
 		"a misspelt field of them": {"references.by.all(r, r.Kind == 'Pod')", []string{`1:23: there is no field "Kind" (did you mean r.kind?)`}},
@@ -87,7 +87,7 @@ func TestReferencesMisreadByVariables(t *testing.T) {
 	for eligible, want := range map[string]string{
 		"variables.uses == 0": "",
 		"variables.uses == 0 || variables.first.kind == 'Pod'": "",
-		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (only values of one type can be equal: text stands in quotes, numbers do not)",
+		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (the other side is no text: write 0)",
 		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: there is no field "Kind" (did you mean variables.first.kind?)`,
 	} {
 		_, problems := newCompiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")

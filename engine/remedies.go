@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,7 +25,7 @@ const (
 )
 
 // clockNames are what people call a clock.
-var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date"}
+var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date", "age", "ago", "since"}
 
 // otherRoots are what other systems call the object.
 var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "request", "input"}
@@ -35,7 +37,9 @@ func (d *diagnosis) unknownName(c complaint) finding {
 	case slices.Contains(clockNames, name), isClockCall.MatchString(after):
 		return finding{message: clockMessage, hint: clockHint}
 	case strings.HasPrefix(after, "("):
-		return d.unknownFunction(name)
+		return d.unknownFunction(name, c)
+	case otherValues[name] != "":
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: otherValues[name]}
 	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
 		return d.unknownVariable(after)
 	case slices.Contains(otherRoots, name), policy.Closest(name, []string{objectVariable}) != "":
@@ -44,20 +48,29 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
-	case strings.HasSuffix(d.before(c), "/"), dashedKey.MatchString(d.before(c)):
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "a key with / or - stands in brackets and quotes: object.metadata.?labels[?'example.com/app'].orValue('')"}
+	case dashedKey.MatchString(d.before(c)):
+		key := dashedKey.FindStringSubmatch(d.before(c))
+		rest := restOfKey.FindString(after)
+		return finding{
+			message: fmt.Sprintf("unknown name %q", name),
+			hint:    fmt.Sprintf("a key with / or - stands in brackets and quotes: object.metadata.?%s[?'%s%s'].orValue('')", key[1], key[2], rest),
+		}
 	}
+	name = strings.TrimPrefix(name, ".")
 	if meant := policy.Closest(name, objectFields); meant != "" {
-		name = meant
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean object.%s?", meant)}
 	}
-	return finding{message: fmt.Sprintf("unknown name %q", c.caught[1]), hint: fmt.Sprintf("did you mean object.%s?", name)}
+	return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("a field of the object begins with object, such as object.%s; text stands in quotes: '%[1]s'", name)}
 }
 
 // objectFields are the fields that most objects have.
 var objectFields = []string{"metadata", "spec", "status", "kind", "apiVersion", "data"}
 
-// dashedKey is a label or annotation up to the - in its key, which is a minus in CEL.
-var dashedKey = regexp.MustCompile(`\.(labels|annotations)\.[\w.]+-$`)
+// dashedKey is a label or annotation up to a - or / in its key, which CEL computes with, and restOfKey what follows.
+var (
+	dashedKey = regexp.MustCompile(`\bobject\.metadata\.(labels|annotations)\.([\w.-]+[-/]|[\w.-]+/[\w.-]+-)$`)
+	restOfKey = regexp.MustCompile(`^[\w./-]+`)
+)
 
 var isClockCall = regexp.MustCompile(`^(timestamp|date|time|Date|Time)\s*\.\s*now\b`)
 
@@ -66,17 +79,19 @@ func startsUpper(name string) bool {
 	return unicode.IsUpper(r)
 }
 
-func (d *diagnosis) unknownFunction(name string) finding {
+func (d *diagnosis) unknownFunction(name string, c complaint) finding {
 	if slices.Contains(d.names, name) { // a macro, which cel-go expands only with the arguments that it takes
 		return finding{message: name + "() does not take these arguments", hint: macroHints[name]}
 	}
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
-	meant := policy.Closest(name, ourNames())
-	if meant == "" {
-		meant = policy.Closest(name, d.names)
-	}
-	if meant != "" {
+	if loop := otherLoops[name]; loop != "" {
+		f.hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
+	} else if known := d.inCEL(name, c); known != "" {
+		f.hint = known
+	} else if meant := policy.Closest(name, ourNames()); meant != "" {
 		f.hint = fmt.Sprintf("did you mean %s?", signatureOf(meant))
+	} else if meant := policy.Closest(name, d.names); meant != "" {
+		f.hint = fmt.Sprintf("did you mean %s?", d.renamed(c, meant))
 	}
 	return f
 }
@@ -118,11 +133,13 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	case symbol == "in":
 		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
 	case isOperator && strings.Contains(c.caught[2], "optional_type("):
-		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: "what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0"}
+		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: cmp.Or(d.operandHint(c),
+			"what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0")}
 	case isOperator && symbol != "":
-		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args)}
+		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: d.operandHint(c)}
 		has := func(name string) bool { return strings.Contains(args, name) }
 		switch {
+		case f.hint != "":
 		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
 			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
 		case has("duration") && !has("timestamp"):
@@ -136,7 +153,58 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	case slices.Contains(ourNames(), function):
 		return finding{message: fmt.Sprintf("%s does not take %s", function, args), hint: "write " + signatureOf(function)}
 	}
-	return finding{message: fmt.Sprintf("%s does not take %s", function, args)}
+	return finding{message: fmt.Sprintf("%s does not take %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+}
+
+// noFields explains a field of what has none.
+func (d *diagnosis) noFields(c complaint) finding {
+	f := finding{message: typeName(c.caught[1]) + " has no fields"}
+	path := d.fieldOf(c)
+	parent, field := path, ""
+	if i := strings.LastIndex(path, "."); i >= 0 {
+		parent, field = path[:i], path[i+1:]
+	}
+	_, key, isLabel := strings.Cut(path, "object.metadata.labels.")
+	_, annotation, isAnnotation := strings.Cut(path, "object.metadata.annotations.")
+	switch {
+	case isLabel:
+		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?labels[?'%s'].orValue('')", key)
+	case isAnnotation:
+		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?annotations[?'%s'].orValue('')", annotation)
+	case strings.HasPrefix(otherFunctions[field], "size("):
+		f.hint = "write size(" + parent + ")"
+	case strings.HasPrefix(c.caught[1], "list(") && parent != "":
+		f.hint = fmt.Sprintf("a loop asks all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
+	}
+	return f
+}
+
+// badTime explains timestamp('2026-03-01').
+func (d *diagnosis) badTime(c complaint) finding {
+	f := finding{message: "this is not a time", hint: "write it in RFC 3339, such as timestamp('2026-03-01T12:00:00Z')"}
+	if literal := quoted.FindStringSubmatch(d.after(c)); literal != nil && timeIn(literal[1]) != "" {
+		f.hint = fmt.Sprintf("write timestamp('%s')", timeIn(literal[1]))
+	}
+	return f
+}
+
+// timeIn is a time that lacks something as RFC 3339 has it, in UTC; empty for what is no time.
+func timeIn(text string) string {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format(time.RFC3339)
+		}
+	}
+	return ""
+}
+
+// badRegex explains matches('*-build').
+func (d *diagnosis) badRegex(c complaint) finding {
+	f := finding{message: "this is not a regular expression", hint: "the syntax is RE2; a backslash is doubled in CEL text, or write r'...'"}
+	if literal := quoted.FindStringSubmatch(d.after(c)); literal != nil && strings.HasPrefix(literal[1], "*") {
+		f.hint = fmt.Sprintf("any text is .* in a regular expression: write matches('.%s')", literal[1])
+	}
+	return f
 }
 
 // badDuration explains duration('7d').
@@ -159,9 +227,11 @@ func (d *diagnosis) badDuration(c complaint) finding {
 }
 
 var (
-	quoted  = regexp.MustCompile(`^['"]([^'"]*)['"]`)
-	hasKey  = regexp.MustCompile(`has\(\s*([^()]*)\[\s*('[^']*'|"[^"]*")\s*\]\s*\)`)
-	hasBare = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
+	isNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+	hasText  = regexp.MustCompile(`has\(\s*['"](object\.[\w.]+)['"]\s*\)`)
+	quoted   = regexp.MustCompile(`^['"]([^'"]*)['"]`)
+	hasKey   = regexp.MustCompile(`has\(\s*([^()]*)\[\s*('[^']*'|"[^"]*")\s*\]\s*\)`)
+	hasBare  = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
 )
 
 // badHas explains has(x['key']), which CEL does not know.
@@ -169,6 +239,8 @@ func (d *diagnosis) badHas(complaint) finding {
 	f := finding{message: "has() takes a field, such as has(object.status.phase)"}
 	if key := hasKey.FindStringSubmatch(d.text); key != nil {
 		f.hint = fmt.Sprintf("for a key write %s[?%s].hasValue(), or %s in %s", key[1], key[2], key[2], key[1])
+	} else if text := hasText.FindStringSubmatch(d.text); text != nil {
+		f.hint = fmt.Sprintf("a field stands without quotes: write has(%s)", text[1])
 	} else if hasBare.MatchString(d.text) {
 		f.hint = "the object is always there"
 	}
@@ -177,8 +249,12 @@ func (d *diagnosis) badHas(complaint) finding {
 
 func (d *diagnosis) reserved(c complaint) finding {
 	f := finding{message: fmt.Sprintf("%q is a reserved word", c.caught[1])}
-	if c.caught[1] == "namespace" {
+	switch c.caught[1] {
+	case "namespace":
 		f.hint = "did you mean object.metadata.namespace?"
+	case "if":
+		code, _ := codeOf(d.text)
+		f, _ = d.foreignIn(code)
 	}
 	return f
 }
@@ -216,25 +292,4 @@ func pathOf(e ast.Expr) string {
 		return ""
 	}
 	return parent + "." + field
-}
-
-var wordOperator = regexp.MustCompile(`^(?:extraneous input )?'(and|or)'`)
-
-// syntax cuts the parser's list of everything it would have liked better.
-func (d *diagnosis) syntax(c complaint) finding {
-	detail, _, _ := strings.Cut(c.caught[1], " expecting {")
-	detail = strings.ReplaceAll(detail, "'<EOF>'", "the end")
-	detail = strings.TrimPrefix(detail, "mismatched input ")
-	switch {
-	case strings.HasPrefix(detail, "token recognition error at: '= "), strings.HasPrefix(detail, "token recognition error at: '='"):
-		return finding{message: syntaxMessage + ": a single =", hint: "== compares"}
-	case wordOperator.MatchString(detail):
-		word := wordOperator.FindStringSubmatch(detail)[1]
-		return finding{message: syntaxMessage + ": '" + word + "' is no operator", hint: "write " + map[string]string{"and": "&&", "or": "||"}[word]}
-	case strings.HasSuffix(strings.TrimSpace(d.before(c)), "not"):
-		return finding{message: syntaxMessage + ": 'not' is no operator", hint: "write !"}
-	case strings.HasPrefix(detail, "the end"):
-		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
-	}
-	return finding{message: syntaxMessage + ": " + detail}
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/google/cel-go/parser"
 )
 
-// textOf writes an expression on one line, as its author did but for spaces and parentheses.
-func (v *view) textOf(e ast.Expr) string {
-	text, err := parser.Unparse(e, v.tree.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+func (v *view) textOf(e ast.Expr) string { return asWritten(e, v.tree.SourceInfo()) }
+
+// asWritten gives an expression on one line, as its author did but for spaces and parentheses.
+func asWritten(e ast.Expr, info *ast.SourceInfo) string {
+	text, err := parser.Unparse(e, info, parser.WrapOnColumn(math.MaxInt))
 	if err != nil {
 		return "..."
 	}

@@ -97,6 +97,9 @@ func indentationHint(lines [][]byte, n, indent int) string {
 		if !significant {
 			continue
 		}
+		if key := unspaced.FindSubmatch(lines[above]); key != nil && !entry.Match(lines[above]) {
+			return fmt.Sprintf("write a space behind %s: in the line above", key[1])
+		}
 		if isDash(lines[above][other:]) {
 			other += 2
 		}

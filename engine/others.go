@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+)
+
+// otherFunctions are what other languages call what CEL has, and what to write, with the receiver and the arguments in the order in which
+// they stand.
+var otherFunctions = map[string]string{
+	"count": "size(%s)", "len": "size(%s)", "length": "size(%s)",
+	"empty": "size(%s) == 0", "isEmpty": "size(%s) == 0",
+	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "%s == null", "not": "!(%s)",
+	"lower": "%s.lowerAscii()", "toLower": "%s.lowerAscii()", "toLowerCase": "%s.lowerAscii()",
+	"upper": "%s.upperAscii()", "toUpper": "%s.upperAscii()", "toUpperCase": "%s.upperAscii()",
+	"hasPrefix": "%s.startsWith(%s)", "beginsWith": "%s.startsWith(%s)", "hasSuffix": "%s.endsWith(%s)", "includes": "%s.contains(%s)",
+	"match": "%s.matches(%s)", "regexMatch": "%s.matches(%s)", "test": "%s.matches(%s)", "strip": "%s.trim()",
+	"containsKey": "%[2]s in %[1]s", "hasKey": "%[2]s in %[1]s",
+	"str": "string(%s)", "toString": "string(%s)", "atoi": "int(%s)", "parseInt": "int(%s)", "toInt": "int(%s)",
+}
+
+// otherLoops are what other languages call the loops of CEL.
+var otherLoops = map[string]string{
+	"any": "exists", "some": "exists", "every": "all", "forEach": "all", "select": "filter", "where": "filter", "collect": "map",
+}
+
+// otherValues are what other languages call values of CEL.
+var otherValues = map[string]string{
+	"True": "write true; what is text, such as the status of a condition, stands in quotes: 'True'", "TRUE": "write true",
+	"False": "write false; what is text, such as the status of a condition, stands in quotes: 'False'", "FALSE": "write false",
+	"nil": "write null", "None": "write null", "NULL": "write null", "Null": "write null",
+	"undefined": "has() says whether a field is there, such as has(object.status.phase)",
+}
+
+// call is the call that a complaint is about; nil for none.
+func (d *diagnosis) call(c complaint) (call ast.Expr) {
+	if d.tree == nil {
+		return nil
+	}
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == c.expression && e.Kind() == ast.CallKind {
+			call = e
+		}
+	}))
+	return call
+}
+
+// longestHint is up to how many characters of an expression a hint repeats.
+const longestHint = 100
+
+// textsOf are the receiver and the arguments of a call as written; none where they are too long to be repeated.
+func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
+	if call == nil {
+		return nil
+	}
+	args, size := call.AsCall().Args(), 0
+	if call.AsCall().IsMemberFunction() {
+		args = append([]ast.Expr{call.AsCall().Target()}, args...)
+	}
+	for _, arg := range args {
+		text := asWritten(arg, d.tree.SourceInfo())
+		texts, size = append(texts, text), size+len(text)
+	}
+	if size > longestHint {
+		return nil
+	}
+	return texts
+}
+
+// inCEL is what to write in place of a function of another language; empty for unknown.
+func (d *diagnosis) inCEL(function string, c complaint) string {
+	form, known := otherFunctions[function]
+	texts := d.textsOf(d.call(c))
+	if !known || len(texts) != max(strings.Count(form, "%"), 1) {
+		return ""
+	}
+	return "write " + fmt.Sprintf(form, texts...)
+}
+
+// renamed is a call as written, of another function.
+func (d *diagnosis) renamed(c complaint, function string) string {
+	call := d.call(c)
+	texts := d.textsOf(call)
+	if texts == nil {
+		return function + "()"
+	}
+	return callOf(function, call.AsCall().IsMemberFunction(), texts)
+}
+
+func callOf(function string, ofMember bool, texts []any) string {
+	var args []string
+	for _, text := range texts {
+		args = append(args, text.(string))
+	}
+	if ofMember {
+		return args[0] + "." + function + "(" + strings.Join(args[1:], ", ") + ")"
+	}
+	return function + "(" + strings.Join(args, ", ") + ")"
+}
+
+// used says how a function of a library is called, if it was called otherwise.
+func (d *diagnosis) used(function string, c complaint) string {
+	declared := d.scope.env.Functions()[function]
+	call := d.call(c)
+	if declared == nil || call == nil {
+		return ""
+	}
+	if receiver := call.AsCall().Target(); function == "orValue" && receiver.Kind() == ast.SelectKind && len(d.textsOf(call)) == 2 {
+		s := receiver.AsSelect()
+		return fmt.Sprintf("a field that may be missing is read with .?: write %s.?%s.orValue(%s)", asWritten(s.Operand(), d.tree.SourceInfo()), s.FieldName(), d.textsOf(call)[1])
+	}
+	const shown = 2
+	var signatures []string
+	for i, overload := range declared.OverloadDecls() {
+		if texts := d.textsOf(call); len(texts) == len(overload.ArgTypes()) && overload.IsMemberFunction() != call.AsCall().IsMemberFunction() {
+			return "write " + callOf(function, overload.IsMemberFunction(), texts)
+		}
+		if len(signatures) < shown {
+			signatures = append(signatures, typeName(declared.Documentation().Children[i].Signature))
+		}
+	}
+	return "it is called so: " + strings.Join(signatures, ", or ")
+}
+
+// typesIn are the types of a complaint about a call, such as (string, map(string, string)).
+func typesIn(list string) (all []string) {
+	depth, begin := 0, 0
+	list = strings.Trim(list, " ")
+	list = strings.TrimSuffix(strings.TrimPrefix(list, "("), ")")
+	for i, r := range list {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			all, begin = append(all, strings.TrimSpace(list[begin:i])), i+1
+		}
+	}
+	return append(all, strings.TrimSpace(list[begin:]))
+}
+
+// operandHint says what to write in place of the operand that has the wrong type; empty for unknown.
+func (d *diagnosis) operandHint(c complaint) string {
+	types, call := typesIn(typeName(c.caught[2])), d.call(c)
+	if call == nil || len(types) != 2 || len(call.AsCall().Args()) != 2 {
+		return ""
+	}
+	for i, operand := range call.AsCall().Args() {
+		other, text := types[1-i], asWritten(operand, d.tree.SourceInfo())
+		literal, isText := literalOf(operand)
+		switch {
+		case len(text) > longestHint:
+		case strings.HasPrefix(types[i], "optional(") && zeroOf[other] != "":
+			return fmt.Sprintf("what .? and [?] give may be missing: say what counts then, such as %s.orValue(%s)", text, zeroOf[other])
+		case types[i] == "string" && other == "timestamp" && isText:
+			if time := timeIn(literal); time != "" {
+				return fmt.Sprintf("write timestamp('%s')", time)
+			}
+		case types[i] == "string" && other == "timestamp" && operand.Kind() != ast.LiteralKind:
+			return fmt.Sprintf("a time in an object is text: write timestamp(%s)", text)
+		case other == "duration" && types[i] == "int" && operand.Kind() == ast.LiteralKind:
+			return fmt.Sprintf("write duration('%ss'), or days(7)", text)
+		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
+			return fmt.Sprintf("the other side is text: write '%s'", text)
+		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && (literal == "true" || literal == "false"):
+			return "the other side is no text: write " + literal
+		}
+	}
+	return ""
+}
+
+// zeroOf are values of types, as examples.
+var zeroOf = map[string]string{"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}
+
+// literalOf is the text that an expression is.
+func literalOf(e ast.Expr) (text string, ok bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok = e.AsLiteral().Value().(string)
+	return text, ok
+}
+
+// wildcards finds names and labels compared with a text that has a *, which none of them ever has: the answer would be the same whatever
+// they are.
+func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
+	function := functionOf(e)
+	if !slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In}, function) {
+		return "", ""
+	}
+	args := e.AsCall().Args()
+	compared, candidates := args[0], []ast.Expr{args[1]}
+	if _, ok := literalOf(args[0]); ok && function != operators.In {
+		compared, candidates = args[1], []ast.Expr{args[0]}
+	}
+	if args[1].Kind() == ast.ListKind {
+		candidates = args[1].AsList().Elements()
+	}
+	if !isNameOrLabel(compared) {
+		return "", ""
+	}
+	for _, candidate := range candidates {
+		text, ok := literalOf(candidate)
+		if !ok || !strings.Contains(text, "*") {
+			continue
+		}
+		negation := map[bool]string{true: "!"}[function == operators.NotEquals]
+		return "no name and no label has a *: " + strings.Trim(function, "_") + " compares whole texts",
+			"write " + negation + asWritten(compared, d.tree.SourceInfo()) + matching(text)
+	}
+	return "", ""
+}
+
+// matching is the function that does what a text with a * was to do.
+func matching(text string) string {
+	begin, end := strings.CutSuffix(text, "*")
+	switch inner, starts := strings.CutPrefix(begin, "*"); {
+	case end && starts && !strings.Contains(inner, "*"):
+		return fmt.Sprintf(".contains('%s')", inner)
+	case end && !strings.Contains(begin, "*"):
+		return fmt.Sprintf(".startsWith('%s')", begin)
+	case starts && !strings.Contains(inner, "*"):
+		return fmt.Sprintf(".endsWith('%s')", inner)
+	}
+	return fmt.Sprintf(".matches('^%s$')", strings.ReplaceAll(text, "*", ".*"))
+}
+
+// isNameOrLabel reports whether an expression is a name of the object, or one of its labels.
+func isNameOrLabel(e ast.Expr) bool {
+	if f := functionOf(e); f == "orValue" {
+		return isNameOrLabel(e.AsCall().Target())
+	} else if f == operators.Index || f == operators.OptIndex {
+		return pathOf(e.AsCall().Args()[0]) == "object.metadata.labels"
+	}
+	path := pathOf(e)
+	return slices.Contains([]string{"object.metadata.name", "object.metadata.namespace", "object.metadata.generateName"}, path) ||
+		strings.HasPrefix(path, "object.metadata.labels.")
+}

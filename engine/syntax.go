@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"regexp"
+	"strings"
+)
+
+// foreign are operators and notations of other languages. cel-go says of each something else, which helps nobody.
+var foreign = []struct {
+	pattern       *regexp.Regexp // its first group is what is foreign
+	message, hint string
+}{
+	{regexp.MustCompile(`(?:^|[^.\w])(not\s+in)\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`(?:^|[^.\w])(not)\b`), "'not' is no operator", "write !"},
+	{regexp.MustCompile(`(?:^|[^.\w])(and)\b`), "'and' is no operator", "write &&"},
+	{regexp.MustCompile(`(?:^|[^.\w])(or)\b`), "'or' is no operator", "write ||"},
+	{regexp.MustCompile(`(?:^|[^.\w])(if)\b`), "there is no 'if' in CEL", "write CONDITION ? VALUE : OTHER"},
+	{regexp.MustCompile(`(===)`), "'===' is no operator", "write =="},
+	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
+	{regexp.MustCompile(`(<>)`), "'<>' is no operator", "write !="},
+	{regexp.MustCompile(`(=~)`), "'=~' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
+	{regexp.MustCompile(`(=>|->)`), "there are no functions with an arrow in CEL", "a loop takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=~>]|$)`), "a single =", "== compares"},
+	{regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), "'&' is no operator", "write &&"},
+	{regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), "'|' is no operator", "write ||"},
+	{regexp.MustCompile(`(\?\?)`), "'??' is no operator", "say what counts where the field is missing, such as object.spec.?priority.orValue(0)"},
+	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is no operator", "the dot comes first, and orValue() says what counts where the field is missing, such as object.status.?phase.orValue('')"},
+	{regexp.MustCompile(`\bin\s*(\()[^()]*,`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
+	{regexp.MustCompile(`(\[\s*\*?\s*\])\s*\.`), "an index is a number", "a loop asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is no CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
+	{regexp.MustCompile(`(;)`), "nothing ends with a ;", "leave it out"},
+	{regexp.MustCompile(`(#)`), "a comment in CEL begins with //", "write //, or put the comment outside of the expression"},
+}
+
+// syntax says of a text that the parser cannot read what is written otherwise in CEL, or else cuts the parser's list of everything it
+// would have liked better.
+func (d *diagnosis) syntax(c complaint) finding {
+	code, unclosed := codeOf(d.text)
+	if unclosed >= 0 {
+		return d.located(unclosed, finding{message: syntaxMessage + ": a quote that does not end", hint: "write the same quote at the end of the text"})
+	}
+	if f, found := d.foreignIn(code); found {
+		return f
+	}
+	detail, _, _ := strings.Cut(c.caught[1], " expecting ")
+	detail = strings.TrimPrefix(strings.ReplaceAll(detail, "'<EOF>'", "the end"), "mismatched input ")
+	conditions := strings.Count(code, "?") - strings.Count(code, ".?") - strings.Count(code, "[?")
+	switch {
+	case strings.HasPrefix(detail, "the end") && conditions > strings.Count(code, ":"):
+		return finding{message: syntaxMessage + ": a condition without what counts otherwise", hint: "write CONDITION ? VALUE : OTHER"}
+	case strings.HasPrefix(detail, "the end"):
+		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
+	case detail == "extraneous input ')'":
+		return finding{message: syntaxMessage + ": a ) too many", hint: "leave it out"}
+	}
+	return finding{message: syntaxMessage + ": " + detail}
+}
+
+// foreignIn finds the first that is foreign in an expression without its texts.
+func (d *diagnosis) foreignIn(code string) (f finding, found bool) {
+	at := len(code)
+	for _, known := range foreign {
+		if match := known.pattern.FindStringSubmatchIndex(code); match != nil && match[2] < at {
+			at, f = match[2], finding{message: syntaxMessage + ": " + known.message, hint: known.hint}
+		}
+	}
+	return d.located(at, f), f.message != ""
+}
+
+// located is a finding about what stands at an offset of the text, in bytes.
+func (d *diagnosis) located(offset int, f finding) finding {
+	before := d.text[:offset]
+	f.line = strings.Count(before, "\n") + 1
+	f.column = len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+	return f
+}
+
+var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
+
+// codeOf is an expression of as many bytes with blanks in place of its texts and comments. unclosed is where a text begins that does not
+// end; -1 for none.
+func codeOf(text string) (code string, unclosed int) {
+	code = literals.ReplaceAllStringFunc(text, func(literal string) string { return strings.Repeat(" ", len(literal)) })
+	return code, strings.IndexAny(code, `'"`)
+}

@@ -1,0 +1,94 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
+	"github.com/sunset-k8s/sunset/test/mistakes"
+)
+
+// TestAMistakeIsToldInTheSameWords: the webhook of a real API server says of each mistake what kubectl sunset validate says of the file.
+func TestAMistakeIsToldInTheSameWords(t *testing.T) {
+	w := newWorld(t)
+	w.webhook()
+	l := w.listen()
+	all, err := mistakes.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		t.Run(m.Name, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			if yaml.UnmarshalStrict([]byte(m.Wrong), &object.Object) != nil {
+				t.Skip("not readable, so that no client sends it")
+			}
+			object.SetName(w.namespace + "-mistake")
+			err := l.Create(t.Context(), object, client.DryRunAll)
+			told := l.take()
+			if err != nil {
+				told += err.Error()
+			}
+			if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && err != nil {
+				t.Skip("the API server refuses it: ", err)
+			}
+			for _, p := range validated(t, m.Wrong) {
+				text := p.text()
+				if err != nil && !strings.Contains(err.Error(), "admission webhook") {
+					text = p.parent() // the schema of the CustomResourceDefinition is checked before, in words of the API server
+				}
+				if !strings.Contains(told, text) {
+					t.Errorf("kubectl sunset validate says\n%s\nand the API server\n%s", text, told)
+				}
+			}
+		})
+	}
+}
+
+// problem is one of the output of kubectl sunset validate.
+type problem struct {
+	Path, Message, Hint string
+	Line, Column        int
+}
+
+func (p problem) text() string {
+	text := p.Path
+	if p.Line > 0 {
+		text += fmt.Sprintf(":%d:%d", p.Line, p.Column)
+	}
+	text += ": " + p.Message
+	if p.Hint != "" {
+		text += " (" + p.Hint + ")"
+	}
+	return text
+}
+
+// parent is the path of what the field belongs to.
+func (p problem) parent() string { return p.Path[:strings.LastIndex(p.Path, ".")] }
+
+// validated is what kubectl sunset validate says of a file.
+func validated(t *testing.T, file string) []problem {
+	t.Helper()
+	var out, trouble bytes.Buffer
+	command.Run(t.Context(), []string{"validate", "-f", "-", "-o", "json"},
+		genericiooptions.IOStreams{In: strings.NewReader(file), Out: &out, ErrOut: &trouble}, time.Now())
+	var result struct{ Problems, Warnings []problem }
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		t.Fatalf("%v: %s%s", err, out.String(), trouble.String())
+	}
+	all := append(result.Problems, result.Warnings...)
+	if len(all) == 0 {
+		t.Error("nothing is said of it")
+	}
+	return all
+}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,16 +166,17 @@ func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (p
 
 // intern gives one copy of equal texts that holds on to nothing of the object.
 func (e *Evaluator) intern(text string) string {
-	known, ok := e.texts[text]
-	if ok || len(e.texts) >= textsKept {
-		return cmp.Or(known, text)
+	if known, ok := e.texts[text]; ok {
+		return known
 	}
+	text = strings.Clone(text)
 	if e.texts == nil {
 		e.texts = map[string]string{}
 	}
-	known = strings.Clone(text)
-	e.texts[known] = known
-	return known
+	if len(e.texts) < textsKept && len(text) <= longestGroup {
+		e.texts[text] = text
+	}
+	return text
 }
 
 // ask runs one expression and reads what it gives.

@@ -96,7 +96,7 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	}
 	found := make([]Reference, 0, size)
 	for i := range size {
-		r, err := e.toReference(list.Get(i))
+		r, err := toReference(list.Get(i))
 		if err == nil && r.Name != "" && !x.lenient {
 			err = r.check()
 		}
@@ -105,36 +105,38 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 			return nil, fmt.Errorf("element %d: %w", i, err)
 		case r.Name == "", x.lenient && r.check() != nil:
 		default:
-			found = append(found, r)
+			found = append(found, Reference{Namespace: e.intern(r.Namespace), Name: e.intern(r.Name)})
 		}
 	}
 	return found, nil
 }
 
-// check says why nothing can be called so.
+// check says why nothing can be called so. The length comes first: fields of built-in kinds may have names of a megabyte, and a regular
+// expression takes its time.
 func (r Reference) check() error {
 	switch {
-	case len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+	case len(r.Name) > validation.DNS1123SubdomainMaxLength || len(validation.IsDNS1123Subdomain(r.Name)) > 0:
 		return fmt.Errorf("nothing can be called %q", shorten(r.Name))
-	case r.Namespace != "" && len(validation.IsDNS1123Label(r.Namespace)) > 0:
+	case r.Namespace != "" && (len(r.Namespace) > validation.DNS1123LabelMaxLength || len(validation.IsDNS1123Label(r.Namespace)) > 0):
 		return fmt.Errorf("no namespace can be called %q", shorten(r.Namespace))
 	}
 	return nil
 }
 
-// toReference reads one element: a name, or a map with name and perhaps namespace. An empty name refers to nothing.
-func (e *Evaluator) toReference(v ref.Val) (r Reference, err error) {
+// toReference reads one element: a name, or a map with name and perhaps namespace. An empty name refers to nothing. The texts may belong to
+// the object.
+func toReference(v ref.Val) (r Reference, err error) {
 	switch x := v.(type) {
 	case types.String:
-		return Reference{Name: e.intern(string(x))}, nil
+		return Reference{Name: string(x)}, nil
 	case traits.Mapper:
 		if x.Contains(types.String("name")) != types.True {
 			return Reference{}, errNameless
 		}
-		if r.Name, err = e.textIn(x, "name"); err != nil {
+		if r.Name, err = textIn(x, "name"); err != nil {
 			return Reference{}, err
 		}
-		r.Namespace, err = e.textIn(x, "namespace")
+		r.Namespace, err = textIn(x, "namespace")
 		return r, err
 	}
 	return Reference{}, unexpected(naming, v)
@@ -144,12 +146,12 @@ func (e *Evaluator) toReference(v ref.Val) (r Reference, err error) {
 var errNameless = errors.New("a map without name; what refers to nothing has an empty one")
 
 // textIn reads a text of a map; what is absent or null is empty.
-func (e *Evaluator) textIn(m traits.Mapper, key string) (string, error) {
+func textIn(m traits.Mapper, key string) (string, error) {
 	switch v, _ := m.Find(types.String(key)); x := v.(type) {
 	case nil, types.Null:
 		return "", nil
 	case types.String:
-		return e.intern(string(x)), nil
+		return string(x), nil
 	default:
 		return "", fmt.Errorf("%s is %s, wants string", key, typeName(x.Type().TypeName()))
 	}

@@ -40,6 +40,11 @@ func TestFacts(t *testing.T) {
 	outcome := func(length int) func(*v1alpha1.Rule) {
 		return func(r *v1alpha1.Rule) { r.Outcome = "dyn('" + strings.Repeat("x", length) + "')" }
 	}
+	group := func(length int) func(*v1alpha1.Rule) {
+		return func(r *v1alpha1.Rule) {
+			r.KeepNewest = &v1alpha1.KeepNewest{GroupBy: "dyn('" + strings.Repeat("x", length) + "')"}
+		}
+	}
 	tests := map[string]struct {
 		change func(*v1alpha1.Rule)
 		want   policy.Facts
@@ -66,6 +71,8 @@ func TestFacts(t *testing.T) {
 		"an empty outcome":              {func(r *v1alpha1.Rule) { r.Outcome = "''" }, eligible, ""},
 		"an outcome that fails":         {func(r *v1alpha1.Rule) { r.Outcome = "object.metadata.labels['none']" }, policy.Facts{}, "outcome: no such key: none; where a field can be absent write .?field or has()"},
 		"an outcome of no text":         {func(r *v1alpha1.Rule) { r.Outcome = "object.status.succeeded" }, policy.Facts{}, "outcome: gave int, wants string"},
+		"a group that just fits":        {group(1024), policy.Facts{Selected: true, Eligible: true, Start: at, Group: strings.Repeat("x", 1024)}, ""},
+		"a group that is too long":      {group(1025), policy.Facts{}, "keepNewest.groupBy: gave a text of 1025 bytes; what groups have in common has at most 1024"},
 		"an outcome that just fits":     {outcome(63), policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("x", 63)}, ""},
 		"an outcome that is too long":   {outcome(64), policy.Facts{}, "outcome: gave a text of 64 characters; what is counted by has at most 63"},
 		"an outcome of wide characters": {func(r *v1alpha1.Rule) { r.Outcome = "dyn('" + strings.Repeat("é", 63) + "')" }, policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("é", 63)}, ""},

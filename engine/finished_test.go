@@ -53,6 +53,7 @@ func TestEnds(t *testing.T) {
 		"an init container that ended last counts":    {"v1", "Pod", "{phase: Failed, containerStatuses: [" + terminated("2026-03-01T12:03:00Z") + "], initContainerStatuses: [" + terminated("2026-03-01T12:04:00Z") + "]}", failed, "12:04:00"},
 		"of a container that never ran the Pod's end": {"v1", "Pod", "{phase: Failed, containerStatuses: [{state: {waiting: {}}}], initContainerStatuses: [" + terminated("2026-03-01T12:04:00Z") + "], conditions: [" + condition("Ready", "False") + "]}", failed, "12:10:00"},
 		"a lost container":                            {"v1", "Pod", "{phase: Failed, containerStatuses: [{state: {terminated: {finishedAt: null}}}], conditions: [" + condition("DisruptionTarget", "True") + "]}", failed, "12:10:00"},
+		"a container whose runtime has no time":       {"v1", "Pod", "{phase: Failed, containerStatuses: [" + terminated("1970-01-01T00:00:00Z") + "], conditions: [" + condition("Ready", "False") + "]}", failed, "12:10:00"},
 		"a Pod rejected by its node":                  {"v1", "Pod", `{phase: Failed, reason: OutOfcpu, startTime: "2026-03-01T12:11:00Z", conditions: [` + condition("PodScheduled", "True") + "]}", failed, "12:11:00"},
 		"a finished Pod that says nothing at all":     {"v1", "Pod", "{phase: Failed}", failed, "error: does not say when"},
 		"a Pod with garbage for a time":               {"v1", "Pod", "{phase: Failed, containerStatuses: [" + terminated("soon") + "]}", failed, "error: status.containerStatuses: "},

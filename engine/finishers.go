@@ -143,7 +143,13 @@ func lastContainerEnd(status map[string]any) (latest time.Time, complete bool, e
 	return latest, complete, nil
 }
 
+// containerEnd is zero for a container that does not say when it ended, and for one that says 1970: so the kubelet writes the time of a
+// runtime that has none.
 func containerEnd(entry any) (time.Time, error) {
 	container, _ := entry.(map[string]any)
-	return timeOf(mapOf(mapOf(container, "state"), "terminated"), "finishedAt")
+	end, err := timeOf(mapOf(mapOf(container, "state"), "terminated"), "finishedAt")
+	if !end.After(time.Unix(0, 0)) {
+		end = time.Time{}
+	}
+	return end, err
 }

@@ -90,11 +90,18 @@ func toBool(v ref.Val) (bool, error) {
 
 // toGroup reads what groupBy gave.
 func toGroup(v ref.Val) (string, error) {
-	if s, ok := v.(types.String); ok {
-		return string(s), nil
+	s, ok := v.(types.String)
+	if !ok {
+		return "", unexpected(grouping, v)
 	}
-	return "", unexpected(grouping, v)
+	if len(s) > longestGroup {
+		return "", fmt.Errorf("gave a text of %d bytes; what groups have in common has at most %d", len(s), longestGroup)
+	}
+	return string(s), nil
 }
+
+// longestGroup bounds what is kept of each object in memory, in bytes.
+const longestGroup = 1024
 
 // longestOutcome bounds the names that are counted by, in characters.
 const longestOutcome = 63

@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestAnEvaluatorKeepsNoLongTexts: whoever may change one object may change it all day, with names that are megabytes long.
+func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
+	const changes, most = 200, 32 << 20
+	c := newCompiler(t)
+	x, problems := c.Extractor("[object.spec.secretName]", "")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	before := heap()
+	for i := range changes {
+		name := fmt.Sprint(strings.Repeat("x", 1<<20), i)
+		object := map[string]any{"spec": map[string]any{"secretName": name}}
+		if _, err := e.References(x, object); err == nil {
+			t.Fatal("such a name is nobody's")
+		}
+		if found, err := e.References(x.Lenient(), object); err != nil || len(found) > 0 {
+			t.Fatal(found, err)
+		}
+	}
+	if grown := heap() - before; grown > most {
+		t.Errorf("%d MiB are kept", grown>>20)
+	}
+	runtime.KeepAlive(e)
+}
+
+// heap is what is in use, in bytes.
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

@@ -9,11 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/controllers/lease"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 const (
@@ -41,6 +44,7 @@ type freshness struct {
 	namespaces map[string]answer
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
+	unread     map[string]error // by namespace: RetentionPolicies that the latest list has, and that could not be read
 	clocks     clocks
 }
 
@@ -227,26 +231,58 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 	if err := l.confirmMissing(ctx, on, list); err != nil {
 		return came, err
 	}
-	var changed []*unstructured.Unstructured
+	var unknown []*metav1.PartialObjectMetadata
 	for i := range list.Items {
-		if l.knows(on, &list.Items[i]) {
-			continue
+		if !l.knows(on, &list.Items[i]) {
+			unknown = append(unknown, &list.Items[i])
 		}
-		object := emptyOf(on.kind)
-		err := l.readJSON(ctx, on.path(&list.Items[i]), &object.Object)
-		if err == nil {
-			err = sameName(object, &list.Items[i])
-		}
-		if err == nil && older(object.GetResourceVersion(), list.Items[i].ResourceVersion) {
-			err = errBehind
-		}
-		if err != nil { // even if it is not found: what we know of it is outdated, and only a list may end it
-			return came, fmt.Errorf("read policy %s: %w", keyOf(&list.Items[i]), err)
-		}
-		changed = append(changed, object)
+	}
+	changed, err := l.readChanged(ctx, on, unknown)
+	if err != nil {
+		return came, err
 	}
 	l.takeLivePolicies(on, list, changed)
 	return came, nil
+}
+
+// readChanged reads policies that a list shows and we do not know. One that cannot be read, even if it is not found, leaves doubt: what we
+// know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace alone, since nothing in it matters
+// elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
+func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) ([]*unstructured.Unstructured, error) {
+	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
+	var reading errgroup.Group
+	reading.SetLimit(askedAtOnce)
+	for i, item := range unknown {
+		reading.Go(func() error {
+			object := emptyOf(on.kind)
+			failed[i] = l.readJSON(ctx, on.path(item), &object.Object)
+			if failed[i] == nil {
+				failed[i] = sameName(object, item)
+			}
+			if failed[i] == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
+				failed[i] = errBehind
+			}
+			objects[i] = object
+			return nil
+		})
+	}
+	_ = reading.Wait()
+	var changed []*unstructured.Unstructured
+	unread := map[string]error{}
+	for i, item := range unknown {
+		switch {
+		case failed[i] == nil:
+			changed = append(changed, objects[i])
+		case item.Namespace == "":
+			return nil, fmt.Errorf("read policy %s: %w", keyOf(item), failed[i])
+		default:
+			unread[item.Namespace] = fmt.Errorf("%w: read policy %s: %w", retention.ErrNamespace, keyOf(item), failed[i])
+		}
+	}
+	if on.kind == v1alpha1.RetentionPolicyKind {
+		l.live.unread = unread
+	}
+	return changed, nil
 }
 
 // seen is how far a history has been seen by now.

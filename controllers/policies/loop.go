@@ -100,6 +100,7 @@ type Loop struct {
 	live   freshness
 	skewed error // what comparing the clocks has found last
 	failing
+	confirmed time.Time // when an object that a cache lacks was last looked for live
 }
 
 // entry is one policy: as compiled, or as written while it is not.
@@ -316,7 +317,7 @@ func (l *Loop) publish() {
 	}
 	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
 	l.Publish(Edition{
-		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && l.quotas.trouble == nil, QuotaTrouble: l.quotas.trouble,
+		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && len(l.quotas.trouble) == 0, QuotaTrouble: l.quotas.why(),
 		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(), Misread: l.misreferences,
 	})
 }

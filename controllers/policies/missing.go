@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/lease"
 )
 
 // collection is what is known of the objects of a kind, and where the API server has each.
@@ -80,6 +82,9 @@ type failing struct {
 func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
 	var err error
 	if !all {
+		if l.confirmedLately() { // however many objects are deleted one after the other
+			return reconcile.Result{RequeueAfter: maxAge}, nil
+		}
 		err = l.confirm(ctx)
 	}
 	l.mu.Lock()
@@ -96,6 +101,18 @@ func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, e
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: confirmEvery}, nil
+}
+
+// confirmedLately reports whether caches were confirmed a moment ago. Otherwise it notes that they are now.
+func (l *Loop) confirmedLately() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Clock.Now()
+	if lease.Elapsed(now, l.confirmed) <= maxAge && !l.confirmed.IsZero() {
+		return true
+	}
+	l.confirmed = now
+	return false
 }
 
 // Trouble is why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be read. It is

@@ -50,6 +50,9 @@ func (l *Loop) readsOneByOne() bool {
 
 // answerFor is why nothing may go in a namespace that has been read; "" is always in order.
 func (l *Loop) answerFor(name string) error {
+	if err := l.live.unread[name]; err != nil {
+		return err
+	}
 	if a, ok := l.live.namespaces[name]; ok || name == "" {
 		return a.err
 	}

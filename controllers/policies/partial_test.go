@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
 )
 
 // TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
@@ -284,3 +287,51 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	}
 	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
+
+// TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may create and delete policies all day, and a list may have each just
+// before it is gone.
+func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	l.counted("p")
+	s.during = func(path string) {
+		if path == apiPath+"/retentionpolicies" {
+			s.removePolicy("team-b/short")
+		}
+	}
+	for range 3 {
+		l.later(1001 * time.Millisecond)
+		s.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
+		if _, err := l.check("team-a"); err != nil {
+			t.Errorf("another namespace: %v", err)
+		}
+		if _, err := l.check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+			t.Errorf("its namespace: %v", err)
+		}
+	}
+	s.during = nil
+	l.later(1001 * time.Millisecond)
+	l.allowed("team-b")
+}
+
+// TestDeletedPoliciesAreConfirmedTogether: however fast a tenant deletes policies, the API server is asked for everything once a second.
+func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
+	s := newServer()
+	l := newLoop(t, s)
+	for range 10 {
+		s.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
+		l.refresh()
+		s.removePolicy("team-b/short")
+		l.refresh()
+	}
+	if n := l.asked()["namespaces"]; n > 1 {
+		t.Errorf("namespaces were listed %d times in no time", n)
+	}
+	l.later(confirmed)
+	l.refresh()
+	expect(t, "policies in force", 0, len(l.editions[len(l.editions)-1].Book.Policies()))
+}
+
+// confirmed is after how long a deletion is known to be one.
+const confirmed = 1001 * time.Millisecond

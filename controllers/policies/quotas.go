@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -18,11 +20,14 @@ const quotasEvery = 15 * time.Second
 
 // quotas is how many objects the ResourceQuotas of each namespace allow, by resource.
 type quotas struct {
-	needed  bool  // some rule asks for them
-	read    bool  // all have been read
-	trouble error // why they cannot be
+	needed  bool             // some rule asks for them
+	read    bool             // all have been read
+	trouble map[string]error // why those of a namespace, "" for all, cannot be
 	wake    chan struct{}
 	all     map[string]map[string]int64
+	// meanwhile are the namespaces that have been read, or could not be, since a list of all began: it may be older. It is nil while none
+	// is under way.
+	meanwhile sets.Set[string]
 }
 
 // in is what is known of a namespace; nil while nothing is.
@@ -46,7 +51,7 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 				log.FromContext(ctx).Info("percentOfQuota does not count: ResourceQuotas cannot be read", "err", err.Error())
 				l.forgetQuotas("")
 			}
-			l.quotaTrouble(err)
+			l.quotaTrouble("", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -57,14 +62,33 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 	}
 }
 
-// quotaTrouble tells the rules concerned why quotas cannot be read; nil when they can.
-func (l *Loop) quotaTrouble(err error) {
+// quotaTrouble tells the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can. Changes that wait for a
+// count go on waiting meanwhile: what is not known is not what has been taken away.
+func (l *Loop) quotaTrouble(namespace string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if (err == nil) != (l.quotas.trouble == nil) {
-		l.quotas.trouble = err
+	had := len(l.quotas.trouble) > 0
+	switch {
+	case err != nil && l.quotas.trouble == nil:
+		l.quotas.trouble = map[string]error{namespace: err}
+	case err != nil:
+		l.quotas.trouble[namespace] = err
+	case namespace == "":
+		l.quotas.trouble = nil // all have been read
+	default:
+		delete(l.quotas.trouble, namespace)
+	}
+	if had != (len(l.quotas.trouble) > 0) {
 		l.publish()
 	}
+}
+
+// why is why quotas cannot be read; nil when they can.
+func (q *quotas) why() error {
+	for _, namespace := range slices.Sorted(maps.Keys(q.trouble)) {
+		return q.trouble[namespace]
+	}
+	return nil
 }
 
 // needQuotas has them read at once when they come to be needed.
@@ -98,9 +122,11 @@ func (l *Loop) boundByQuotas(namespace string) bool {
 // no reason to keep anything from other rules.
 func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
 	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
-	if err := l.readQuotas(ctx, namespace); err != nil {
+	err := l.readQuotas(ctx, namespace)
+	if err != nil {
 		l.forgetQuotas(namespace)
 	}
+	l.quotaTrouble(namespace, err)
 	if l.live.quotas == nil {
 		l.live.quotas = map[string]time.Time{}
 	}
@@ -118,6 +144,7 @@ func (l *Loop) current() *policy.Book {
 func (l *Loop) forgetQuotas(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.quotas.isRead(namespace)
 	left := maps.Clone(l.quotas.all)
 	maps.DeleteFunc(left, func(name string, _ map[string]int64) bool { return namespace == "" || name == namespace })
 	l.useQuotas(left, false)
@@ -128,6 +155,8 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
 	if namespace != "" {
 		path, read = namespacesPath+"/"+namespace+"/resourcequotas", l.readSoon
+	} else {
+		defer l.quotas.list(&l.mu)()
 	}
 	list := &corev1.ResourceQuotaList{}
 	if err := read(ctx, path, asJSON, list); err != nil {
@@ -142,7 +171,12 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if namespace != "" {
+	l.quotas.isRead(namespace)
+	if namespace == "" {
+		for name := range l.quotas.meanwhile {
+			replace(found, name, l.quotas.all)
+		}
+	} else {
 		others := maps.Clone(l.quotas.all)
 		delete(others, namespace)
 		maps.Copy(found, others)
@@ -151,6 +185,33 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	l.quotas.read = l.quotas.read || first
 	l.useQuotas(found, first)
 	return nil
+}
+
+// list begins a list of all, and gives what ends it.
+func (q *quotas) list(mu sync.Locker) (end func()) {
+	begin := func(meanwhile sets.Set[string]) {
+		mu.Lock()
+		defer mu.Unlock()
+		q.meanwhile = meanwhile
+	}
+	begin(sets.New[string]())
+	return func() { begin(nil) }
+}
+
+// isRead notes that a namespace was read by itself.
+func (q *quotas) isRead(namespace string) {
+	if q.meanwhile != nil && namespace != "" {
+		q.meanwhile.Insert(namespace)
+	}
+}
+
+// replace makes an entry what another map has.
+func replace(all map[string]map[string]int64, name string, by map[string]map[string]int64) {
+	if known, ok := by[name]; ok {
+		all[name] = known
+	} else {
+		delete(all, name)
+	}
 }
 
 // useQuotas puts quotas in force; news says that there is something else to tell.

@@ -309,3 +309,87 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		}
 	})
 }
+
+// following runs the loop that reads all ResourceQuotas, beside a test in a bubble.
+func following(t *testing.T, l *loop) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- policies.FollowQuotas(l.Loop, ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+}
+
+// TestAQuotaThatCannotBeReadHasNotBeenTakenAway: what waits for a count goes on waiting, and is compared with the quota that there was.
+func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		following(t, l)
+		l.allowed("team-a")
+		l.counted("p")
+		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
+		for range 2 {
+			s.set(func() {
+				s.fail = func(path string) error {
+					if path == "/api/v1/namespaces/team-a/resourcequotas" {
+						return errors.New("timeout")
+					}
+					return nil
+				}
+			})
+			l.later(2 * time.Second)
+			l.allowed("team-a")
+			expect(t, "room", -1, l.room("team-a"))
+			if trouble() == nil {
+				t.Fatal("nobody is told that the quota is not known")
+			}
+			s.set(func() { s.fail = nil })
+			l.later(2 * time.Second)
+			l.allowed("team-a")
+			expect(t, "room", 5, l.room("team-a"))
+			expect(t, "trouble", nil, trouble())
+		}
+		s.set(func() {
+			s.fail = func(path string) error {
+				if path == "/api/v1/namespaces/team-a/resourcequotas" {
+					return errors.New("timeout")
+				}
+				return nil
+			}
+		})
+		l.later(2 * time.Second)
+		l.allowed("team-a")
+		l.later(15 * time.Second) // nothing is due there any more, so that only the list of all is read
+		synctest.Wait()
+		expect(t, "trouble after the list of all", nil, trouble())
+	})
+}
+
+// TestAListOfAllQuotasReplacesNoLaterAnswer: it takes its time, and a deletion rests on the later one.
+func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=100"))
+		l := bounding(t, s)
+		following(t, l)
+		s.set(func() {
+			s.takes = func(path string) time.Duration {
+				return map[string]time.Duration{"/api/v1/resourcequotas": 2 * time.Second}[path]
+			}
+		})
+		l.later(15 * time.Second)
+		synctest.Wait() // the list is under way
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l.later(time.Second)
+		l.allowed("team-a")
+		expect(t, "room by the later answer", 5, l.room("team-a"))
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		expect(t, "room when the older list has come", 5, l.room("team-a"))
+		l.later(15 * time.Second)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		expect(t, "room by the next list", 5, l.room("team-a"))
+	})
+}

@@ -219,6 +219,7 @@ func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 		l.refresh()
 		expect(t, "known", 1, policies.Marks(l.Loop))
 		l.removePolicy("team-a/own")
+		l.later(time.Minute)
 		l.refresh()
 	}
 	expect(t, "known in the end", 0, policies.Marks(l.Loop))

@@ -84,6 +84,13 @@ func newServer() *server {
 	return s
 }
 
+// set changes something while others may ask.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 func (s *server) next() string {
 	s.version++
 	return fmt.Sprint(100 + s.version)

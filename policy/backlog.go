@@ -33,8 +33,9 @@ func (t *Tallies) backlog(s Subject, all, policy []Ruling, was Was) Backlog {
 		return b
 	}
 	if before := c.own[0].Rule.Gate.before(); before != nil && was != nil {
+		c.previewed = c.own[0].Rule.Gate.Previewed
 		c.before, c.was = was(before)
-		c.wasOwn = own(c.was, func(r *Rule) bool { return r.ID.Policy == c.name && inForce(r) == acting && !r.Unapproved })
+		c.wasOwn = own(c.was, func(r *Rule) bool { return r.ID.Policy == c.name && c.partBefore(r) != silent && !r.Unapproved })
 	}
 	if c.goes(soon) && !c.went(soon) {
 		b.Due = 1
@@ -54,6 +55,7 @@ type comparison struct {
 
 	before      Subject  // as it would be if nothing had changed
 	was, wasOwn []Ruling // none if unknown
+	previewed   bool     // what the policy would have deleted as a dry run is not new
 
 	now time.Time
 }
@@ -95,14 +97,21 @@ func (c *comparison) goes(by time.Time) bool {
 
 // went reports whether the subject would have gone by a time before, by any rule. What is not known kept it.
 func (c *comparison) went(by time.Time) bool {
-	voices := combine(c.before, c.was, c.now, func(r *Rule) part {
-		if r.ID.Policy == c.name {
-			return inForce(r)
-		}
-		return ifApproved(r)
-	})
+	voices := combine(c.before, c.was, c.now, c.partBefore)
 	verdict := voices.verdict(c.before, c.now)
 	return verdict.Action != Keep && !verdict.Due.After(by)
+}
+
+// partBefore is the part that a rule of what was in force before had, or would have had if all had been approved.
+func (c *comparison) partBefore(r *Rule) part {
+	switch {
+	case r.ID.Policy != c.name:
+		return ifApproved(r)
+	case c.previewed && r.dryRun():
+		return supposed
+	default:
+		return inForce(r)
+	}
 }
 
 // lets reports whether a rule, by its own word, lets a subject go by a time: whatever other rules say, and without holds, suspension

@@ -20,6 +20,7 @@ type Gate struct {
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
 	Recount    *Recount         // not nil: of the leader before, only a count is known, and everything waits for the first of this one
 	Before     *Book            // what was in force before; nil when nobody knows: then everything that is due is new
+	Previewed  bool             // the rules were there before as a dry run that was counted: what they would have deleted is not new
 }
 
 // Covers reports whether a rule waits in a namespace.

@@ -281,3 +281,79 @@ func (c configured) previewed(was configured) bool {
 	}
 	return comes(was.p, c.p) || comes(was.q, c.q)
 }
+
+// TestADryRunIsCountedAgainAfterOtherChanges compares a dry run that comes into force beside a random change, or right after it, with a
+// model of what the dry run would have deleted without the change, as it was counted. What becomes due beyond that waits.
+func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
+	all := make(objects, 30)
+	for i := range all {
+		all[i] = time.Duration(i)*11*time.Hour + time.Hour/2
+	}
+	freed, unchanged := 0, 0
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		was := drawn(r)
+		was.p.mode, was.p.byQuota = "DryRun", false // of a capacity nothing is counted before all quotas have been read
+		changed := was.change(r)
+		if p := was.p; changed.p != p {
+			changed.p = p // another form is counted anyway
+		}
+		is := changed
+		is.p.mode = "Enforce"
+		counted := was
+		counted.p.mode = "Enforce"
+		first, recounted := r.IntN(2) == 0, r.IntN(3) == 0
+		story := fmt.Sprintf("seed %d: from %+v to %+v, the change first %v, recounted %v", seed, was, is, first, first && recounted)
+		l := was.started(t)
+		l.later(3 * time.Second)
+		before := was
+		if first {
+			changed.apply(l.server, &was)
+			l.refresh()
+			l.allowed("team-a")
+			if recounted {
+				l.counted("p")
+				counted = is // as a dry run of what is in force now
+			}
+			before = changed
+			l.later(3 * time.Second)
+		}
+		is.apply(l.server, &before)
+		l.refresh()
+		l.allowed("team-a")
+
+		went := func(n int, age, later time.Duration) bool {
+			return was.deletes(age, n, later) || counted.deletes(age, n, later)
+		}
+		var newlyDue int64
+		for n, age := range all {
+			if is.deletes(age, n, 0) && !went(n, age, 0) || is.deletes(age, n, policy.Week) && !went(n, age, policy.Week) {
+				newlyDue++
+			}
+		}
+		var waits int64
+		if l.named("p").Gate != nil {
+			waits = all.count(l, "p").Week
+		}
+		switch {
+		case newlyDue > waits:
+			t.Fatalf("%s: %d objects are due that were not counted, and %d wait", story, newlyDue, waits)
+		case newlyDue > 0:
+			freed++
+		case is == counted:
+			unchanged++
+			if waits > 0 {
+				t.Fatalf("%s: %d wait that were counted", story, waits)
+			}
+		}
+		page, rulings := all.rulings(l, l.book())
+		for n, age := range all {
+			if v, _ := policy.Decide(page[n], rulings[n], l.clock.Now()); v.Action == policy.Delete && !went(n, age, 3*time.Second) {
+				t.Fatalf("%s: object %d goes, which is %s old, and was not counted", story, n, age)
+			}
+		}
+	}
+	if freed < 20 || unchanged < 20 {
+		t.Errorf("%d changes made anything due, and %d changed nothing", freed, unchanged)
+	}
+}

@@ -24,6 +24,8 @@ type previews struct {
 	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
 	recount *v1alpha1.EnforcedCount
 	blind   bool // it is not known what was in force before the change that waits
+	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
+	outdated time.Time
 }
 
 // previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
@@ -44,7 +46,7 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	switch {
 	case before != nil:
 		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
-		all.recount = before.previews.recount
+		all.recount, all.outdated = before.previews.recount, before.previews.outdated
 		for _, hash := range []string{before.policy.Hash, p.Hash} {
 			if known, ok := before.previews.byHash[hash]; ok {
 				note(known, before.policy.Hash == p.Hash)
@@ -58,6 +60,9 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 		all.scope = nil
 	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
+	}
+	if p.Approved == p.RecountHash(all.outdated) {
+		all.outdated = time.Time{}
 	}
 	return all
 }
@@ -82,9 +87,11 @@ func (e *entry) gate() *policy.Gate {
 	}
 	var uncounted sets.Set[string]
 	switch approved := p.Approved == p.ApprovalHash(); {
-	case approved:
-	case p.Approval.Always: // the approval is of all that this form deletes, not of what changes
+	case p.Approval.Always && !approved: // the approval is of all that this form deletes, not of what changes
 		return &policy.Gate{Hash: p.ApprovalHash()}
+	case !e.previews.outdated.IsZero(): // what was approved or counted of the dry run was another number
+		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && e.wasSame()}
+	case approved:
 	case !counted:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	case len(known.Uncounted) > 0:
@@ -97,6 +104,13 @@ func (e *entry) gate() *policy.Gate {
 		return &policy.Gate{Hash: p.ApprovalHash(), Rules: uncounted}
 	}
 	return nil
+}
+
+// wasSame reports whether the policy had this form before the change that waits.
+func (e *entry) wasSame() bool {
+	return e.previews.before != nil && slices.ContainsFunc(e.previews.before.Policies(), func(p *policy.Policy) bool {
+		return p.UID == e.policy.UID && p.Hash == e.policy.Hash
+	})
 }
 
 // recount is the gate of a policy that waits until this process has counted as the leader before did, and has found no more than
@@ -134,8 +148,8 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// rescope records where policies that are enforced or suspended may delete objects that the last book kept. If fewer kinds of referrers
-// are declared, that is everywhere for policies that read references: objects may not be used any more.
+// rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere
+// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole.
 func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
 	change := book.Since(l.book)
 	if change.None() && len(fewer) == 0 {
@@ -144,7 +158,7 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 	var latest policy.Scope // many policies wait in the same namespaces, and share one
 	for _, e := range l.entries() {
 		known := l.scoped[e.policy.UID]
-		if e.policy.Mode == v1alpha1.DryRun || known == nil || known.Mode == v1alpha1.DryRun {
+		if known == nil {
 			continue
 		}
 		namespaces := change.Scope(e.policy)
@@ -155,12 +169,24 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 		if len(namespaces) == 0 {
 			continue
 		}
+		if e.policy.Mode == v1alpha1.DryRun || known.Mode == v1alpha1.DryRun {
+			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
+			continue
+		}
 		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
 			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
 		}
 		e.previews.scope, found = latest, true
 	}
 	return found
+}
+
+// after is a time, or a moment after an earlier one if it is not later: no two are alike.
+func after(earlier, now time.Time) time.Time {
+	if now.After(earlier) {
+		return now
+	}
+	return earlier.Add(time.Microsecond)
 }
 
 // At most pastBooks books are kept of what was in force before. Changes within pastEvery share one.
@@ -183,7 +209,7 @@ func (l *Loop) compare() (changed bool) {
 	for _, e := range l.entries() {
 		gate := e.gate()
 		switch {
-		case gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0:
+		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0):
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && l.book != nil:
 			e.previews.before, changed = l.pastBook(), true
@@ -235,6 +261,8 @@ type Count struct {
 	Preview v1alpha1.Preview
 	Gate    *policy.Gate // nil for nothing that waited
 	Opened  policy.Scope // namespaces of the gate that need not wait any more
+	// Outdated is what the Edition that was counted said of the policy.
+	Outdated time.Time
 }
 
 // Previewed is told of counts after the statuses of their policies say so.
@@ -262,7 +290,21 @@ func (e *entry) previewed(c Count) {
 	if c.Gate != nil && c.Gate.Recount != nil {
 		e.previews.recount = nil
 	}
+	if c.Outdated.Equal(e.previews.outdated) {
+		e.previews.outdated = time.Time{}
+	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)
+}
+
+// outdated are the policies of which what was counted as a dry run is too old, by UID, and since when.
+func (l *Loop) outdated() map[types.UID]time.Time {
+	all := map[types.UID]time.Time{}
+	for _, e := range l.entries() {
+		if since := e.previews.outdated; !since.IsZero() {
+			all[e.policy.UID] = since
+		}
+	}
+	return all
 }
 
 // Republish is called when the answer about the rights of a rule has changed.

@@ -20,7 +20,8 @@ import (
 func (l *loop) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
-	c := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate}
+	c := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
+		Outdated: l.editions[len(l.editions)-1].Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
 	}

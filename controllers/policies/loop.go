@@ -42,6 +42,10 @@ type Edition struct {
 	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
 	QuotaTrouble error
 
+	// Outdated are the policies, by UID, of which what was counted while they were dry runs is too old, and since when. Each is counted
+	// again, and its Count says so.
+	Outdated map[types.UID]time.Time
+
 	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
 	// Referred are the kinds about which rules ask what refers to them.
 	// Misread is what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
@@ -318,6 +322,7 @@ func (l *Loop) publish() {
 	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
 	l.Publish(Edition{
 		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && len(l.quotas.trouble) == 0, QuotaTrouble: l.quotas.why(),
+		Outdated:   l.outdated(),
 		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(), Misread: l.misreferences,
 	})
 }

@@ -242,6 +242,12 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 	return opened, !stillUncounted && (pending == nil || len(opened) > 0)
 }
 
+// recounts reports whether a dry run of which the earlier count is too old has been counted completely.
+func (v *view) recounts(p *policy.Policy) bool {
+	_, counted := v.uncounted(p)
+	return counted && p.Gate == nil && !v.edition.Outdated[p.UID].IsZero()
+}
+
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
 // cannot be listed or whose quotas cannot be read, those that ask what refers to something while that is not known or has just changed, and those about
 // images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.

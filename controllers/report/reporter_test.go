@@ -136,6 +136,31 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 // tick is how often the Reporter looks whether there is something to count.
 const tick = time.Second
 
+// TestADryRunIsCountedAgain: the loop says of which policies the count is too old, and is told once they have been counted completely.
+func TestADryRunIsCountedAgain(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
+		w.after(5 * time.Second)
+		expect(t, "counts", 1, len(w.previewed))
+		w.after(time.Minute)
+		expect(t, "counts while nothing changes", 1, len(w.previewed))
+		changed := editionOf(e.Book.Policies()...)
+		changed.Outdated = map[types.UID]time.Time{"uid-p": now}
+		listed := w.kinds
+		w.set(func() {
+			w.kinds = []retention.KindState{{Index: index.New(jobs.GroupKind(), func() {}), Kind: jobs}}
+		})
+		w.Use(changed)
+		w.after(time.Minute)
+		expect(t, "counts while it is being listed", 1, len(w.previewed))
+		w.set(func() { w.kinds = listed })
+		w.after(20 * time.Second)
+		expect(t, "counts once it is listed", true, len(w.previewed) > 1)
+		expect(t, "of what is too old since", now, w.previewed[1].Outdated)
+	})
+}
+
 // deletedBefore is a status that says what was deleted before.
 func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
 	return v1alpha1.RetentionPolicyStatus{Deleted: n, Rules: []v1alpha1.RuleStatus{{Name: "a", Deleted: n}}}

@@ -209,7 +209,7 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	passes = passes && counted
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, status) {
 		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened})
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]})
 		return nil
 	}
 	if !sameStatus(rec.status, status) {
@@ -229,9 +229,9 @@ func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bo
 	}
 	switch { // the status says so by now
 	case passes:
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened})
-	case counted && !knew:
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview})
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]})
+	case counted && (!knew || v.recounts(p)):
+		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Outdated: v.edition.Outdated[p.UID]})
 	}
 	return nil
 }

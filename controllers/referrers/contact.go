@@ -17,6 +17,8 @@ const (
 	silence = 90 * time.Second
 	// longSilence is for how long any other watch may: none is asked to last for more than ten minutes.
 	longSilence = 11 * time.Minute
+	// span is how long a watch is looked at to see whether reading what it tells takes longer than what happens.
+	span = time.Second
 	// settling is for how long a new watch may still be telling what happened before it was there.
 	settling = time.Second
 )
@@ -33,6 +35,8 @@ func elapsed(now, then time.Time) time.Duration {
 // which nobody would notice otherwise. One that has just been opened tells what happened before, or that it cannot: until it
 // has settled it counts for nothing.
 //
+// So does one that tells more than can be read in time, until that has been caught up with.
+//
 // What it cannot see is an API server that answers and is behind the others.
 type contact struct {
 	clock clock.PassiveClock
@@ -47,6 +51,10 @@ type contact struct {
 	heard   time.Time          // when something came
 	since   time.Time          // when it was opened
 	closed  time.Time          // since when no watch has been live
+
+	began  time.Time     // of the span
+	busy   time.Duration // of it, with reading what came
+	behind bool          // nearly all of the latest span: what is read now may have been told long ago
 }
 
 // begin is called before something is asked for. The context ends when nothing has come for too long, or with end.
@@ -90,17 +98,44 @@ func (c *contact) listed() bool {
 func (c *contact) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open && !c.live && c.clock.Since(c.since) >= settling {
+	c.look(c.clock.Now())
+	if c.open && !c.live && !c.behind && c.clock.Since(c.since) >= settling {
 		c.live = true
 		c.tell(true)
 	}
 }
 
-// hear says that something has come.
-func (c *contact) hear() {
+// hear says that something has come, and gives what to call when it has been read.
+func (c *contact) hear() (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = c.clock.Now()
+	came := c.clock.Now()
+	c.heard = came
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		now := c.clock.Now()
+		c.busy += now.Sub(came)
+		c.look(now)
+	}
+}
+
+// look ends a span that is over. A listing is read as fast as it comes, which says nothing.
+func (c *contact) look(now time.Time) {
+	took := now.Sub(c.began)
+	if took < span {
+		return
+	}
+	was := c.behind
+	c.behind = c.open && c.busy > took*4/5
+	switch {
+	case c.behind && c.live:
+		c.live, c.closed = false, now
+		c.tell(false)
+	case was && !c.behind:
+		c.since = now
+	}
+	c.began, c.busy = now, 0
 }
 
 // mark says that the watch has sent a bookmark.

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/controllers/referrers"
 )
@@ -275,4 +277,50 @@ func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 		w.expectUses("read again", site, 1)
 		expect(w.t, "is watched", true, w.watchOf(podKind) != nil)
 	})
+}
+
+// TestAWatchThatTellsMoreThanCanBeReadIsBehind: what is read was told some time ago, and what has been told since is not known.
+func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
+	for name, test := range map[string]struct {
+		each, every time.Duration
+		behind      bool
+	}{
+		"a hundred events a second, read at once":    {100 * time.Microsecond, 10 * time.Millisecond, false},
+		"half of the time":                           {5 * time.Millisecond, 10 * time.Millisecond, false},
+		"nearly all of the time":                     {9500 * time.Microsecond, 10 * time.Millisecond, true},
+		"one event that takes longer than the other": {2 * time.Second, 2 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			live := false
+			c := referrers.OpenContact(clock, func(is bool) { live = is })
+			clock.Step(2 * time.Second)
+			c.Settle()
+			if !live {
+				t.Fatal("not live though nothing comes")
+			}
+			events := func(span time.Duration, each time.Duration) {
+				for begun := clock.Now(); clock.Since(begun) < span; clock.Step(test.every - min(each, test.every)) {
+					c.Read(func() { clock.Step(each) })
+					c.Settle()
+				}
+			}
+			events(10*time.Second, test.each)
+			if live == test.behind {
+				t.Errorf("live: %v", live)
+			}
+			events(5*time.Second, 0)
+			if !live {
+				t.Error("not live once it has caught up")
+			}
+			events(5*time.Second, test.each)
+			clock.Step(3 * time.Second)
+			c.Settle()
+			clock.Step(3 * time.Second)
+			c.Settle()
+			if !live {
+				t.Error("not live once nothing comes any more")
+			}
+		})
+	}
 }

@@ -33,7 +33,7 @@ func (i *item) GetResourceVersion() string { return i.version }
 type decoder struct {
 	row   *row
 	kind  schema.GroupVersionKind // as it is served
-	heard func()                  // is called for each object
+	heard func() (done func())    // is called for each object, and done when it has been read
 	lose  func(error)             // is called for each that cannot be read
 
 	mu        sync.Mutex // an ending watch, the next listing and the end of it all may overlap
@@ -45,7 +45,7 @@ type decoder struct {
 
 func newDecoder(ctx context.Context, c *engine.Compiler, r *row, kind schema.GroupVersionKind) *decoder {
 	return &decoder{
-		row: r, kind: kind, heard: func() {}, lose: func(error) {},
+		row: r, kind: kind, heard: func() func() { return func() {} }, lose: func(error) {},
 		evaluator: c.NewEvaluator(ctx), json: r.decoder(), identity: engine.NewReferrerDecoder(),
 	}
 }
@@ -76,7 +76,7 @@ func (d *decoder) told(with *engine.Decoder, data []byte, read func(map[string]a
 	if d.closed {
 		return nil, errClosed
 	}
-	d.heard()
+	defer d.heard()()
 	object, err := d.decode(with, data)
 	if err == nil {
 		var i *item

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/references"
 	"github.com/sunset-k8s/sunset/engine"
@@ -41,3 +42,23 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 func (w *Watcher) Troubles() []State {
 	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }
+
+// Contact is a watch that is open, and what is told of it.
+type Contact struct{ contact }
+
+// OpenContact opens a watch.
+func OpenContact(clock clock.PassiveClock, tell func(live bool)) *Contact {
+	c := &Contact{contact{clock: clock, tell: tell}}
+	c.opened(false)
+	return c
+}
+
+// Read reads an object that has come, which takes as long as during.
+func (c *Contact) Read(during func()) {
+	done := c.hear()
+	during()
+	done()
+}
+
+// Settle is called now and then.
+func (c *Contact) Settle() { c.settle() }

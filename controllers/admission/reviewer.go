@@ -44,7 +44,8 @@ type Reviewer struct {
 	// Ask fills in the status of a review.
 	Ask func(context.Context, *authorizationv1.SubjectAccessReview) error
 
-	turns turns
+	turns   turns // of compiling
+	looking turns // of what takes much to be read: all kinds, and their schemas
 }
 
 var _ admission.Handler = (*Reviewer)(nil)
@@ -53,7 +54,7 @@ var _ admission.Handler = (*Reviewer)(nil)
 func (r *Reviewer) Handle(ctx context.Context, req admission.Request) admission.Response {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	review, err := r.read(req)
+	review, err := r.read(ctx, req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -82,7 +83,7 @@ type review struct {
 }
 
 // read gives nil for a request that needs no review.
-func (r *Reviewer) read(req admission.Request) (*review, error) {
+func (r *Reviewer) read(ctx context.Context, req admission.Request) (*review, error) {
 	after, err := readWritten(req.Object.Raw)
 	if err != nil {
 		return nil, err
@@ -93,6 +94,11 @@ func (r *Reviewer) read(req admission.Request) (*review, error) {
 	}
 	v := &review{change: change{before: before, after: after}, author: req, targets: map[int]*meta.RESTMapping{}}
 	v.served = sync.OnceValue(func() []*metav1.APIResourceList { // many requests, so once for all rules
+		done, err := r.looking.take(ctx, req.Namespace)
+		if err != nil {
+			return nil
+		}
+		defer done()
 		_, lists, _ := r.Kinds.ServerGroupsAndResources()
 		return lists
 	})

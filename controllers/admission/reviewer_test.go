@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +38,8 @@ type world struct {
 	trouble  error         // of every question
 	slowness time.Duration // of OpenAPI
 	objects  []string      // namespaces with an object of every kind
+
+	reads, atOnce, mostAtOnce atomic.Int64 // of OpenAPI
 }
 
 func (w *world) ask(_ context.Context, question *authorizationv1.SubjectAccessReview) error {
@@ -51,6 +55,9 @@ func (w *world) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRes
 }
 
 func (w *world) Paths() (map[string]openapi.GroupVersion, error) {
+	w.reads.Add(1)
+	w.mostAtOnce.Store(max(w.mostAtOnce.Load(), w.atOnce.Add(1)))
+	defer w.atOnce.Add(-1)
 	time.Sleep(w.slowness)
 	return nil, errors.New("no OpenAPI")
 }
@@ -289,6 +296,32 @@ func TestNobodyWaitsForWarnings(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 		time.Sleep(2 * w.slowness) // until nobody looks any more
+	})
+}
+
+// TestSchemasAreReadOneAtATime: each takes megabytes, and any author may ask for many at once.
+func TestSchemasAreReadOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const authors = 20
+		w := &world{slowness: 100 * time.Millisecond}
+		r := w.reviewer(t)
+		several := strings.ReplaceAll(cluster(own), "apiVersion: v1, kind: ConfigMap", "apiVersion: batch/v1, kind: Job")
+		var all sync.WaitGroup
+		for range authors {
+			all.Go(func() {
+				response := r.Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{Object: object(t, several)}})
+				if !response.Allowed {
+					t.Errorf("%+v", response.Result)
+				}
+			})
+		}
+		all.Wait()
+		if most := w.mostAtOnce.Load(); most != 1 {
+			t.Errorf("%d were read at once", most)
+		}
+		if reads := w.reads.Load(); reads != authors {
+			t.Errorf("%d were read for %d policies, each about one group", reads, authors)
+		}
 	})
 }
 

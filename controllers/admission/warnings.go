@@ -23,8 +23,13 @@ func atMost(warnings []string) []string {
 func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
 	defer cancel()
+	done, err := r.looking.take(ctx, v.Namespace)
+	if err != nil {
+		return nil
+	}
 	found := make(chan []string, 1)
 	go func() { // OpenAPI is read without a context
+		defer done()
 		var all []string
 		for _, warning := range v.Warnings() {
 			all = append(all, warning.String())
@@ -52,12 +57,13 @@ func (r *Reviewer) protected(v *review) []string {
 // typeCheck compares the rules with the schemas of their kinds.
 func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 	var warnings []string
+	schemas := policies.Schemas{Documents: r.Documents}
 	for _, rule := range v.Rules {
 		program := v.programs[rule.Key]
 		if v.targets[rule.Index] == nil || program == nil || ctx.Err() != nil {
 			continue
 		}
-		schema, err := policies.Schema(r.Documents, rule.Kind)
+		schema, err := schemas.Of(rule.Kind)
 		if err != nil {
 			continue
 		}

@@ -137,7 +137,9 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 // been edited again or deleted meanwhile.
 func (l *Loop) compileEdits(edits []*entry) {
 	began := l.Clock.Now()
-	slices.SortFunc(edits, func(a, b *entry) int { return cmp.Compare(a.written.GetName(), b.written.GetName()) })
+	slices.SortFunc(edits, func(a, b *entry) int { // the oldest first: after a restart the same have room in their namespace
+		return cmp.Or(a.written.GetCreationTimestamp().Compare(b.written.GetCreationTimestamp().Time), cmp.Compare(a.written.GetName(), b.written.GetName()))
+	})
 	taken := l.takenBesides(edits)
 	done := make([]*entry, len(edits))
 	for i, e := range edits {
@@ -148,13 +150,13 @@ func (l *Loop) compileEdits(edits []*entry) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rest(edits[0].written.GetNamespace(), began)
 	for i, e := range edits {
 		if known, _ := e.shelf.get(e.written); known == e {
 			e.become(l, done[i])
 		}
 	}
 	l.settle()
+	l.rest(edits[0].written.GetNamespace(), began) // putting them in force is paid for, too
 	l.compiling.changed()
 }
 

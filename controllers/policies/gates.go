@@ -209,7 +209,8 @@ func (l *Loop) compare() (changed bool) {
 	for _, e := range l.entries() {
 		gate := e.gate()
 		switch {
-		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0):
+		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
+			e.policy.Approval.Always && gate.Namespaces == nil): // all that it deletes waits, whatever was in force before
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && l.book != nil:
 			e.previews.before, changed = l.pastBook(), true

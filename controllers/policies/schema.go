@@ -12,14 +12,33 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Schema reads the schema of a kind from the cluster's OpenAPI, for engine.Rule.Check. An error says that there is none,
-// or none yet.
-func Schema(documents openapi.Client, kind schema.GroupVersionKind) (*spec.Schema, error) {
-	d, err := document(documents, kind.GroupVersion())
-	if err != nil {
-		return nil, err
+// Schemas reads schemas of kinds from the cluster's OpenAPI, for engine.Rule.Check. Each document has megabytes, and is read and parsed
+// once. It is not safe for concurrent use.
+type Schemas struct {
+	Documents openapi.Client
+	read      map[schema.GroupVersion]read
+}
+
+type read struct {
+	document *spec3.OpenAPI
+	err      error
+}
+
+// Of is the schema of a kind. An error says that there is none, or none yet.
+func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	gv := kind.GroupVersion()
+	known, ok := s.read[gv]
+	if !ok {
+		known.document, known.err = document(s.Documents, gv)
+		if s.read == nil {
+			s.read = map[schema.GroupVersion]read{}
+		}
+		s.read[gv] = known
 	}
-	return engine.SchemaOf(d, kind)
+	if known.err != nil {
+		return nil, known.err
+	}
+	return engine.SchemaOf(known.document, kind)
 }
 
 // document reads the OpenAPI document of one group and version.

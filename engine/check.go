@@ -25,7 +25,7 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
 	}
-	s, findings := r.declareFor(&scope{env: env})
+	s, findings := r.compiler.declareFor(r.source.variables, &scope{env: env})
 	var problems []policy.Problem
 	isUnsure := func(f finding) bool { return f.unsure }
 	for i, v := range r.source.variables {
@@ -37,21 +37,6 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 		problems = append(problems, problemsAt(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}
 	return problems
-}
-
-// declareFor declares the variables with the types they have under the schema, and gives what is found in each.
-func (r *Rule) declareFor(s *scope) (*scope, map[string][]finding) {
-	all := map[string][]finding{}
-	for _, v := range r.source.variables {
-		t, findings := r.compiler.checked(v.Expression, anything, s)
-		all[v.Name] = findings
-		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
-		if err != nil {
-			continue // the rule would not have compiled
-		}
-		s = &scope{env: env, variables: append(s.variables, variable{name: v.Name})}
-	}
-	return s, all
 }
 
 // checked type-checks the text and gives its type, which is dynamic if something is wrong.

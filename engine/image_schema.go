@@ -46,23 +46,23 @@ func record(fields map[string]spec.Schema) spec.Schema {
 
 // misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not, or
 // asks what nothing can answer about an image. Those of a variable are told where the rule uses it, since it may be right for other rules.
-func (r *Rule) misfits() []policy.Problem {
-	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(
-		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),
-		cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)),
-		cel.Variable(referencesVariable, cel.DynType))
-	if err != nil {
-		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of images cannot be used: %v", err)}}
+func (r *Rule) misfits(d *declared) []policy.Problem {
+	typed := d.under("images", func(provider *schemaTypes) []cel.EnvOption {
+		return []cel.EnvOption{
+			cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),
+			cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)),
+			cel.Variable(referencesVariable, cel.DynType),
+		}
+	})
+	if typed.err != nil {
+		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of images cannot be used: %v", typed.err)}}
 	}
-	s, ofVariables := r.declareFor(&scope{env: env})
 	var problems []policy.Problem
 	for _, e := range r.source.expressions() {
-		_, findings := r.compiler.checked(e.text, e.wants, s)
+		_, findings := r.compiler.checked(e.text, e.wants, typed.scope)
 		findings = append(r.compiler.unanswered(e.text), findings...)
 		for _, v := range r.source.uses(e.text) {
-			for _, f := range append(r.compiler.unanswered(v.Expression), ofVariables[v.Name]...) {
+			for _, f := range append(r.compiler.unanswered(v.Expression), typed.findings[v.Name]...) {
 				findings = append(findings, finding{message: "variables." + v.Name + ": " + f.message, hint: f.hint, field: f.field, line: 1, column: 1})
 			}
 		}

@@ -54,8 +54,9 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 // compileRules compiles all rules, nil for one that is invalid. It gives each problem once.
 func (c *Compiler) compileRules(p *policy.Policy) ([]*Rule, []policy.Problem) {
 	compiled, problems := make([]*Rule, len(p.Rules)), c.checkReferences(p)
+	d := c.declared(p.Variables)
 	for i, r := range p.Rules {
-		program, found := c.compileRule(r, p.Variables)
+		program, found := c.compileRule(r, d)
 		for _, problem := range found {
 			if !slices.Contains(problems, problem) && !slices.Contains(p.Problems, problem) {
 				problems = append(problems, problem)
@@ -95,11 +96,11 @@ func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string
 // markLength is enough to tell the rules that mark one object apart.
 const markLength = 16
 
-func (c *Compiler) compileRule(r *policy.Rule, variables []v1alpha1.Variable) (*Rule, []policy.Problem) {
+func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Rule, []policy.Problem) {
 	if r.Spec.Eligible == "" {
 		return nil, nil // said already
 	}
-	return c.Rule(r.Spec, variables, fmt.Sprintf("spec.rules[%d]", r.Index))
+	return c.ruleWith(r.Spec, d, fmt.Sprintf("spec.rules[%d]", r.Index))
 }
 
 // selection gives a rule that selects what the target does, or every subject of the kind when its selector cannot be

@@ -38,29 +38,37 @@ func referencesSchema() *spec.Schema {
 
 // misreadings are problems of a rule that reads references, and of the variables that do: what is not there, or is read as what
 // it is not. Where the rule runs that would be an error or, worse, the same answer for what is used and for what is not.
-func (r *Rule) misreadings(declared *scope) []policy.Problem {
-	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(
-		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, cel.DynType),
-		cel.Variable(nodeVariable, cel.DynType),
-		cel.Variable(referencesVariable, provider.typeOf(referencesSchema(), referencesVariable)))
-	if err != nil {
-		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of references cannot be used: %v", err)}}
-	}
-	typed, _ := r.declareFor(&scope{env: env})
-	var problems []policy.Problem
-	for i, v := range declared.variables {
-		if v.reads[referencesExtra] {
-			problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, r.compiler.misread(v.text, anything, typed))...)
+func (r *Rule) misreadings(d *declared) []policy.Problem {
+	typed := d.under("references", func(provider *schemaTypes) []cel.EnvOption {
+		return []cel.EnvOption{
+			cel.Variable(objectVariable, cel.DynType),
+			cel.Variable(nodeVariable, cel.DynType),
+			cel.Variable(referencesVariable, provider.typeOf(referencesSchema(), referencesVariable)),
 		}
+	})
+	if typed.err != nil {
+		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema of references cannot be used: %v", typed.err)}}
 	}
+	problems := d.misread(typed)
 	for _, e := range r.source.expressions() {
-		if c := r.compiler.expression(e.text, e.wants, declared); c.program.at[referencesExtra] != nil {
-			problems = append(problems, problemsAt(e.path(r.source.path), e.text, r.compiler.misread(e.text, e.wants, typed))...)
+		if c := r.compiler.expression(e.text, e.wants, d.scope); c.program.at[referencesExtra] != nil {
+			problems = append(problems, problemsAt(e.path(r.source.path), e.text, r.compiler.misread(e.text, e.wants, typed.scope))...)
 		}
 	}
 	return problems
+}
+
+// misread are the findings about references in the variables, made once for all rules.
+func (d *declared) misread(t *typed) []policy.Problem {
+	if t.misread == nil {
+		t.misread = []policy.Problem{}
+		for i, v := range d.scope.variables {
+			if v.reads[referencesExtra] {
+				t.misread = append(t.misread, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, d.compiler.misread(v.text, anything, t.scope))...)
+			}
+		}
+	}
+	return slices.Clone(t.misread)
 }
 
 // misread are the findings about references in a text that compiles without their types.

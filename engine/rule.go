@@ -73,10 +73,14 @@ func (s *source) expressions() []expression {
 // all there are, in every expression, and the Rule is nil if there is one. The rule's shape (name, ttl, delete) is not
 // the Compiler's business.
 func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Rule, []policy.Problem) {
-	s := c.scope(variables)
+	return c.ruleWith(rule, c.declared(variables), path)
+}
+
+func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Rule, []policy.Problem) {
+	s := d.scope
 	r := &Rule{
 		compiler: c, fields: &fields{}, extras: nothingOfExtras(), images: aboutImages(rule.Target),
-		source: source{rule: rule, variables: variables, path: path},
+		source: source{rule: rule, variables: d.variables, path: path},
 	}
 	r.may = ofExtras[bool]{nodeExtra: r.images, referencesExtra: isReferredTo(rule.Target)}
 	problems := s.problems()
@@ -99,10 +103,10 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 		key = append(key, "owner")
 	}
 	if len(problems) == 0 && r.images {
-		problems = r.misfits()
+		problems = r.misfits(d)
 	}
 	if len(problems) == 0 && r.ReadsReferences() {
-		problems = r.misreadings(s)
+		problems = r.misreadings(d)
 	}
 	if len(problems) > 0 {
 		return nil, problems

@@ -175,3 +175,38 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 		t.Errorf("many: takes %d, %v", size, p.Rules[0].Problems)
 	}
 }
+
+// TestVariablesAreDeclaredOnceForAllRules: what a policy may cost is bounded by its size, so that many rules cost no more than one that
+// uses as much. The variables are too large to be remembered from one rule to the next.
+func TestVariablesAreDeclaredOnceForAllRules(t *testing.T) {
+	load := func(eligible string, rules int) uint64 {
+		c, err := engine.NewCompiler(engine.Options{CacheSize: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &policy.Policy{Name: "p", Namespace: "team-a"}
+		for i := range 32 {
+			p.Variables = append(p.Variables, v1alpha1.Variable{
+				Name: fmt.Sprint("v", i), Expression: strings.Repeat("object.a.b.c.d == 'x' || ", 24) + fmt.Sprintf("%d > 0", i),
+			})
+		}
+		for i := range rules {
+			p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: fmt.Sprint(i)}, Index: i, Spec: v1alpha1.Rule{
+				Name: fmt.Sprint(i), Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"}, Eligible: eligible, StartTime: "object.metadata.creationTimestamp",
+			}})
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c.Load(p)
+		runtime.ReadMemStats(&after)
+		if len(p.Problems) > 0 {
+			t.Fatal(p.Problems)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for _, eligible := range []string{"true", "references.count == 0"} {
+		if one, many := load(eligible, 1), load(eligible, 64); many > 2*one {
+			t.Errorf("%s: one rule allocates %d KiB, and 64 allocate %d KiB", eligible, one>>10, many>>10)
+		}
+	}
+}

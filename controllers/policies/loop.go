@@ -343,10 +343,3 @@ var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
 		e.ObjectOld.GetAnnotations()[v1alpha1.ApprovedAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }}
-
-// emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
-func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kind)
-	return u
-}

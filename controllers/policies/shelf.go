@@ -2,6 +2,7 @@ package policies
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -46,4 +47,11 @@ func (s shelf) path(o metav1.Object) string {
 		return s.list() + "/" + o.GetName()
 	}
 	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
+}
+
+// emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
+func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u
 }

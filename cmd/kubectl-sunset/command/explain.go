@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
@@ -29,6 +30,7 @@ type explaining struct {
 	node       nodeFlags
 	connection connectionFlags
 	loader     *inventory.Loader
+	defined    map[schema.GroupKind][]string // names of kinds that files define
 }
 
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -95,6 +97,7 @@ func (e *explaining) run(ctx context.Context, args []string) error {
 	}
 	in.Apart(true)
 	in.Enforce()
+	e.defined = in.Names
 	report.Problems(e.streams.ErrOut, in.Policies)
 	invalid := in.Problems() > 0
 	page, err := e.page(ctx, files, in, object)

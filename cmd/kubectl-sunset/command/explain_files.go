@@ -121,10 +121,10 @@ func (e *explaining) isAsked(what asked, object map[string]any) bool {
 		return false
 	}
 	if what == (asked{}) {
-		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind)
+		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || kinds.IsDefinition(object)
 		return !isContext && !inventory.IsPolicy(object)
 	}
-	return isNamed(what.kind, kind) && nameOf(object) == what.name
+	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && nameOf(object) == what.name
 }
 
 // findImage gives the one image that a name means.
@@ -156,10 +156,10 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 	return objects[slices.IndexFunc(images, func(i engine.Image) bool { return i.ID == found.ID })], nil
 }
 
-// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy.
-func isNamed(name string, kind schema.GroupVersionKind) bool {
+// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy, or one that is defined.
+func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
-	for _, known := range append(kinds.ShortNames(kind), plural.Resource, singular.Resource) {
+	for _, known := range slices.Concat(kinds.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
 		for _, full := range []string{known, known + "." + kind.Group, known + "." + kind.Version + "." + kind.Group} {
 			if strings.EqualFold(strings.TrimSuffix(full, "."), name) {
 				return true

@@ -21,11 +21,12 @@ import (
 // Inventory is what files hold.
 type Inventory struct {
 	Policies   []Policy
-	Namespaces map[string]policy.Namespace // the Namespace objects
-	Nodes      []engine.Node               // the Node objects
-	Images     bool                        // there are images of nodes among the others
-	Others     int                         // objects that are no policies
-	Lacking    []string                    // what validate was given and holds no policy; Check finds it
+	Namespaces map[string]policy.Namespace   // the Namespace objects
+	Nodes      []engine.Node                 // the Node objects
+	Images     bool                          // there are images of nodes among the others
+	Others     int                           // objects that are no policies
+	Lacking    []string                      // what validate was given and holds no policy; Check finds it
+	Names      map[schema.GroupKind][]string // of kinds that CustomResourceDefinitions define: resources and short names
 
 	definitions []map[string]any // the CustomResourceDefinitions
 	relevant    map[string]bool  // files that hold a policy or a CustomResourceDefinition
@@ -40,12 +41,12 @@ func Read(files *manifest.Files, loader *Loader) (*Inventory, error) {
 // there are. A list that could not be split counts as one of the others.
 func Skim(files *manifest.Files, loader *Loader) (*Inventory, error) {
 	return read(files, loader, func(item manifest.Item) bool {
-		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota")...)
+		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")...)
 	})
 }
 
 func read(files *manifest.Files, loader *Loader, worthIt func(manifest.Item) bool) (*Inventory, error) {
-	in := &Inventory{Namespaces: map[string]policy.Namespace{}, relevant: map[string]bool{}}
+	in := &Inventory{Namespaces: map[string]policy.Namespace{}, Names: map[schema.GroupKind][]string{}, relevant: map[string]bool{}}
 	err := files.Each(func(item manifest.Item) error {
 		if !worthIt(item) {
 			in.Others++
@@ -66,6 +67,8 @@ func (in *Inventory) add(item manifest.Item, object map[string]any, loader *Load
 		in.note(object)
 		if kinds.IsDefinition(object) {
 			in.definitions, in.relevant[item.File] = append(in.definitions, object), true
+			kind, names := kinds.DefinedNames(object)
+			in.Names[kind] = names
 		}
 		return
 	}

@@ -85,7 +85,10 @@ type definition struct {
 		Group                 string
 		Scope                 string
 		PreserveUnknownFields bool
-		Names                 struct{ Plural, Kind string }
+		Names                 struct {
+			Plural, Singular, Kind string
+			ShortNames             []string
+		}
 		Versions              []struct {
 			Name   string
 			Served bool
@@ -101,14 +104,26 @@ func IsDefinition(object map[string]any) bool {
 	return object["apiVersion"] == "apiextensions.k8s.io/v1" && object["kind"] == "CustomResourceDefinition"
 }
 
+// read is what an object says; false for one that cannot be read.
+func (d *definition) read(object map[string]any) bool {
+	data, err := json.Marshal(object)
+	return err == nil && json.Unmarshal(data, d) == nil
+}
+
+// DefinedNames are the kind of a CustomResourceDefinition, and its names besides. One that cannot be read has none.
+func DefinedNames(object map[string]any) (kind schema.GroupKind, names []string) {
+	var d definition
+	if !d.read(object) {
+		return kind, nil
+	}
+	n := d.Spec.Names
+	return schema.GroupKind{Group: d.Spec.Group, Kind: n.Kind}, append(slices.Clone(n.ShortNames), n.Plural, n.Singular)
+}
+
 // Define adds the kind of a CustomResourceDefinition. One that cannot be read adds nothing.
 func (k *Known) Define(object map[string]any) {
-	data, err := json.Marshal(object)
-	if err != nil {
-		return
-	}
 	var d definition
-	if err := json.Unmarshal(data, &d); err != nil {
+	if !d.read(object) {
 		return
 	}
 	for _, version := range d.Spec.Versions {

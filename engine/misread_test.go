@@ -25,6 +25,7 @@ func TestReferencesMisread(t *testing.T) {
 		"a field that is there":     {"has(references.count)", []string{"1:5: " + there}},
 		"a field that may be there": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
 		"one that is":               {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
+		"the number as a function":  {"references.count() == 0", []string{"1:12: unknown function count() (a field stands without (): write references.count)"}},
 		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string) (the other side is no text: write 0)"}},
 		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string) (the other side is no text: write 0)"}},
 		"a number in a list of texts": {"references.count in ['0']", []string{

@@ -71,6 +71,18 @@ func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
 	return texts
 }
 
+// fieldCalled is the path of what may be a field that is called as a function without arguments; empty for anything else.
+func (d *diagnosis) fieldCalled(name string, c complaint) string {
+	call := d.call(c)
+	if call == nil || !call.AsCall().IsMemberFunction() || len(call.AsCall().Args()) > 0 {
+		return ""
+	}
+	if parent := pathOf(call.AsCall().Target()); parent != "" {
+		return parent + "." + name
+	}
+	return ""
+}
+
 // inCEL is what to write in place of a function of another language; empty for unknown.
 func (d *diagnosis) inCEL(function string, c complaint) string {
 	form, known := otherFunctions[function]

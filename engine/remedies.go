@@ -84,7 +84,9 @@ func (d *diagnosis) unknownFunction(name string, c complaint) finding {
 		return finding{message: name + "() does not take these arguments", hint: macroHints[name]}
 	}
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
-	if loop := otherLoops[name]; loop != "" {
+	if field := d.fieldCalled(name, c); field == referencesVariable+"."+name || field != "" && otherFunctions[name] == "" && policy.Closest(name, d.names) == "" {
+		f.hint = "a field stands without (): write " + field
+	} else if loop := otherLoops[name]; loop != "" {
 		f.hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
 	} else if known := d.inCEL(name, c); known != "" {
 		f.hint = known

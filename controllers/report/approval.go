@@ -72,15 +72,18 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	return remember(before.Previews, preview), pending
 }
 
-// enforced is the number with which the next leader compares its first count: the due objects while nothing waits. While something waits,
-// and until all objects are counted, it stays as it was.
-func (v *view) enforced(p *policy.Policy, before *v1alpha1.EnforcedCount) *v1alpha1.EnforcedCount {
+// enforced is the number with which the next leader compares its first count: the due objects while nothing waits, and from the count on
+// that lets the policy come into force. While something waits, and until all objects are counted, it stays as it was.
+func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
+	preview, known := previewOf(now, p.Hash)
+	_, passes := v.passes(p, preview, before.PendingApproval)
+	opens := passes && known && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil
 	switch {
 	case p.Mode == v1alpha1.DryRun && !p.Rehearsed:
 		return nil
-	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p):
-		return before
+	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
+		return before.Enforced
 	}
 	due := v.tally(p).Due
 	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}

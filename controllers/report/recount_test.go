@@ -24,6 +24,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	before := &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(at), Due: 1, Week: 1}
 	recount := &policy.Gate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
 	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
+	first := &policy.Gate{Hash: gated(nil).ApprovalHash()}
 	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
 		listing(k)
@@ -43,6 +44,9 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 		"nothing waits":                       {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
 		"a change waits":                      {anew, v1alpha1.Enforce, 6, nil, nil, before, anew.Hash, 6, nil},
 		"a change waits to be counted":        {anew, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"its first count lets it go":          {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
+		"its first count does not":            {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
+		"its first count is not complete":     {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
 		"a dry run":                           {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
 		"suspended":                           {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
 		"nothing waits, and nothing is known": {nil, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
@@ -69,7 +73,9 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
 			status := view.Status(p)
 			expect(t, "enforced", test.enforced, status.Enforced)
-			expect(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
+			if len(status.Previews) > 0 {
+				expect(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
+			}
 			pending := status.PendingApproval
 			if pending == nil {
 				pending = &v1alpha1.PendingApproval{}

@@ -77,8 +77,8 @@ func (j *judge) isLate(s *history.State, w window, now int64, at time.Time) bool
 		j.pending(v.by.policy, now) || j.waits(&removal{sent: at, change: history.Change{Before: s}}, v, o) != nil || j.mayLoop(s) {
 		return false
 	}
-	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed or changed, and it was there at %s",
-		v.by.id(), stamp(v.due), stamp(at.Add(j.Deadline))))
+	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed or changed, and it was there at %s; %s",
+		v.by.id(), stamp(v.due), stamp(at.Add(j.Deadline)), j.said(v.by.policy, j.before(at.Add(j.Deadline)))))
 	return true
 }
 

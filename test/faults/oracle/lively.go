@@ -57,10 +57,26 @@ func (j *judge) overdue(s *history.State, o order, by time.Time, left map[types.
 	case !v.goes, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
 		return
 	default:
-		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed since %s, and it was there at %s",
-			v.by.id(), stamp(v.due), stamp(j.Quiet), stamp(j.Ended)))
+		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed since %s, and it was there at %s; %s",
+			v.by.id(), stamp(v.due), stamp(j.Quiet), stamp(j.Ended), j.said(v.by.policy, j.Log.Revision)))
 	}
 	left[s.GetUID()] = true
+}
+
+// said is what the status of a policy says, for whoever looks for the reason.
+func (j *judge) said(p *policy, revision int64) string {
+	s := j.Log.At(p.state.Key, revision)
+	if s == nil {
+		return "its policy is gone"
+	}
+	status := mapIn(s.Object, "status")
+	text := fmt.Sprintf("its policy says: due %v, ledger %v", status["due"], status["ledger"])
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		text += fmt.Sprintf("; %v=%v %v: %v", condition["type"], condition["status"], condition["reason"], condition["message"])
+	}
+	return text
 }
 
 // ownerOf is the controller of an object, as it is in the end; nil if there is none.

@@ -59,8 +59,7 @@ func help(kubeconfig string) []string {
 		"  kubectl get cret batch -o yaml                            # all that Sunset tells",
 		"  kubectl edit cret batch                                   # change a TTL or mode",
 		"  kubectl -n shop annotate job NAME sunset.x-k8s.io/hold=   # keep a Job",
-		"  kubectl -n shop create job NAME --image=any --dry-run=client -o yaml | sed 's/^    spec:/&\\n      nodeName: node-0/' | kubectl create -f -",
-		"                                                            # a Job that runs: there is no scheduler",
+		"  kubectl -n shop create -f test/demo/job.yaml              # one more Job",
 		"Ctrl-C ends everything.",
 	}
 }

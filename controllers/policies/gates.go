@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,8 +62,11 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
-	if p.Approved == p.RecountHash(all.outdated) {
-		all.outdated = time.Time{}
+	if before != nil && !all.outdated.IsZero() {
+		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && before.policy.Hash == p.Hash {
+			all.outdated = time.Time{} // what has changed was shown with what else waited, and needs no other approval
+			note(v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}, true)
+		}
 	}
 	return all
 }
@@ -89,7 +93,7 @@ func (e *entry) gate() *policy.Gate {
 	switch approved := p.Approved == p.ApprovalHash(); {
 	case p.Approval.Always && !approved: // the approval is of all that this form deletes, not of what changes
 		return &policy.Gate{Hash: p.ApprovalHash()}
-	case !e.previews.outdated.IsZero(): // what was approved or counted of the dry run was another number
+	case !e.previews.outdated.IsZero() && (approved || counted): // what was approved or counted of the dry run was another number
 		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && e.wasSame()}
 	case approved:
 	case !counted:

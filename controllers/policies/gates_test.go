@@ -474,3 +474,43 @@ func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	expect(t, "waiting when it is created again", waits, l.waiting("team-a"))
 	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
+
+// TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce: whatever it was approved for before, and whether its form was counted.
+func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		counted, approved bool
+		ttl               string // of the form that comes into force
+	}{
+		"counted":                       {true, false, "1h"},
+		"counted, and approved":         {true, true, "1h"},
+		"not counted":                   {false, false, "1h"},
+		"not counted, and approved":     {false, true, "1h"},
+		"counted, and of another form":  {true, false, "2h"},
+		"approved, and of another form": {true, true, "2h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.hold("team-a", "true")
+			s.policy("p", spec("DryRun", "1h"))
+			l := newLoop(t, s)
+			if test.counted {
+				l.counted("p")
+			}
+			if test.approved {
+				l.approve("p", l.named("p").ApprovalHash())
+				l.refresh()
+			}
+			l.hold("team-a", "")
+			l.policy("p", spec("Enforce", test.ttl))
+			l.refresh()
+			gate := l.named("p").Gate
+			expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+			l.approve("p", gate.Hash)
+			l.refresh()
+			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			l.later(time.Minute)
+			l.Republish()
+			expect(t, "waiting later", free, l.waiting("team-a"))
+		})
+	}
+}

@@ -123,7 +123,7 @@ func (c *contact) hear() (done func()) {
 // look ends a span that is over. A listing is read as fast as it comes, which says nothing.
 func (c *contact) look(now time.Time) {
 	took := now.Sub(c.began)
-	if took < span {
+	if took >= 0 && took < span { // a clock that was set back begins anew
 		return
 	}
 	was := c.behind

@@ -248,7 +248,7 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 // recounts reports whether a dry run of which the earlier count is too old has been counted completely.
 func (v *view) recounts(p *policy.Policy) bool {
 	_, counted := v.uncounted(p)
-	return counted && p.Gate == nil && !v.edition.Outdated[p.UID].IsZero()
+	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.edition.Outdated[p.UID].IsZero()
 }
 
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind

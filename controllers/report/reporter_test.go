@@ -158,6 +158,13 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		w.after(20 * time.Second)
 		expect(t, "counts once it is listed", true, len(w.previewed) > 1)
 		expect(t, "of what is too old since", now, w.previewed[1].Outdated)
+		counts := len(w.previewed)
+		suspended := policyOf(v1alpha1.Suspended, rule("a"))
+		later := editionOf(suspended)
+		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
+		w.Use(later)
+		w.after(time.Minute)
+		expect(t, "counts while it is suspended", counts, len(w.previewed))
 	})
 }
 

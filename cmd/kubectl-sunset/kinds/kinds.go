@@ -89,7 +89,7 @@ type definition struct {
 			Plural, Singular, Kind string
 			ShortNames             []string
 		}
-		Versions              []struct {
+		Versions []struct {
 			Name   string
 			Served bool
 			Schema struct {

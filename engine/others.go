@@ -135,7 +135,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 			signatures = append(signatures, typeName(declared.Documentation().Children[i].Signature))
 		}
 	}
-	return "it is called so: " + strings.Join(signatures, ", or ")
+	return "call it as " + strings.Join(signatures, ", or ")
 }
 
 // typesIn are the types of a complaint about a call, such as (string, map(string, string)).

@@ -27,8 +27,8 @@ var foreign = []struct {
 	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is no operator", "the dot comes first, and orValue() says what counts where the field is missing, such as object.status.?phase.orValue('')"},
 	{regexp.MustCompile(`\bin\s*(\()[^()]*,`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
 	{regexp.MustCompile(`(\[\s*\*?\s*\])\s*\.`), "an index is a number", "a loop asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"},
-	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is no CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
-	{regexp.MustCompile(`(;)`), "nothing ends with a ;", "leave it out"},
+	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is not CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
+	{regexp.MustCompile(`(;)`), "an expression has no ; at its end", "leave it out"},
 	{regexp.MustCompile(`(#)`), "a comment in CEL begins with //", "write //, or put the comment outside of the expression"},
 }
 
@@ -47,11 +47,11 @@ func (d *diagnosis) syntax(c complaint) finding {
 	conditions := strings.Count(code, "?") - strings.Count(code, ".?") - strings.Count(code, "[?")
 	switch {
 	case strings.HasPrefix(detail, "the end") && conditions > strings.Count(code, ":"):
-		return finding{message: syntaxMessage + ": a condition without what counts otherwise", hint: "write CONDITION ? VALUE : OTHER"}
+		return finding{message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", hint: "write CONDITION ? VALUE : OTHER"}
 	case strings.HasPrefix(detail, "the end"):
 		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
 	case detail == "extraneous input ')'":
-		return finding{message: syntaxMessage + ": a ) too many", hint: "leave it out"}
+		return finding{message: syntaxMessage + ": one ) too many", hint: "leave it out"}
 	}
 	return finding{message: syntaxMessage + ": " + detail}
 }

@@ -63,16 +63,17 @@ const mostFindings = 20
 // explain gives one finding for each slip of the author, in the order of the text, and not more than mostFindings.
 func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	var findings []finding
-	known := d.inWrongLoops(issues)
+	known, unreadable := d.inWrongLoops(issues), false
 	for _, e := range issues.Errors() {
 		if len(findings) == mostFindings {
 			break
 		}
-		if known[e.ExprID] {
+		if known[e.ExprID] || unreadable && strings.HasPrefix(e.Message, "Syntax error") {
 			continue
 		}
 		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}
 		f := d.finding(c)
+		unreadable = unreadable || strings.HasPrefix(f.message, syntaxMessage) // what follows is the same slip, and looking for it takes time
 		if !slices.ContainsFunc(findings, func(other finding) bool { return sameSlip(f, other) }) {
 			findings = append(findings, f)
 		}

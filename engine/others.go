@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -216,16 +217,30 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	if !isNameOrLabel(compared) {
 		return "", ""
 	}
-	for _, candidate := range candidates {
-		text, ok := literalOf(candidate)
-		if !ok || !strings.Contains(text, "*") {
-			continue
-		}
-		negation := map[bool]string{true: "!"}[function == operators.NotEquals]
-		return "no name and no label has a *: " + strings.Trim(function, "_") + " compares whole texts",
-			"write " + negation + asWritten(compared, d.tree.SourceInfo()) + matching(text)
+	if f := functionOf(compared); f == "orValue" && slices.ContainsFunc(candidates, func(e ast.Expr) bool { return isSameText(e, compared.AsCall().Args()[0]) }) {
+		return "", "" // what counts where there is no label
 	}
-	return "", ""
+	written, isWildcard := asWritten(compared, d.tree.SourceInfo()), false
+	var each []string
+	for _, candidate := range candidates {
+		text, _ := literalOf(candidate)
+		if isWildcard = isWildcard || strings.Contains(text, "*"); strings.Contains(text, "*") {
+			each = append(each, map[bool]string{true: "!"}[function == operators.NotEquals]+written+matching(text))
+		} else {
+			each = append(each, written+" == "+asWritten(candidate, d.tree.SourceInfo()))
+		}
+	}
+	if !isWildcard {
+		return "", ""
+	}
+	symbol, _ := operators.FindReverse(function)
+	return "no name and no label has a *: " + symbol + " compares whole texts", "write " + strings.Join(each, " || ")
+}
+
+func isSameText(a, b ast.Expr) bool {
+	x, isText := literalOf(a)
+	y, isToo := literalOf(b)
+	return isText && isToo && x == y
 }
 
 // matching is the function that does what a text with a * was to do.
@@ -239,7 +254,7 @@ func matching(text string) string {
 	case starts && !strings.Contains(inner, "*"):
 		return fmt.Sprintf(".endsWith('%s')", inner)
 	}
-	return fmt.Sprintf(".matches('^%s$')", strings.ReplaceAll(text, "*", ".*"))
+	return fmt.Sprintf(".matches(r'^%s$')", strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, ".*"))
 }
 
 // isNameOrLabel reports whether an expression is a name of the object, or one of its labels.

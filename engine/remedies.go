@@ -168,6 +168,7 @@ func (d *diagnosis) noFields(c complaint) finding {
 	}
 	_, key, isLabel := strings.Cut(path, "object.metadata.labels.")
 	_, annotation, isAnnotation := strings.Cut(path, "object.metadata.annotations.")
+	key, annotation = d.wholeKey("labels", key), d.wholeKey("annotations", annotation)
 	switch {
 	case isLabel:
 		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?labels[?'%s'].orValue('')", key)
@@ -179,6 +180,15 @@ func (d *diagnosis) noFields(c complaint) finding {
 		f.hint = fmt.Sprintf("a loop asks all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
 	}
 	return f
+}
+
+// wholeKey is a key of labels or annotations as it is written: what follows the dot at which cel-go stumbles is a part of it.
+func (d *diagnosis) wholeKey(of, begins string) string {
+	whole := regexp.MustCompile(`\.` + of + `\.(` + regexp.QuoteMeta(begins) + `[\w./-]*)`).FindStringSubmatch(d.text)
+	if whole == nil {
+		return begins
+	}
+	return whole[1]
 }
 
 // badTime explains timestamp('2026-03-01').
@@ -256,7 +266,9 @@ func (d *diagnosis) reserved(c complaint) finding {
 		f.hint = "did you mean object.metadata.namespace?"
 	case "if":
 		code, _ := codeOf(d.text)
-		f, _ = d.foreignIn(code)
+		if foreign, found := d.foreignIn(code); found {
+			return foreign
+		}
 	}
 	return f
 }

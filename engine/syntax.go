@@ -19,14 +19,17 @@ var foreign = []struct {
 	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
 	{regexp.MustCompile(`(<>)`), "'<>' is no operator", "write !="},
 	{regexp.MustCompile(`(=~)`), "'=~' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
-	{regexp.MustCompile(`(=>|->)`), "there are no functions with an arrow in CEL", "a loop takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`(=<)`), "'=<' is no operator", "write <="},
+	{regexp.MustCompile(`([-+*/%:]=)`), "there are no assignments in CEL", "an expression gives one value; == compares"},
+	{regexp.MustCompile(`(~=)`), "'~=' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
+	{regexp.MustCompile(`(=>|->)`), "there is no arrow in CEL", ">= compares; a loop takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True')"},
 	{regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=~>]|$)`), "a single =", "== compares"},
 	{regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), "'&' is no operator", "write &&"},
 	{regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), "'|' is no operator", "write ||"},
 	{regexp.MustCompile(`(\?\?)`), "'??' is no operator", "say what counts where the field is missing, such as object.spec.?priority.orValue(0)"},
 	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is no operator", "the dot comes first, and orValue() says what counts where the field is missing, such as object.status.?phase.orValue('')"},
-	{regexp.MustCompile(`\bin\s*(\()[^()]*,`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
-	{regexp.MustCompile(`(\[\s*\*?\s*\])\s*\.`), "an index is a number", "a loop asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`\bin\s*(\()\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*\)`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
+	{regexp.MustCompile(`[\w)\]](\[\s*\*?\s*\])\s*\.`), "an index is a number", "a loop asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"},
 	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is not CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
 	{regexp.MustCompile(`(;)`), "an expression has no ; at its end", "leave it out"},
 	{regexp.MustCompile(`(#)`), "a comment in CEL begins with //", "write //, or put the comment outside of the expression"},
@@ -77,9 +80,14 @@ func (d *diagnosis) located(offset int, f finding) finding {
 
 var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
 
-// codeOf is an expression of as many bytes with blanks in place of its texts and comments. unclosed is where a text begins that does not
+// codeOf is an expression of as many bytes with blanks in place of its comments, and _ in place of its texts. unclosed is where a text begins that does not
 // end; -1 for none.
 func codeOf(text string) (code string, unclosed int) {
-	code = literals.ReplaceAllStringFunc(text, func(literal string) string { return strings.Repeat(" ", len(literal)) })
+	code = literals.ReplaceAllStringFunc(text, func(literal string) string {
+		if strings.HasPrefix(literal, "//") {
+			return strings.Repeat(" ", len(literal))
+		}
+		return strings.Repeat("_", len(literal))
+	})
 	return code, strings.IndexAny(code, `'"`)
 }

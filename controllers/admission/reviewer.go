@@ -44,8 +44,9 @@ type Reviewer struct {
 	// Ask fills in the status of a review.
 	Ask func(context.Context, *authorizationv1.SubjectAccessReview) error
 
-	turns   turns // of compiling
-	looking turns // of what takes much to be read: all kinds, and their schemas
+	turns       turns // of compiling
+	looking     turns // of looking for warnings, which reads schemas
+	discovering turns // of reading all kinds
 }
 
 var _ admission.Handler = (*Reviewer)(nil)
@@ -94,7 +95,7 @@ func (r *Reviewer) read(ctx context.Context, req admission.Request) (*review, er
 	}
 	v := &review{change: change{before: before, after: after}, author: req, targets: map[int]*meta.RESTMapping{}}
 	v.served = sync.OnceValue(func() []*metav1.APIResourceList { // many requests, so once for all rules
-		done, err := r.looking.take(ctx, req.Namespace)
+		done, err := r.discovering.take(ctx, req.Namespace)
 		if err != nil {
 			return nil
 		}

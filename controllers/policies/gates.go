@@ -5,9 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -16,68 +13,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
-
-// previews says which forms of a policy have been counted, and in which namespaces something has changed since.
-type previews struct {
-	byHash map[string]v1alpha1.Preview
-	scope  policy.Scope
-	before *policy.Book // what was in force before the change that waits; nil if that is not known
-	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
-	recount *v1alpha1.EnforcedCount
-	blind   bool // it is not known what was in force before the change that waits
-	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
-	outdated time.Time
-}
-
-// previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
-// has it, and for 7 days afterwards, which is how far ahead a preview counts.
-func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
-	status := statusOf(object)
-	all := previews{byHash: map[string]v1alpha1.Preview{}}
-	note := func(known v1alpha1.Preview, isCurrent bool) {
-		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
-			all.byHash[known.Hash] = known
-		}
-	}
-	for _, known := range status.Previews {
-		note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
-	}
-	pending := status.PendingApproval
-	scoped := pending != nil && pending.Since != nil
-	switch {
-	case before != nil:
-		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
-		all.recount, all.outdated = before.previews.recount, before.previews.outdated
-		for _, hash := range []string{before.policy.Hash, p.Hash} {
-			if known, ok := before.previews.byHash[hash]; ok {
-				note(known, before.policy.Hash == p.Hash)
-			}
-		}
-	case scoped:
-		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
-	}
-	switch { // what is approved does not wait again
-	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
-		all.scope = nil
-	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
-		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
-	}
-	if before != nil && !all.outdated.IsZero() {
-		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && before.policy.Hash == p.Hash {
-			all.outdated = time.Time{} // what has changed was shown with what else waited, and needs no other approval
-			note(v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}, true)
-		}
-	}
-	return all
-}
-
-// statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.
-func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
-	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
-	}
-	return status
-}
 
 // gate is where a policy waits for approval; nil for nowhere.
 func (e *entry) gate() *policy.Gate {
@@ -90,11 +25,11 @@ func (e *entry) gate() *policy.Gate {
 		return recount
 	}
 	var uncounted sets.Set[string]
-	switch approved := p.Approved == p.ApprovalHash(); {
+	switch approved := e.isApproved(); {
 	case p.Approval.Always && !approved: // the approval is of all that this form deletes, not of what changes
 		return &policy.Gate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero() && (approved || counted): // what was approved or counted of the dry run was another number
-		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && e.wasSame()}
+		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
 	case approved:
 	case !counted:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
@@ -173,6 +108,7 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 		if len(namespaces) == 0 {
 			continue
 		}
+		maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash }) // counted before it
 		if e.policy.Mode == v1alpha1.DryRun || known.Mode == v1alpha1.DryRun {
 			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
 			continue

@@ -487,11 +487,17 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 		"not counted, and approved":     {false, true, "1h"},
 		"counted, and of another form":  {true, false, "2h"},
 		"approved, and of another form": {true, true, "2h"},
+		"always, and approved":          {true, true, "always"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.hold("team-a", "true")
-			s.policy("p", spec("DryRun", "1h"))
+			dry, enforced := spec("DryRun", "1h"), spec("Enforce", test.ttl)
+			if test.ttl == "always" {
+				dry = strings.Replace(dry, "rules:", "approval: {required: Always}, rules:", 1)
+				enforced = strings.Replace(dry, "DryRun", "Enforce", 1)
+			}
+			s.policy("p", dry)
 			l := newLoop(t, s)
 			if test.counted {
 				l.counted("p")
@@ -501,7 +507,7 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 				l.refresh()
 			}
 			l.hold("team-a", "")
-			l.policy("p", spec("Enforce", test.ttl))
+			l.policy("p", enforced)
 			l.refresh()
 			gate := l.named("p").Gate
 			expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
@@ -513,4 +519,51 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 			expect(t, "waiting later", free, l.waiting("team-a"))
 		})
 	}
+}
+
+// TestWhatWasCountedBesideAVetoDoesNotOutliveIt: not of an earlier form, not of rules that were not counted, and not across a restart.
+func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
+	held := func() *loop {
+		s := newServer()
+		s.hold("team-a", "true")
+		s.policy("p", spec("DryRun", "1h"))
+		return newLoop(t, s)
+	}
+	t.Run("an earlier form", func(t *testing.T) {
+		l := held()
+		l.counted("p")
+		l.policy("p", spec("DryRun", "2h"))
+		l.refresh()
+		l.counted("p")
+		l.hold("team-a", "")
+		l.refresh()
+		l.counted("p")
+		l.policy("p", spec("Enforce", "1h"))
+		l.refresh()
+		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+	})
+	t.Run("a rule that was not counted", func(t *testing.T) {
+		l := held()
+		l.counted("p", "jobs")
+		l.hold("team-a", "")
+		l.policy("p", spec("Enforce", "1h"))
+		l.refresh()
+		expect(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
+	})
+	t.Run("a restart while it waits", func(t *testing.T) {
+		l := held()
+		l.counted("p")
+		l.approve("p", l.named("p").ApprovalHash())
+		l.refresh()
+		l.hold("team-a", "")
+		l.policy("p", spec("Enforce", "1h"))
+		l.refresh()
+		p := l.named("p")
+		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 9, Week: 9}})
+		l = l.restart()
+		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		l.approve("p", l.named("p").Gate.Hash)
+		l.refresh()
+		expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+	})
 }

@@ -28,6 +28,7 @@ type quotas struct {
 	// meanwhile are the namespaces that have been read, or could not be, since a list of all began: it may be older. It is nil while none
 	// is under way.
 	meanwhile sets.Set[string]
+	kept      sets.Set[string] // those of the latest list
 }
 
 // in is what is known of a namespace; nil while nothing is.
@@ -73,8 +74,8 @@ func (l *Loop) quotaTrouble(namespace string, err error) {
 		l.quotas.trouble = map[string]error{namespace: err}
 	case err != nil:
 		l.quotas.trouble[namespace] = err
-	case namespace == "":
-		l.quotas.trouble = nil // all have been read
+	case namespace == "": // all have been read, but for those that could not be since
+		maps.DeleteFunc(l.quotas.trouble, func(name string, _ error) bool { return !l.quotas.kept.Has(name) })
 	default:
 		delete(l.quotas.trouble, namespace)
 	}
@@ -123,10 +124,10 @@ func (l *Loop) boundByQuotas(namespace string) bool {
 func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
 	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
 	err := l.readQuotas(ctx, namespace)
+	l.quotaTrouble(namespace, err)
 	if err != nil {
 		l.forgetQuotas(namespace)
 	}
-	l.quotaTrouble(namespace, err)
 	if l.live.quotas == nil {
 		l.live.quotas = map[string]time.Time{}
 	}
@@ -176,6 +177,7 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 		for name := range l.quotas.meanwhile {
 			replace(found, name, l.quotas.all)
 		}
+		l.quotas.kept = l.quotas.meanwhile
 	} else {
 		others := maps.Clone(l.quotas.all)
 		delete(others, namespace)

@@ -19,6 +19,9 @@ const (
 	longSilence = 11 * time.Minute
 	// span is how long a watch is looked at to see whether reading what it tells takes longer than what happens.
 	span = time.Second
+	// framing is up to how many times as long as reading an object that takes long it takes to find it in the stream.
+	framing = 5
+	long    = 100 * time.Microsecond
 	// settling is for how long a new watch may still be telling what happened before it was there.
 	settling = time.Second
 )
@@ -52,9 +55,12 @@ type contact struct {
 	since   time.Time          // when it was opened
 	closed  time.Time          // since when no watch has been live
 
-	began  time.Time     // of the span
-	busy   time.Duration // of it, with reading what came
-	behind bool          // nearly all of the latest span: what is read now may have been told long ago
+	began   time.Time     // of the span
+	busy    time.Duration // of it, with reading what came
+	reading time.Time     // since when an object is being read; zero for none
+	took    time.Duration // reading the latest, until ended
+	ended   time.Time
+	behind  bool // nearly all of the latest span: what is read now may have been told long ago
 }
 
 // begin is called before something is asked for. The context ends when nothing has come for too long, or with end.
@@ -110,14 +116,25 @@ func (c *contact) hear() (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	came := c.clock.Now()
-	c.heard = came
+	if gap := came.Sub(c.ended); c.took >= long && gap <= framing*c.took {
+		c.busy += gap // with finding where the object ends
+	}
+	c.heard, c.reading = came, came
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		now := c.clock.Now()
-		c.busy += now.Sub(came)
+		c.busy += now.Sub(later(came, c.began))
+		c.reading, c.took, c.ended = time.Time{}, now.Sub(came), now
 		c.look(now)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // look ends a span that is over. A listing is read as fast as it comes, which says nothing.
@@ -126,8 +143,11 @@ func (c *contact) look(now time.Time) {
 	if took >= 0 && took < span { // a clock that was set back begins anew
 		return
 	}
-	was := c.behind
-	c.behind = c.open && c.busy > took*4/5
+	was, busy := c.behind, c.busy
+	if !c.reading.IsZero() {
+		busy += now.Sub(later(c.reading, c.began))
+	}
+	c.behind = c.open && busy > took*4/5
 	switch {
 	case c.behind && c.live:
 		c.live, c.closed = false, now

@@ -286,7 +286,9 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 		behind      bool
 	}{
 		"a hundred events a second, read at once":    {100 * time.Microsecond, 10 * time.Millisecond, false},
-		"half of the time":                           {5 * time.Millisecond, 10 * time.Millisecond, false},
+		"a tenth of the time":                        {time.Millisecond, 10 * time.Millisecond, false},
+		"large ones, most of it to find their ends":  {2 * time.Millisecond, 10 * time.Millisecond, true},
+		"events that take many seconds each":         {15 * time.Second, 15 * time.Second, true},
 		"nearly all of the time":                     {9500 * time.Microsecond, 10 * time.Millisecond, true},
 		"one event that takes longer than the other": {2 * time.Second, 2 * time.Second, true},
 	} {
@@ -301,7 +303,15 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 			}
 			events := func(span time.Duration, each time.Duration) {
 				for begun := clock.Now(); clock.Since(begun) < span; clock.Step(test.every - min(each, test.every)) {
-					c.Read(func() { clock.Step(each) })
+					c.Read(func() {
+						for left := each; left > 0; left -= time.Second {
+							clock.Step(min(left, time.Second))
+							c.Settle()
+							if test.behind && live && clock.Since(begun) > 3*time.Second {
+								t.Fatal("live while it is being read")
+							}
+						}
+					})
 					c.Settle()
 				}
 			}
@@ -310,6 +320,10 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 				t.Errorf("live: %v", live)
 			}
 			events(5*time.Second, 0)
+			for range 3 {
+				clock.Step(time.Second)
+				c.Settle()
+			}
 			if !live {
 				t.Error("not live once it has caught up")
 			}

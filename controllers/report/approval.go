@@ -47,6 +47,9 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if p.Rehearsed {
 		return before.Previews, before.PendingApproval
 	}
+	if !v.edition.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // what was counted of other forms is too old
+		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash != p.Hash })
+	}
 	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is too old
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
 	}

@@ -1,0 +1,103 @@
+package policies
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// previews says which forms of a policy have been counted, and in which namespaces something has changed since.
+type previews struct {
+	byHash map[string]v1alpha1.Preview
+	scope  policy.Scope
+	before *policy.Book // what was in force before the change that waits; nil if that is not known
+	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
+	recount *v1alpha1.EnforcedCount
+	blind   bool // it is not known what was in force before the change that waits
+	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
+	outdated time.Time
+	// accepted is the form of which everything has been approved, and then a change of something else: the annotation names that now.
+	accepted string
+}
+
+// previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
+// has it, and for 7 days afterwards, which is how far ahead a preview counts.
+func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
+	status := statusOf(object)
+	all := previews{byHash: map[string]v1alpha1.Preview{}}
+	note := func(known v1alpha1.Preview, isCurrent bool) {
+		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
+			all.byHash[known.Hash] = known
+		}
+	}
+	for _, known := range status.Previews {
+		note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
+	}
+	pending := status.PendingApproval
+	scoped := pending != nil && pending.Since != nil
+	switch {
+	case before != nil:
+		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
+		all.recount, all.outdated = before.previews.recount, before.previews.outdated
+		for _, hash := range []string{before.policy.Hash, p.Hash} {
+			if known, ok := before.previews.byHash[hash]; ok {
+				note(known, before.policy.Hash == p.Hash)
+			}
+		}
+	case scoped:
+		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
+	}
+	switch { // what is approved does not wait again
+	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
+		all.scope = nil
+	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
+		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
+	}
+	if before != nil && before.policy.Hash == p.Hash {
+		all.accept(before, p)
+	} else if before == nil && p.Mode == v1alpha1.Enforce && isOfOutdated(p, status) {
+		all.outdated = now
+	}
+	return all
+}
+
+// accept notes what the approval of a policy is for, by what waited before.
+func (v *previews) accept(before *entry, p *policy.Policy) {
+	gate := before.gate()
+	switch {
+	case gate != nil && gate.Hash == p.Approved:
+		if gate.Namespaces == nil {
+			v.outdated = time.Time{} // what has changed was shown with what else waited
+		}
+		if p.Approved != p.ApprovalHash() && (gate.Namespaces == nil || before.isApproved()) {
+			v.accepted = p.Hash
+		}
+	case p.Approved == before.policy.Approved:
+		v.accepted = before.previews.accepted
+	}
+}
+
+// isOfOutdated reports whether a policy waits, by its status, because what was counted of a dry run was too old.
+func isOfOutdated(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) bool {
+	pending := status.PendingApproval
+	return pending != nil && pending.Since == nil && pending.Hash != p.Approved && pending.Hash != p.ApprovalHash() &&
+		(status.Enforced == nil || pending.Hash != p.RecountHash(status.Enforced.Time.Time))
+}
+
+// isApproved reports whether everything that the form of the policy deletes has been approved.
+func (e *entry) isApproved() bool {
+	return e.policy.Approved == e.policy.ApprovalHash() || e.previews.accepted == e.policy.Hash
+}
+
+// statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.
+func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
+	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+	}
+	return status
+}

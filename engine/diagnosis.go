@@ -188,8 +188,10 @@ func (d *diagnosis) lint() []finding {
 				add(e, "a variable is always there", "use variables."+s.FieldName()+" itself")
 			}
 		case ast.CallKind:
-			if message, hint := wildcard(e, d); message != "" {
-				add(e, message, hint)
+			for _, find := range []func(ast.Expr, *diagnosis) (string, string){wildcard, asText} {
+				if message, hint := find(e, d); message != "" {
+					add(e, message, hint)
+				}
 			}
 		}
 	}))

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 )
 
 // conversions are functions that make something of a text, or give an error.
@@ -18,6 +21,10 @@ var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|
 // failing is where a text is converted that cannot be, whatever the object is.
 func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if functionOf(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
+			call := callOf("contains", true, []any{asWritten(e.AsCall().Target(), tree.SourceInfo()), asWritten(e.AsCall().Args()[0], tree.SourceInfo())})
+			findings = append(findings, findingAt(tree, e, "includes() is for lists: of a text it says whether all of it is equal", "write "+call))
+		}
 		if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 1 {
 			return
 		}
@@ -45,4 +52,30 @@ func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
 		_, _, err = program.Eval(cel.NoVars())
 	}
 	return err
+}
+
+// orders are the operators that put texts in the order of their letters.
+var orders = []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
+
+// asText finds a comparison of the order with a text that is a number or a quantity: '9' comes after '10', and '512Mi' after '1Gi'.
+func asText(e ast.Expr, d *diagnosis) (message, hint string) {
+	function := functionOf(e)
+	if !slices.Contains(orders, function) {
+		return "", ""
+	}
+	args, symbol := e.AsCall().Args(), strings.Trim(function, "_")
+	for i, arg := range args {
+		text, isText := literalOf(arg)
+		if !isText || !isQuantity.MatchString(text) {
+			continue
+		}
+		sides := []string{"quantity(" + asWritten(args[0], d.tree.SourceInfo()) + ")", "quantity(" + asWritten(args[1], d.tree.SourceInfo()) + ")"}
+		hint = fmt.Sprintf("write %s.compareTo(%s) %s 0", sides[0], sides[1], symbol)
+		if isNumber.MatchString(text) && !strings.Contains(text, ".") {
+			sides[i], sides[1-i] = text, "int("+asWritten(args[1-i], d.tree.SourceInfo())+")"
+			hint = fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])
+		}
+		return fmt.Sprintf("%s compares texts letter by letter, and '%s' is a number", symbol, text), hint
+	}
+	return "", ""
 }

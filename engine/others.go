@@ -18,7 +18,7 @@ var otherFunctions = map[string]string{
 	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "%s == null", "not": "!(%s)",
 	"lower": "%s.lowerAscii()", "toLower": "%s.lowerAscii()", "toLowerCase": "%s.lowerAscii()",
 	"upper": "%s.upperAscii()", "toUpper": "%s.upperAscii()", "toUpperCase": "%s.upperAscii()",
-	"hasPrefix": "%s.startsWith(%s)", "beginsWith": "%s.startsWith(%s)", "hasSuffix": "%s.endsWith(%s)", "includes": "%s.contains(%s)",
+	"hasPrefix": "%s.startsWith(%s)", "beginsWith": "%s.startsWith(%s)", "hasSuffix": "%s.endsWith(%s)",
 	"match": "%s.matches(%s)", "regexMatch": "%s.matches(%s)", "test": "%s.matches(%s)", "strip": "%s.trim()",
 	"containsKey": "%[2]s in %[1]s", "hasKey": "%[2]s in %[1]s",
 	"str": "string(%s)", "toString": "string(%s)", "atoi": "int(%s)", "parseInt": "int(%s)", "toInt": "int(%s)",

@@ -87,14 +87,17 @@ func TTLHint(s string) string {
 	if parts == nil {
 		return ""
 	}
-	if unit := parts[2]; strings.HasPrefix(unit, "mo") || unit[0] == 'y' {
-		return "months and years differ in length: count days, such as 30d"
+	if unit := parts[2]; strings.HasPrefix(unit, "mo") || unit[0] == 'y' || strings.HasSuffix(strings.TrimSpace(s), "M") {
+		return "months and years differ in length: count days, such as 30d" // 1M may mean a month, and never a minute
 	}
-	return "write " + parts[1] + parts[2][:1]
+	if meant := parts[1] + parts[2][:1]; meant != s {
+		return "write " + meant
+	}
+	return ""
 }
 
 // spelledTTL is how people write a span of time in words.
-var spelledTTL = regexp.MustCompile(`^(\d+)\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|years?)$`)
+var spelledTTL = regexp.MustCompile(`^(\d+)\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon?|months?|y|years?)$`)
 
 // FormatTTL writes a duration the way ParseTTL reads it, with days where they are whole: "7d", "1d12h", "90s" as "1m30s".
 func FormatTTL(d time.Duration) string {

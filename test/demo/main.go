@@ -28,7 +28,7 @@ func main() {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-signals
 		signal.Stop(signals) // a second one ends the demo at once, and the kernel its children

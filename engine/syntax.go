@@ -10,10 +10,15 @@ var foreign = []struct {
 	pattern       *regexp.Regexp // its first group is what is foreign
 	message, hint string
 }{
-	{regexp.MustCompile(`(?:^|[^.\w])(not\s+in)\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
-	{regexp.MustCompile(`(?:^|[^.\w])(not)\b`), "'not' is no operator", "write !"},
-	{regexp.MustCompile(`(?:^|[^.\w])(and)\b`), "'and' is no operator", "write &&"},
-	{regexp.MustCompile(`(?:^|[^.\w])(or)\b`), "'or' is no operator", "write ||"},
+	{regexp.MustCompile(`(?:^|[^.\w])(\d+(?:[dwhms]|[KMGTPE]i|[kMGT]))\b`), "a number has no unit in CEL", "functions say what is meant, such as days(1), duration('24h') or quantity('1Gi')"},
+	{regexp.MustCompile(`([“”‘’` + "`" + `])`), "a text stands in ' or \"", "write the quotes anew"},
+	{regexp.MustCompile(`(?i:[^.\w])((?i:is\s+(?:not\s+)?null))\b`), "'is null' is no operator", "has() says whether a field is there, such as has(object.status.phase)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:like))\b`), "'like' is no operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
+	{regexp.MustCompile(`(!\s*in)\b`), "'!in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:not\s+in))\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:not))\b`), "'not' is no operator", "write !"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:and))\b`), "'and' is no operator", "write &&"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:or))\b`), "'or' is no operator", "write ||"},
 	{regexp.MustCompile(`(?:^|[^.\w])(if)\b`), "there is no 'if' in CEL", "write CONDITION ? VALUE : OTHER"},
 	{regexp.MustCompile(`(===)`), "'===' is no operator", "write =="},
 	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
@@ -53,6 +58,8 @@ func (d *diagnosis) syntax(c complaint) finding {
 		return finding{message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", hint: "write CONDITION ? VALUE : OTHER"}
 	case strings.HasPrefix(detail, "the end"):
 		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
+	case strings.HasPrefix(detail, "token recognition error") && badEscape.MatchString(d.text):
+		return finding{message: syntaxMessage + ": a backslash before a character that needs none", hint: "in a text a backslash is doubled, or write r'...', such as matches(r'^build-\\d+$')"}
 	case detail == "extraneous input ')'":
 		return finding{message: syntaxMessage + ": one ) too many", hint: "leave it out"}
 	}
@@ -77,6 +84,9 @@ func (d *diagnosis) located(offset int, f finding) finding {
 	f.column = len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
 	return f
 }
+
+// badEscape is a backslash that CEL does not know in a text.
+var badEscape = regexp.MustCompile(`\\[^abfnrtvxXuU0-7?"'` + "`" + `\\]`)
 
 var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
 

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -107,3 +110,9 @@ func Normalized(c *Compiler, text string) string {
 	v := p.view(text)
 	return v.textOf(v.tree.Expr())
 }
+
+// OtherFunctions are functions of other languages that CEL has under other names.
+func OtherFunctions() []string { return slices.Collect(maps.Keys(otherFunctions)) }
+
+// Names are the functions and macros that expressions can call.
+func (c *Compiler) Names() []string { return c.names }

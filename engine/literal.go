@@ -18,7 +18,8 @@ var conversions = []string{"bool", "cidr", "double", "int", "ip", "uint", "url"}
 // isQuantity is how quantities are written. One that is too large to be used is one all the same.
 var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 
-// failing is where a text is converted that cannot be, whatever the object is.
+// failing is what the types and literals of an expression show to be wrong for every object: a text that cannot be converted, and includes()
+// of a text, which compares all of it.
 func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if functionOf(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
@@ -57,6 +58,8 @@ func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
 // orders are the operators that put texts in the order of their letters.
 var orders = []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
 
+var isTimeField = regexp.MustCompile(`(Time|Timestamp)$`)
+
 // asText finds a comparison of the order with a text that is a number or a quantity: '9' comes after '10', and '512Mi' after '1Gi'.
 func asText(e ast.Expr, d *diagnosis) (message, hint string) {
 	function := functionOf(e)
@@ -71,6 +74,9 @@ func asText(e ast.Expr, d *diagnosis) (message, hint string) {
 		}
 		sides := []string{"quantity(" + asWritten(args[0], d.tree.SourceInfo()) + ")", "quantity(" + asWritten(args[1], d.tree.SourceInfo()) + ")"}
 		hint = fmt.Sprintf("write %s.compareTo(%s) %s 0", sides[0], sides[1], symbol)
+		if isNumber.MatchString(text) && isTimeField.MatchString(pathOf(args[1-i])) {
+			continue // times in RFC 3339 have the order of their letters
+		}
 		if isNumber.MatchString(text) && !strings.Contains(text, ".") {
 			sides[i], sides[1-i] = text, "int("+asWritten(args[1-i], d.tree.SourceInfo())+")"
 			hint = fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])

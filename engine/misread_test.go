@@ -26,8 +26,8 @@ func TestReferencesMisread(t *testing.T) {
 		"a field that may be there": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
 		"one that is":               {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
 		"the number as a function":  {"references.count() == 0", []string{"1:12: unknown function count() (a field stands without (): write references.count)"}},
-		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string) (the other side is no text: write 0)"}},
-		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string) (the other side is no text: write 0)"}},
+		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string) (the other side is not text: write 0)"}},
+		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string) (the other side is not text: write 0)"}},
 		"a number in a list of texts": {"references.count in ['0']", []string{
 			"1:18: in does not take (int, list(string)) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
 		"a number alone": {"references.count", []string{
@@ -88,7 +88,7 @@ func TestReferencesMisreadByVariables(t *testing.T) {
 	for eligible, want := range map[string]string{
 		"variables.uses == 0": "",
 		"variables.uses == 0 || variables.first.kind == 'Pod'": "",
-		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (the other side is no text: write 0)",
+		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (the other side is not text: write 0)",
 		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: there is no field "Kind" (did you mean variables.first.kind?)`,
 	} {
 		_, problems := newCompiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")

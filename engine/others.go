@@ -29,11 +29,13 @@ var otherLoops = map[string]string{
 	"any": "exists", "some": "exists", "every": "all", "forEach": "all", "select": "filter", "where": "filter", "collect": "map",
 }
 
+const nullHint = "write null; has() says whether a field is there, such as has(object.status.phase)"
+
 // otherValues are what other languages call values of CEL.
 var otherValues = map[string]string{
 	"True": "write true; what is text, such as the status of a condition, stands in quotes: 'True'", "TRUE": "write true",
 	"False": "write false; what is text, such as the status of a condition, stands in quotes: 'False'", "FALSE": "write false",
-	"nil": "write null", "None": "write null", "NULL": "write null", "Null": "write null",
+	"nil": nullHint, "None": nullHint, "NULL": nullHint, "Null": nullHint,
 	"undefined": "has() says whether a field is there, such as has(object.status.phase)",
 }
 
@@ -181,7 +183,7 @@ func (d *diagnosis) operandHint(c complaint) string {
 		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
 			return fmt.Sprintf("the other side is text: write '%s'", text)
 		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && (literal == "true" || literal == "false"):
-			return "the other side is no text: write " + literal
+			return "the other side is not text: write " + literal
 		}
 	}
 	return ""
@@ -199,8 +201,8 @@ func literalOf(e ast.Expr) (text string, ok bool) {
 	return text, ok
 }
 
-// wildcards finds names and labels compared with a text that has a *, which none of them ever has: the answer would be the same whatever
-// they are.
+// wildcard finds names and labels that are compared with a text that has a *. None of them ever has one, so the comparison always gives the
+// same answer.
 func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	function := functionOf(e)
 	if !slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In}, function) {
@@ -233,8 +235,12 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	if !isWildcard {
 		return "", ""
 	}
+	instead := strings.Join(each, " || ")
+	if len(each) > 1 {
+		instead = "(" + instead + ")" // || binds less than what may stand around it
+	}
 	symbol, _ := operators.FindReverse(function)
-	return "no name and no label has a *: " + symbol + " compares whole texts", "write " + strings.Join(each, " || ")
+	return "no name and no label has a *: " + symbol + " compares whole texts", "write " + instead
 }
 
 func isSameText(a, b ast.Expr) bool {

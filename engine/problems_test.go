@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -179,5 +181,24 @@ func TestProblemsOfRules(t *testing.T) {
 				t.Error("a rule and problems, or neither")
 			}
 		})
+	}
+}
+
+// TestTimesMayBeComparedAsText: RFC 3339 has the order of its letters.
+func TestTimesMayBeComparedAsText(t *testing.T) {
+	r := rule()
+	r.Eligible = "object.metadata.creationTimestamp < '2026'"
+	if _, problems := newCompiler(t).Rule(r, nil, ""); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+// TestFunctionsOfOtherLanguagesAreNotThoseOfCEL: an expression that calls one that exists compiles, and nobody sees the hint.
+func TestFunctionsOfOtherLanguagesAreNotThoseOfCEL(t *testing.T) {
+	known := newCompiler(t).Names()
+	for _, name := range engine.OtherFunctions() {
+		if slices.Contains(known, name) {
+			t.Errorf("CEL has %s()", name)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func TestCheck(t *testing.T) {
 		"a field of a list's element":          {"object.status.conditions.exists(c,\n  c.typ == 'a')", []string{`spec.rules[0].eligible:2:4: the schema has no field "typ" in object.status.conditions[] (did you mean type?)`}},
 		"presence of no field":                 {"has(object.status.phaze)", []string{`spec.rules[0].eligible:1:1: the schema has no field "phaze" in object.status (did you mean phase?)`}},
 		"two mistakes":                         {"object.a == 1 || object.b == 1", []string{`spec.rules[0].eligible:1:7: the schema has no field "a" in object (it has apiVersion, kind, metadata, spec, status)`, `spec.rules[0].eligible:1:24: the schema has no field "b" in object (it has apiVersion, kind, metadata, spec, status)`}},
-		"a number compared with text":          {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not take (int, string) (the other side is no text: write 1)"}},
+		"a number compared with text":          {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not take (int, string) (the other side is not text: write 1)"}},
 		"a variable compared with a number":    {"variables.phase == 1", []string{"spec.rules[0].eligible:1:17: == does not take (string, int) (the other side is text: write '1')"}},
 		"arithmetic with a time that is text":  {"object.metadata.creationTimestamp + days(1) > timestamp(0)", []string{"spec.rules[0].eligible:1:35: + does not take (string, duration) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
 		"a list of fields of different types":  {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},

@@ -319,6 +319,14 @@ func following(t *testing.T, l *loop) {
 	synctest.Wait()
 }
 
+// noQuotas fails reads of the quotas of team-a alone.
+func noQuotas(path string) error {
+	if path == "/api/v1/namespaces/team-a/resourcequotas" {
+		return errors.New("timeout")
+	}
+	return nil
+}
+
 // TestAQuotaThatCannotBeReadHasNotBeenTakenAway: what waits for a count goes on waiting, and is compared with the quota that there was.
 func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -330,14 +338,7 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		l.counted("p")
 		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
 		for range 2 {
-			s.set(func() {
-				s.fail = func(path string) error {
-					if path == "/api/v1/namespaces/team-a/resourcequotas" {
-						return errors.New("timeout")
-					}
-					return nil
-				}
-			})
+			s.set(func() { s.fail = noQuotas })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
 			expect(t, "room", -1, l.room("team-a"))
@@ -350,14 +351,7 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 			expect(t, "room", 5, l.room("team-a"))
 			expect(t, "trouble", nil, trouble())
 		}
-		s.set(func() {
-			s.fail = func(path string) error {
-				if path == "/api/v1/namespaces/team-a/resourcequotas" {
-					return errors.New("timeout")
-				}
-				return nil
-			}
-		})
+		s.set(func() { s.fail = noQuotas })
 		l.later(2 * time.Second)
 		l.allowed("team-a")
 		l.later(15 * time.Second) // nothing is due there any more, so that only the list of all is read

@@ -227,8 +227,8 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	if p.Namespace != "" {
 		command += " -n " + p.Namespace
 	}
-	return fmt.Sprintf("%d of %d objects would be deleted now, and at worst %d within 7 days, %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
-		pending.Due, pending.Selected, pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
+		pending.Due, objects(pending.Selected), pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 
 // toChange says for each reason of policy.Lasting what the reason is, and what to do. allowManaged ends those that are not here.

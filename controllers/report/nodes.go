@@ -32,7 +32,7 @@ type Nodes interface {
 type Board interface {
 	// Missing reports whether the rules of a policy do not fit.
 	Missing(policy types.UID) bool
-	// Unwritten is why nodes are not told what the policies say; nil when they are.
+	// Unwritten is why node agents do not get the rules of policies; nil when they do.
 	Unwritten() error
 }
 
@@ -146,7 +146,7 @@ func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 		return standing{false, "Listing", "reading what nodes report"}
 	case n.missing[p.UID] != nil:
 		return standing{false, "RulesTooLarge", fmt.Sprintf(
-			"the rules about images of all policies are longer than %d bytes: nodes are not told those of this one; shorten them", node.MaxBytes)}
+			"the rules about images of all policies are longer than %d bytes: node agents do not get those of this one; shorten them", node.MaxBytes)}
 	case n.sums.Nodes+n.sums.Stale == 0:
 		return standing{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
 	case n.sums.Nodes == 0:
@@ -179,7 +179,7 @@ func (n *nodesNow) withheld(p *policy.Policy) standing {
 		return standing{ok: true}
 	}
 	if n.unwritten != nil {
-		return standing{false, "RulesNotWritten", grant.Line("nodes are not told of changes, and keep their images: " + n.unwritten.Error())}
+		return standing{false, "RulesNotWritten", grant.Line("node agents do not get changes of the rules, and keep their images: " + n.unwritten.Error())}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {

@@ -216,9 +216,9 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 			"2 nodes report, 1 of them only just now: others may be about to"},
 		"not read": {nil, &fleet{unread: &retention.Trouble{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
 		"too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
-			"the rules about images of all policies are longer than 1048576 bytes: nodes are not told those of this one; shorten them"},
+			"the rules about images of all policies are longer than 1048576 bytes: node agents do not get those of this one; shorten them"},
 		"not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
-			"nodes are not told of changes, and keep their images: no"},
+			"node agents do not get changes of the rules, and keep their images: no"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

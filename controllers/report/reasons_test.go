@@ -1,8 +1,9 @@
 package report_test
 
 import (
-	"cmp"
+	stdcmp "cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -153,7 +155,7 @@ var addresses = []address{
 		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
 		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
 		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{Trouble: errNo}},
-		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), Unread: errNo, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), Unread: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
 		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
 		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
@@ -213,12 +215,17 @@ func waits(p *policy.Policy) {
 	p.Hash, p.Gate, p.Rules[0].Unapproved = "h", everywhere, true
 }
 
-// TestEveryReasonIsTold: in a condition that kubectl sunset status shows, by a metric, an Event and an alert when it begins, and by an
-// Event when it ends. What stops nothing has no Event.
-func TestEveryReasonIsTold(t *testing.T) {
-	alerts := alertsOf(t)
+var update = flag.Bool("update", false, "write testdata/reasons.txt anew")
+
+// TestEveryReasonIsReported: in a condition that kubectl sunset status shows, by a metric, an Event, a line of the log and an alert when it
+// begins, and by an Event and a line of the log when it ends. What stops nothing has no Event. testdata/reasons.txt has what they say.
+func TestEveryReasonIsReported(t *testing.T) {
+	const golden = "testdata/reasons.txt"
+	alerts, said := alertsOf(t), ""
 	for _, a := range addresses {
-		for reason, s := range a.scenes {
+		said += fmt.Sprintf("# %s, for the %s\n", a.condition, a.who)
+		for _, reason := range slices.Sorted(maps.Keys(a.scenes)) {
+			s := a.scenes[reason]
 			t.Run(a.condition+"/"+reason, func(t *testing.T) {
 				of := strings.NewReplacer("`", "", byReason, reason)
 				begins, ends, _ := strings.Cut(of.Replace(a.events), ", ")
@@ -238,6 +245,8 @@ func TestEveryReasonIsTold(t *testing.T) {
 					w.put(s)
 					w.after(5 * time.Second)
 					expect(t, name, status+" "+shown, condition(w.status(), name))
+					text := message(w.status(), name)
+					said += fmt.Sprintf("%s: %s\n", reason, text)
 					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
 					expect(t, "kubectl sunset status shows it", a.events != "", stops)
 					expect(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
@@ -247,10 +256,10 @@ func TestEveryReasonIsTold(t *testing.T) {
 						expect(t, "Events", nil, w.events())
 						return
 					}
-					told(t, w, "Warning "+begins+": ")
+					expect(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
 					w.put(scene{})
 					w.after(time.Minute)
-					told(t, w, "Normal "+ends+": ")
+					said += fmt.Sprintf("  then %s: %s\n", ends, reported(t, w, "Normal "+ends, "problem of policy has ended"))
 				})
 			})
 		}
@@ -258,20 +267,33 @@ func TestEveryReasonIsTold(t *testing.T) {
 			t.Errorf("there is no alert %s", a.alert)
 		}
 	}
-}
-
-// told expects one Event about policy p that says so.
-func told(t *testing.T, w *world, said string) {
-	t.Helper()
-	n := 0
-	for _, e := range w.events() {
-		if strings.Contains(e, "/p "+said) {
-			n++
+	if *update {
+		if err := os.WriteFile(golden, []byte(said), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d Events with %q in\n%s", n, said, strings.Join(w.events(), "\n"))
+	if diff := cmp.Diff(read(t, golden), said); diff != "" {
+		t.Errorf("%s (go test ./controllers/report -run Reported -update): -golden +said\n%s", golden, diff)
 	}
+}
+
+// reported expects one Event about policy p of a type and reason, and one line of the log that says the same. It returns that.
+func reported(t *testing.T, w *world, event, logged string) string {
+	t.Helper()
+	var found []string
+	for _, e := range w.events() {
+		if _, said, is := strings.Cut(e, "/p "+event+": "); is {
+			found = append(found, said)
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("%d Events with %q in\n%s", len(found), event, strings.Join(w.events(), "\n"))
+		return ""
+	}
+	_, reason, _ := strings.Cut(event, " ")
+	line := fmt.Sprintf(`"policy"="p" "reason"=%q "message"=%q`, reason, found[0])
+	expect(t, "lines of the log that say "+line, 1, strings.Count(strings.Join(w.log(logged), "\n"), line))
+	return found[0]
 }
 
 func alertsOf(t *testing.T) (names []string) {
@@ -385,7 +407,7 @@ func TestTheTableOfReasons(t *testing.T) {
 	for _, a := range addresses {
 		of := strings.NewReplacer("Not"+byReason, "`Not` and the reason", byReason, "the reason", "`"+byReason+"`", "the reason")
 		name, status, _ := strings.Cut(a.condition, "=")
-		events, alert := cmp.Or(a.events, "none"), "none"
+		events, alert := stdcmp.Or(a.events, "none"), "none"
 		if a.alert != "" {
 			alert = fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert))
 		}

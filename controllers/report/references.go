@@ -60,7 +60,7 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 	return referred{since: nothing.Since}
 }
 
-var errUnfollowed = errors.New("nobody follows references")
+var errUnfollowed = errors.New("feature gate References is off")
 
 // referrersNow is how the kinds stand that refer to others.
 func (r *Reporter) referrersNow() []referrers.State {

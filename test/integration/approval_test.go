@@ -36,7 +36,7 @@ func (w *world) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash str
 		if c.Status != "True" {
 			return errors.New("the condition is missing")
 		}
-		return contains(c.Message, fmt.Sprintf("%d of %d objects would be deleted now", due, s.PendingApproval.Selected), "kubectl sunset approve "+p.Name, hash)
+		return contains(c.Message, fmt.Sprintf("%d of %d object", due, s.PendingApproval.Selected), "would be deleted now", "kubectl sunset approve "+p.Name, hash)
 	})
 	return hash
 }

@@ -92,6 +92,9 @@ func (r *rules) Settle(ctx context.Context) {
 	}
 }
 
+// Prefetch implements retention.Fence. The rules are one object, which is read quickly.
+func (r *rules) Prefetch(context.Context, string, time.Time) {}
+
 // Permit implements retention.Fence. Rules about images act with the rights of the agent.
 func (r *rules) Permit(context.Context, *policy.Rule) (time.Time, error) { return r.clock.Now(), nil }
 

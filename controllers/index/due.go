@@ -9,14 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Next is when the soonest subject is due; ok is false when none will be without a change.
-func (x *Index) Next() (due time.Time, ok bool) {
+// Next is when the soonest subject is due, and its namespace; ok is false when none will be without a change.
+func (x *Index) Next() (due time.Time, namespace string, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.schedule) == 0 {
-		return time.Time{}, false
+		return time.Time{}, "", false
 	}
-	return x.schedule[0].dueTime(), true
+	return x.schedule[0].dueTime(), x.schedule[0].Subject().Namespace, true
 }
 
 // Ahead is how long before it is due a subject is handed over whose deletion is to be written down first.

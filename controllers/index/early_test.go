@@ -32,7 +32,7 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 			for range 3 {
 				w.Reconsider("x", early)
 				expectTaken(t, "again", w.taken(early))
-				if at, ok := w.Next(); !ok || !at.Equal(due) {
+				if at, _, ok := w.Next(); !ok || !at.Equal(due) {
 					t.Fatalf("looked at next at %s", at)
 				}
 			}
@@ -83,7 +83,7 @@ func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
 				w.Reconsider("x", due.Add(-back))
 				w.taken(due.Add(-back))
 			}
-			if at, ok := w.Next(); !ok || at.After(due) || at.Before(due.Add(-index.Ahead)) {
+			if at, _, ok := w.Next(); !ok || at.After(due) || at.Before(due.Add(-index.Ahead)) {
 				t.Fatalf("looked at next at %s", at)
 			}
 			w.taken(due.Add(-index.Ahead))

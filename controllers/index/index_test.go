@@ -141,7 +141,7 @@ func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
 func (w *world) take(at time.Time) []string {
 	var taken []string
 	for {
-		due, ok := w.Next()
+		due, _, ok := w.Next()
 		if !ok || due.After(at) {
 			return taken
 		}
@@ -217,7 +217,7 @@ func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
 	}
-	if due, ok := x.Next(); ok {
+	if due, _, ok := x.Next(); ok {
 		t.Errorf("something is due at %s", due)
 	}
 }
@@ -249,13 +249,13 @@ func TestDueInOrder(t *testing.T) {
 	w := newWorld(t, oneRule(), rows...)
 	for i := range count {
 		due := now.Add(time.Hour + time.Duration(i)*time.Minute)
-		next, ok := w.Next()
+		next, _, ok := w.Next()
 		expect(t, "next", due, next)
 		expect(t, "scheduled", true, ok)
 		expect(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
 		expect(t, "due", want[i:i+1], w.take(due))
 	}
-	_, ok := w.Next()
+	_, _, ok := w.Next()
 	expect(t, "scheduled when all are taken", false, ok)
 }
 
@@ -269,7 +269,7 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 	var calls []int
 	taken := map[types.UID]bool{}
 	last := time.Time{}
-	for due, ok := w.Next(); ok && !due.After(now); due, ok = w.Next() {
+	for due, _, ok := w.Next(); ok && !due.After(now); due, _, ok = w.Next() {
 		if due.Before(last) {
 			t.Fatalf("%s after %s", due, last)
 		}
@@ -319,7 +319,7 @@ func TestJudge(t *testing.T) {
 			expect(t, "known", true, ok)
 			expect(t, "reason", test.want, j.Verdict.Reason)
 			expect(t, "warrant", test.want == policy.Expired, j.Warrant.Valid())
-			_, scheduled := w.Next()
+			_, _, scheduled := w.Next()
 			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
 	}

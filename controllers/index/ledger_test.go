@@ -29,13 +29,13 @@ func expectTaken(t *testing.T, when string, got []string, want ...string) {
 func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
 	w := newWorld(t, []*policy.Rule{rule("a", counted)}, row("x", now))
 	due := now.Add(time.Hour)
-	if at, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
+	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
 		t.Errorf("looked at next at %s", at)
 	}
 	expectTaken(t, "a moment too early", w.taken(due.Add(-index.Ahead-time.Nanosecond)))
 	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)), "x")
 	expectTaken(t, "between", w.taken(due.Add(-time.Nanosecond)))
-	if at, ok := w.Next(); !ok || !at.Equal(due) {
+	if at, _, ok := w.Next(); !ok || !at.Equal(due) {
 		t.Errorf("looked at next at %s", at)
 	}
 	expectTaken(t, "when it is due", w.taken(due), "x")

@@ -210,7 +210,7 @@ func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
 	year := now.Add(8760 * time.Hour)
 	expect(t, "unmarked", policy.Unmarked, w.reason("x", year))
 	w.Apply(1, x(2, marked(now.Add(time.Second))), now.Add(time.Second))
-	due, _ := w.Next()
+	due, _, _ := w.Next()
 	expect(t, "due", now.Add(time.Hour+time.Second), due)
 }
 
@@ -228,7 +228,7 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 			w.SetBook(book(rule("a", options...)), now)
 			w.take(over.Add(-index.Ahead))
 			expect(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
-			due, _ := w.Next()
+			due, _, _ := w.Next()
 			expect(t, "next", over, due)
 			expect(t, "taken", []string{"x"}, w.take(over))
 			j, _ := w.Judge("x", over)

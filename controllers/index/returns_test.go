@@ -33,7 +33,7 @@ func (l *loop) create(name string, works time.Duration, options ...func(*draft))
 
 // expire waits until an object is due, and reports whether it was deleted; reason says why not.
 func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
-	if due, ok := l.Next(); ok && due.After(l.now) {
+	if due, _, ok := l.Next(); ok && due.After(l.now) {
 		l.now = due
 	}
 	j, known := l.Judge(uid, l.now)

@@ -39,7 +39,9 @@ var (
 
 // freshness is when live reads last confirmed what we know. An answer counts from when it came.
 type freshness struct {
-	mu         sync.Mutex  // held during reads, so that one read serves all who wait
+	reading sync.Mutex // held during reads, so that one read serves all who wait
+
+	mu         sync.Mutex  // guards what follows; held only for moments
 	policies   []time.Time // by shelf; nil for never
 	namespaces map[string]answer
 	everything time.Time // all namespaces
@@ -68,40 +70,73 @@ func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, er
 	return since, l.Leadership.Check() // reading may have taken a while
 }
 
+// Prefetch implements retention.Fence. Deletions that can do without what it reads do not wait for it.
+func (l *Loop) Prefetch(ctx context.Context, namespace string, at time.Time) {
+	if l.Leadership.Check() == nil && l.Complete() {
+		_ = l.refresh(ctx, namespace, at) // the next Check reports what is in doubt
+	}
+}
+
 func (l *Loop) checkLive(ctx context.Context, namespace string) (since time.Time, err error) {
-	l.live.mu.Lock()
-	defer l.live.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
-	defer cancel()
 	if !l.Complete() {
 		return since, errNotRead
 	}
-	if err := l.refresh(ctx, namespace); err != nil {
-		return since, err
+	since, err = l.answerFor(namespace)
+	if !l.fresh(since) {
+		if err := l.refresh(ctx, namespace, l.Clock.Now()); err != nil {
+			return since, err
+		}
+		since, err = l.answerFor(namespace)
 	}
 	if err := l.live.clocks.trouble(); err != nil {
 		return since, err
 	}
-	return l.since(namespace), cmp.Or(l.answerFor(namespace), l.compilingFor(namespace))
+	return since, cmp.Or(err, l.compilingFor(namespace))
 }
 
-// since is when the oldest answer came that a deletion in the namespace rests on.
-func (l *Loop) since(namespace string) time.Time {
+// answerFor is why nothing may be deleted in a namespace ("" for objects without one), by the latest live reads, and when the oldest
+// answer came that this rests on; zero if one is missing.
+func (l *Loop) answerFor(namespace string) (since time.Time, err error) {
+	bound := l.boundByQuotas(namespace)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
 	answers := slices.Clone(l.live.policies)
-	if namespace != "" {
-		answers = append(answers, slices.MaxFunc([]time.Time{l.live.namespaces[namespace].at, l.live.everything}, time.Time.Compare))
+	if answers == nil {
+		return time.Time{}, nil
 	}
-	if l.boundByQuotas(namespace) {
+	if namespace != "" {
+		answers = append(answers, l.live.namespaceRead(namespace))
+	}
+	if bound {
 		answers = append(answers, l.live.quotas[namespace])
 	}
-	return slices.MinFunc(answers, time.Time.Compare)
+	since = slices.MinFunc(answers, time.Time.Compare)
+	a, ok := l.live.namespaces[namespace]
+	switch unread := l.live.unread[namespace]; {
+	case unread != nil:
+		return since, unread
+	case ok || namespace == "":
+		return since, a.err
+	default:
+		return since, l.existing(namespace)
+	}
 }
 
-// refresh reads all that is not fresh at the same time, and then once more what is not by then. After that nothing is older
+// namespaceRead is when the latest answer about a namespace came, by itself or in a list of all.
+func (f *freshness) namespaceRead(name string) time.Time {
+	return slices.MaxFunc([]time.Time{f.namespaces[name].at, f.everything}, time.Time.Compare)
+}
+
+// refresh reads at the same time all that is not fresh at a time, and then once more what is not by then. After that nothing is older
 // than the other reads took.
-func (l *Loop) refresh(ctx context.Context, namespace string) error {
+func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) error {
+	l.live.reading.Lock()
+	defer l.live.reading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
 	for round := range 2 {
-		reads := l.stale(ctx, namespace)
+		at = slices.MaxFunc([]time.Time{at, l.Clock.Now()}, time.Time.Compare)
+		reads := l.stale(ctx, namespace, at)
 		if len(reads) == 0 {
 			return nil
 		}
@@ -112,21 +147,21 @@ func (l *Loop) refresh(ctx context.Context, namespace string) error {
 			return err
 		}
 	}
-	if l.lacksQuotas(namespace) { // because of an edit that the second time has shown
+	if l.lacksQuotas(namespace, l.Clock.Now()) { // because of an edit that the second time has shown
 		l.readQuotasOf(ctx, namespace)
 	}
 	return nil
 }
 
-// stale are the reads of what is not fresh.
-func (l *Loop) stale(ctx context.Context, namespace string) (reads []func() error) {
-	if !l.knowsPolicies() {
-		reads = append(reads, func() error { return l.readPolicies(ctx) })
+// stale are the reads of what is not fresh at a time.
+func (l *Loop) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
+	if !l.knowsPolicies(at) {
+		reads = append(reads, func() error { return l.readPolicies(ctx, at) })
 	}
-	if !l.answered(namespace) {
+	if !l.answered(namespace, at) {
 		reads = append(reads, func() error { return l.readPlace(ctx, namespace) })
 	}
-	if l.lacksQuotas(namespace) {
+	if l.lacksQuotas(namespace, at) {
 		reads = append(reads, func() error { l.readQuotasOf(ctx, namespace); return nil })
 	}
 	return reads
@@ -145,14 +180,14 @@ func together(reads ...func() error) error {
 
 // confirm reads policies and namespaces live, whatever the last read was.
 func (l *Loop) confirm(ctx context.Context) error {
-	l.live.mu.Lock()
-	defer l.live.mu.Unlock()
+	l.live.reading.Lock()
+	defer l.live.reading.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	l.live.policies = nil
+	l.live.keep(nil)
 	l.live.clocks.begin(l.fresh)
 	return together(
-		func() error { return l.readPolicies(ctx) },
+		func() error { return l.readPolicies(ctx, l.Clock.Now()) },
 		func() error { return l.readAllNamespaces(ctx) },
 	)
 }
@@ -170,9 +205,10 @@ func (l *Loop) incomplete() error {
 }
 
 // fresh reports whether an answer that came at t still counts.
-func (l *Loop) fresh(t time.Time) bool {
-	return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge
-}
+func (l *Loop) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) }
+
+// freshAt reports whether an answer that came at t counts at a time.
+func freshAt(at, t time.Time) bool { return !t.IsZero() && lease.Elapsed(at, t) <= maxAge }
 
 // Permit implements retention.Fence.
 func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
@@ -190,19 +226,29 @@ func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy
 	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
 }
 
-func (l *Loop) knowsPolicies() bool {
-	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !l.fresh(t) })
+func (l *Loop) knowsPolicies(at time.Time) bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !freshAt(at, t) })
 }
 
-// readPolicies reads the kinds of policies that are not fresh. If that fails, neither is: something may be known to have changed.
-func (l *Loop) readPolicies(ctx context.Context) error {
+// keep sets when the kinds of policies were read; nil for never.
+func (f *freshness) keep(policies []time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.policies = policies
+}
+
+// readPolicies reads the kinds of policies that are not fresh at a time. If that fails, neither is: something may be known to have changed.
+func (l *Loop) readPolicies(ctx context.Context, at time.Time) error {
 	shelves := l.shelves()
 	came := make([]time.Time, len(shelves))
+	l.live.mu.Lock()
 	copy(came, l.live.policies)
-	l.live.policies = nil
+	l.live.mu.Unlock()
 	var reads []func() error
 	for i, shelf := range shelves {
-		if l.fresh(came[i]) {
+		if freshAt(at, came[i]) {
 			continue
 		}
 		reads = append(reads, func() (err error) {
@@ -211,9 +257,10 @@ func (l *Loop) readPolicies(ctx context.Context) error {
 		})
 	}
 	if err := together(reads...); err != nil {
+		l.live.keep(nil)
 		return err
 	}
-	l.live.policies = came
+	l.live.keep(came)
 	return nil
 }
 
@@ -280,7 +327,9 @@ func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.Part
 		}
 	}
 	if on.kind == v1alpha1.RetentionPolicyKind {
+		l.live.mu.Lock()
 		l.live.unread = unread
+		l.live.mu.Unlock()
 	}
 	return changed, nil
 }

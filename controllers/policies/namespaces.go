@@ -3,6 +3,7 @@ package policies
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,6 @@ type answer struct {
 
 // readPlace reads a namespace, or all of them.
 func (l *Loop) readPlace(ctx context.Context, name string) error {
-	l.dropStaleAnswers()
 	if l.readsOneByOne() {
 		return l.readNamespace(ctx, name)
 	}
@@ -41,6 +41,9 @@ func (l *Loop) readPlace(ctx context.Context, name string) error {
 
 // readsOneByOne reports whether the last second's reads of namespaces were few, and quick.
 func (l *Loop) readsOneByOne() bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	maps.DeleteFunc(l.live.namespaces, func(_ string, a answer) bool { return !l.fresh(a.at) })
 	took := time.Duration(0)
 	for _, a := range l.live.namespaces {
 		took += a.took
@@ -48,28 +51,11 @@ func (l *Loop) readsOneByOne() bool {
 	return len(l.live.namespaces) < manyNamespaces && took < maxAge/10
 }
 
-// answerFor is why nothing may go in a namespace that has been read; "" is always in order.
-func (l *Loop) answerFor(name string) error {
-	if err := l.live.unread[name]; err != nil {
-		return err
-	}
-	if a, ok := l.live.namespaces[name]; ok || name == "" {
-		return a.err
-	}
-	return l.existing(name)
-}
-
-// answered reports whether the latest live reads have an answer for the namespace that still counts.
-func (l *Loop) answered(name string) bool {
-	return name == "" || l.fresh(l.live.namespaces[name].at) || l.fresh(l.live.everything)
-}
-
-func (l *Loop) dropStaleAnswers() {
-	for name, a := range l.live.namespaces {
-		if !l.fresh(a.at) {
-			delete(l.live.namespaces, name)
-		}
-	}
+// answered reports whether the latest live reads have an answer for the namespace that counts at a time.
+func (l *Loop) answered(name string, at time.Time) bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	return name == "" || freshAt(at, l.live.namespaceRead(name))
 }
 
 func (l *Loop) readNamespace(ctx context.Context, name string) error {
@@ -93,11 +79,13 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 	default:
 		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
 	}
+	a.at = l.Clock.Now()
+	a.took = a.at.Sub(began)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
 	if l.live.namespaces == nil {
 		l.live.namespaces = map[string]answer{}
 	}
-	a.at = l.Clock.Now()
-	a.took = a.at.Sub(began)
 	l.live.namespaces[name] = a
 	return nil
 }
@@ -116,6 +104,8 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 		return err
 	}
 	l.takeLiveNamespaces(list.Items, list)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
 	l.live.everything = came
 	l.live.namespaces = map[string]answer{}
 	for i := range list.Items {

@@ -109,9 +109,12 @@ func (l *Loop) needsQuotas() bool {
 	return l.quotas.needed
 }
 
-// lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh.
-func (l *Loop) lacksQuotas(namespace string) bool {
-	return !l.fresh(l.live.quotas[namespace]) && l.boundByQuotas(namespace)
+// lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh at a time.
+func (l *Loop) lacksQuotas(namespace string, at time.Time) bool {
+	l.live.mu.Lock()
+	read := l.live.quotas[namespace]
+	l.live.mu.Unlock()
+	return !freshAt(at, read) && l.boundByQuotas(namespace)
 }
 
 // boundByQuotas reports whether a rule asks for the quotas of a namespace.
@@ -122,12 +125,14 @@ func (l *Loop) boundByQuotas(namespace string) bool {
 // readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is
 // no reason to keep anything from other rules.
 func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
-	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
 	err := l.readQuotas(ctx, namespace)
 	l.quotaTrouble(namespace, err)
 	if err != nil {
 		l.forgetQuotas(namespace)
 	}
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
 	if l.live.quotas == nil {
 		l.live.quotas = map[string]time.Time{}
 	}

@@ -82,6 +82,52 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	})
 }
 
+// TestWhatIsReadInAdvanceCounts when it was read for, and no deletion meanwhile waits for it.
+func TestWhatIsReadInAdvanceCounts(t *testing.T) {
+	slowly(t, always(0), func(t *testing.T, l *loop) {
+		l.allowed("team-a")
+		l.asked()
+		l.takes = always(300 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
+		go l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
+		synctest.Wait()
+		began := time.Now()
+		l.allowed("team-a")
+		expect(t, "waited during the read", 0, time.Since(began))
+		time.Sleep(500 * time.Millisecond)
+		began = time.Now()
+		l.allowed("team-a")
+		expect(t, "waited after it", 0, time.Since(began))
+		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+		expect(t, "requests", once, l.asked())
+		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
+		expect(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
+	})
+}
+
+// TestAReadInAdvanceThatFails: the next check reads again, and reports what is in doubt.
+func TestAReadInAdvanceThatFails(t *testing.T) {
+	slowly(t, always(0), func(t *testing.T, l *loop) {
+		l.allowed("team-a")
+		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
+		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
+		if _, err := l.check("team-a"); err == nil {
+			t.Error("allowed")
+		}
+		l.fail = nil
+		expect(t, "rules", enforced, l.allowed("team-a"))
+	})
+}
+
+// TestOnlyALeaderReadsInAdvance: the standby has nothing to delete.
+func TestOnlyALeaderReadsInAdvance(t *testing.T) {
+	slowly(t, always(0), func(t *testing.T, l *loop) {
+		l.leadership = errors.New("not the leader")
+		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
+		expect(t, "requests", map[string]int{}, l.asked())
+	})
+}
+
 func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
 	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *loop) {
 		l.allowed("")

@@ -16,13 +16,18 @@ func (r *Reconciler) tick(ctx context.Context) {
 		r.Pulse.Beat()
 		now := r.Clock.Now()
 		next, ok := r.takeDue(ctx, now)
-		if ok && !next.After(now) {
+		if ok && !next.at.After(now) {
 			if ctx.Err() != nil {
 				return
 			}
 			continue
 		}
-		setTimer(timer, next, now, ok)
+		wake := next.at.Add(-prefetchAhead)
+		if ok && !wake.After(now) {
+			r.prefetch(ctx, next)
+			wake = next.at
+		}
+		setTimer(timer, wake, now, ok)
 		select {
 		case <-ctx.Done():
 			return
@@ -34,6 +39,26 @@ func (r *Reconciler) tick(ctx context.Context) {
 
 // lookEvery bounds the clock's sleep: the wall clock may step while it sleeps.
 const lookEvery = time.Minute
+
+// prefetchAhead is how long before a subject is due the fence reads in advance. The answers still count when it is due, and for as long
+// after that as the deletion itself may take.
+const prefetchAhead = MaxAge / 2
+
+// soonest is when the next subject of any kind is due, and its namespace.
+type soonest struct {
+	at        time.Time
+	namespace string
+}
+
+// prefetch has the fence read in advance, unless it does so already.
+func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
+	if r.prefetching.CompareAndSwap(false, true) {
+		r.feeds.Go(func() {
+			defer r.prefetching.Store(false)
+			r.Fence.Prefetch(ctx, next.namespace, next.at)
+		})
+	}
+}
 
 // setTimer sets the timer to next, but not further away than lookEvery.
 func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
@@ -50,8 +75,8 @@ func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
 	timer.Reset(wait)
 }
 
-// takeDue queues what is due and gives the soonest time at which more will be.
-func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next time.Time, ok bool) {
+// takeDue queues what is due, and gives what will be due next; ok is false if nothing will be without a change.
+func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next soonest, ok bool) {
 	r.mu.Lock()
 	kinds := make([]*watched, 0, len(r.kinds))
 	for _, w := range r.kinds {
@@ -61,8 +86,8 @@ func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next time.Time
 	for _, w := range kinds {
 		w.index.TakeDue(now, w.pipeline.enqueue)
 		w.pipeline.said.sumUp(ctx, w.index.Kind().Kind, now)
-		if due, scheduled := w.index.Next(); scheduled && (!ok || due.Before(next)) {
-			next, ok = due, true
+		if due, namespace, scheduled := w.index.Next(); scheduled && (!ok || due.Before(next.at)) {
+			next, ok = soonest{due, namespace}, true
 		}
 	}
 	return next, ok

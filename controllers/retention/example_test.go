@@ -294,6 +294,9 @@ type trusting struct{}
 // Check implements retention.Fence.
 func (trusting) Check(context.Context, string) (time.Time, error) { return today.Now(), nil }
 
+// Prefetch implements retention.Fence.
+func (trusting) Prefetch(context.Context, string, time.Time) {}
+
 // Permit implements retention.Fence.
 func (trusting) Permit(context.Context, *policy.Rule) (time.Time, error) { return today.Now(), nil }
 

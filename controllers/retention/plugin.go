@@ -152,6 +152,9 @@ type Fence interface {
 	// Check returns no error if subjects of the namespace ("" for cluster-scoped ones) may be deleted now, and when the oldest answer
 	// came that says so. It may first put newer rules in force. The error says what is in doubt.
 	Check(ctx context.Context, namespace string) (since time.Time, err error)
+	// Prefetch reads in advance what Check will need for the namespace at a time soon, so that deletions need not wait for it. What cannot
+	// be read, the next Check reports.
+	Prefetch(ctx context.Context, namespace string, at time.Time)
 	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a RetentionPolicy needs
 	// the permissions of its ServiceAccount. The error says what is missing.
 	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)

@@ -33,13 +33,14 @@ type Reconciler struct {
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start; what feeds live in
-	feeds    sync.WaitGroup  // and pipelines
+	feeds    sync.WaitGroup  // and pipelines, and the prefetch
 	listings uint64
 	book     *policy.Book
 	programs map[string]*engine.Rule
 	kinds    map[schema.GroupKind]*watched
 
-	doubt atomic.Pointer[doubt]
+	doubt       atomic.Pointer[doubt]
+	prefetching atomic.Bool
 }
 
 // doubt is why the fence stopped a deletion, and when.

@@ -32,6 +32,27 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 	})
 }
 
+// TestTheFenceReadsInAdvance half a second before a subject is due, once at a time.
+func TestTheFenceReadsInAdvance(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var read []string
+		w.set(func() {
+			w.prefetch = func(namespace string, at time.Time) {
+				w.set(func() {
+					read = append(read, fmt.Sprintf("%s at %s for %s", namespace, time.Since(w.began), at.Sub(w.began)))
+				})
+				time.Sleep(400 * time.Millisecond) // longer than until the next one is due
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
+		w.after(2 * time.Hour)
+		want := []string{"team-a at 59m59.5s for 1h0m0s", "team-a at 1h0m0s for 1h0m0.3s", "team-b at 1h0m9.5s for 1h0m10s"}
+		expect(t, "read", want, read)
+		expect(t, "removed", []string{"x", "y", "z"}, w.removed())
+	})
+}
+
 func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.use(rule("a"))

@@ -234,6 +234,7 @@ type world struct {
 	ages      map[string]time.Duration // of the answers of Permit, by policy.RuleID.Rule
 
 	permitOwner func(*policy.Rule, *policy.Owner) error
+	prefetch    func(namespace string, at time.Time)
 	aimed       []string // SUBJECT at OWNER in order
 	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
 	prepare     func(context.Context) *retention.Outcome
@@ -296,6 +297,16 @@ func (w *world) Check(_ context.Context, namespace string) (time.Time, error) {
 		return since, nil
 	}
 	return since, check(namespace)
+}
+
+// Prefetch implements retention.Fence.
+func (w *world) Prefetch(_ context.Context, namespace string, at time.Time) {
+	w.mu.Lock()
+	prefetch := w.prefetch
+	w.mu.Unlock()
+	if prefetch != nil {
+		prefetch(namespace, at)
+	}
 }
 
 // Permit implements retention.Fence.

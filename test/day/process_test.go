@@ -178,6 +178,9 @@ func (p *process) doubt() error {
 // Check implements retention.Fence.
 func (f fence) Check(context.Context, string) (time.Time, error) { return f.clock.Now(), f.doubt() }
 
+// Prefetch implements retention.Fence.
+func (f fence) Prefetch(context.Context, string, time.Time) {}
+
 // Permit implements retention.Fence.
 func (f fence) Permit(context.Context, *policy.Rule) (time.Time, error) { return f.clock.Now(), nil }
 

@@ -33,11 +33,11 @@ var mutants = map[string][]overlay.Patch{
 	// Policies and namespaces are not read again before a DELETE: what the watch has brought is good enough.
 	"no-fence": {{
 		File: "controllers/policies/fence.go",
-		Old:  "return !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
-		New:  "return true || !t.IsZero() && lease.Elapsed(l.Clock.Now(), t) <= maxAge",
+		Old:  "return !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
+		New:  "return true || !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
 	}, {
 		File: "controllers/policies/fence.go",
-		Old:  "return l.since(namespace), cmp.Or(",
+		Old:  "return since, cmp.Or(",
 		New:  "return l.Clock.Now(), cmp.Or(",
 	}},
 	// What was checked before a slow read counts after it.
@@ -93,7 +93,9 @@ var mutants = map[string][]overlay.Patch{
 		File: "controllers/policies/gates.go",
 		Old:  "if change.None() && len(fewer) == 0 {",
 		New:  "if true || change.None() && len(fewer) == 0 {",
-	}, {
+	}},
+	// What becomes due because something has changed while no replica led needs no approval.
+	"restarts-uncounted": {{
 		File: "controllers/policies/gates.go",
 		Old:  "if known == nil || known.Hash != p.Hash ||",
 		New:  "if true || known == nil || known.Hash != p.Hash ||",

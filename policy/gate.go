@@ -111,6 +111,11 @@ func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)
 }
 
+// RulesHash approves rules of this form of this object, which are counted after the others. The approval of the form does not cover them.
+func (p *Policy) RulesHash(rules sets.Set[string]) string {
+	return hashOf(append([]string{p.ApprovalHash(), "rules"}, sets.List(rules)...)...)
+}
+
 // hashOf is a short hash of some lines.
 func hashOf(lines ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))

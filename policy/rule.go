@@ -51,6 +51,7 @@ type Policy struct {
 	Ledger   bool    // its deletions are counted in a RetentionLedger
 	Hash     string  // of the spec but for mode, approval, limits and the rules' events and outcomes
 	Approved string  // what annotation sunset.x-k8s.io/approved approves, such as ApprovalHash
+	Accepted bool    // everything that this form deletes has been approved, now or before a later change was; Load leaves it false
 	Gate     *Gate   // where its rules wait for approval; nil for nowhere
 }
 

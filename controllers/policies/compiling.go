@@ -196,6 +196,7 @@ func (e *entry) become(l *Loop, done *entry) {
 	if before != nil && before.policy.UID != e.written.GetUID() {
 		before = nil
 	}
+	done.policy.Accepted = isAccepted(done.policy, before, statusOf(e.written))
 	done.previews = previewsOf(e.written, done.policy, before, l.Clock.Now())
 	if !l.complete {
 		done.previews.recount = l.statuses[e.written.GetUID()].Enforced

@@ -24,25 +24,37 @@ func (e *entry) gate() *policy.Gate {
 	if recount := e.recount(); recount != nil && counted {
 		return recount
 	}
-	var uncounted sets.Set[string]
-	switch approved := e.isApproved(); {
-	case p.Approval.Always && !approved: // the approval is of all that this form deletes, not of what changes
+	switch {
+	case p.Approval.Always && !p.Accepted: // the approval is of all that this form deletes, not of what changes
 		return &policy.Gate{Hash: p.ApprovalHash()}
-	case !e.previews.outdated.IsZero() && (approved || counted): // what was approved or counted of the dry run was another number
+	case !e.previews.outdated.IsZero() && (p.Accepted || counted): // what was approved or counted of the dry run was another number
 		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
-	case approved:
-	case !counted:
+	case !p.Accepted && !counted:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
-	case len(known.Uncounted) > 0:
-		uncounted = sets.New(known.Uncounted...)
 	}
+	uncounted := uncounted(p, known)
 	switch {
 	case len(scope) > 0:
 		return &policy.Gate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
 	case uncounted != nil:
-		return &policy.Gate{Hash: p.ApprovalHash(), Rules: uncounted}
+		return &policy.Gate{Hash: p.RulesHash(uncounted), Rules: uncounted}
 	}
 	return nil
+}
+
+// uncounted are the rules of a policy that wait until they are counted; nil for none. The approval of a form covers only its rules about
+// images of those, for which not every node may ever report: it shows no number of any.
+func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
+	all := sets.New(known.Uncounted...)
+	for _, r := range p.Rules {
+		if p.Accepted && r.OnNodes() {
+			all.Delete(r.ID.Rule)
+		}
+	}
+	if all.Len() == 0 {
+		return nil
+	}
+	return all
 }
 
 // wasSame reports whether the policy had this form before the change that waits.
@@ -214,14 +226,14 @@ func (l *Loop) Previewed(counts ...Count) {
 	for _, e := range l.entries() {
 		entries[e.policy.UID] = e
 	}
-	opened := false
+	changed := false
 	for _, c := range counts {
 		if e := entries[c.Policy]; e != nil {
 			e.previewed(c)
-			opened = opened || c.Gate != nil
+			changed = changed || c.Gate != nil || len(c.Preview.Uncounted) > 0
 		}
 	}
-	if opened {
+	if changed {
 		l.publish()
 	}
 }

@@ -270,7 +270,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	l := newLoop(t, s)
 	l.counted("p", "other")
 	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.Gate{Hash: l.named("p").ApprovalHash(), Rules: sets.New("other")}, l.named("p").Gate)
+	expect(t, "gate", &policy.Gate{Hash: l.named("p").RulesHash(sets.New("other")), Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
 	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))

@@ -21,8 +21,6 @@ type previews struct {
 	blind   bool // it is not known what was in force before the change that waits
 	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
 	outdated time.Time
-	// accepted is the form of which everything has been approved, and then a change of something else: the annotation names that now.
-	accepted string
 }
 
 // previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
@@ -59,26 +57,25 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
 	if before != nil && before.policy.Hash == p.Hash {
-		all.accept(before, p)
+		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil {
+			all.outdated = time.Time{} // what has changed was shown with what else waited
+		}
 	} else if before == nil && p.Mode == v1alpha1.Enforce && isOfOutdated(p, status) {
 		all.outdated = now
 	}
 	return all
 }
 
-// accept notes what the approval of a policy is for, by what waited before.
-func (v *previews) accept(before *entry, p *policy.Policy) {
-	gate := before.gate()
+// isAccepted reports whether everything that this form of a policy deletes has been approved. The annotation may name a later change by
+// now: an approval lasts until the annotation is removed or the form changes, and across a restart by the status.
+func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
 	switch {
-	case gate != nil && gate.Hash == p.Approved:
-		if gate.Namespaces == nil {
-			v.outdated = time.Time{} // what has changed was shown with what else waited
-		}
-		if p.Approved != p.ApprovalHash() && (gate.Namespaces == nil || before.isApproved()) {
-			v.accepted = p.Hash
-		}
-	case p.Approved == before.policy.Approved:
-		v.accepted = before.previews.accepted
+	case p.Approved == "":
+		return false
+	case before != nil:
+		return p.Approved == p.ApprovalHash() || before.policy.Accepted && before.policy.Hash == p.Hash
+	default:
+		return p.Approved == p.ApprovalHash() || status.Approved == p.ApprovalHash()
 	}
 }
 
@@ -87,11 +84,6 @@ func isOfOutdated(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) bool 
 	pending := status.PendingApproval
 	return pending != nil && pending.Since == nil && pending.Hash != p.Approved && pending.Hash != p.ApprovalHash() &&
 		(status.Enforced == nil || pending.Hash != p.RecountHash(status.Enforced.Time.Time))
-}
-
-// isApproved reports whether everything that the form of the policy deletes has been approved.
-func (e *entry) isApproved() bool {
-	return e.policy.Approved == e.policy.ApprovalHash() || e.previews.accepted == e.policy.Hash
 }
 
 // statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.

@@ -75,6 +75,19 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	return remember(before.Previews, preview), pending
 }
 
+// approved is the approval of all that a policy deletes, once it was given. For a policy that is a dry run because of --dry-run, nothing
+// changes.
+func approved(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) string {
+	switch {
+	case p.Rehearsed:
+		return before.Approved
+	case p.Accepted:
+		return p.ApprovalHash()
+	default:
+		return ""
+	}
+}
+
 // enforced is the number with which the next leader compares its first count: the due objects while nothing waits, and from the count on
 // that lets the policy come into force. While something waits, and until all objects are counted, it stays as it was.
 func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
@@ -107,6 +120,13 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 			return nil, pendingOf(gate.Hash, more, nil)
 		}
 		return nil, nil
+	case gate.Rules != nil:
+		uncounted, _ := v.uncounted(p)
+		hash := p.RulesHash(gate.Rules.Difference(sets.New(uncounted...)))
+		if p.Approved == hash || !p.Approval.Exceeded(all.Week, all.Selected) {
+			return nil, nil
+		}
+		return nil, pendingOf(hash, all.Backlog, nil)
 	case gate.Namespaces == nil && (p.Approval.Always || exceeds(all.Backlog)):
 		return nil, pendingOf(gate.Hash, all.Backlog, nil)
 	case gate.Namespaces == nil:

@@ -81,6 +81,12 @@ func TestWhatACountShows(t *testing.T) {
 		p.Approval.Always = true
 		return p
 	}
+	two := &policy.Gate{Hash: "two", Rules: sets.New("a", "b")}
+	approved := func(p *policy.Policy, hash string) *policy.Policy {
+		p.Approved = hash
+		return p
+	}
+	ofA := gated(nil).RulesHash(sets.New("a"))
 	tests := map[string]struct {
 		policy   *policy.Policy
 		due      int
@@ -89,29 +95,34 @@ func TestWhatACountShows(t *testing.T) {
 		previews []v1alpha1.Preview
 		pending  *v1alpha1.PendingApproval
 	}{
-		"as much as may go":               {gated(everywhere), 5, nil, noStatus, of(), nil},
-		"more than may go":                {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
-		"more, but it is approved":        {gated(nil), 6, nil, noStatus, of(), nil},
-		"more, counted before":            {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"more in a namespace":             {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
-		"no more in the namespace":        {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
-		"more, in a dry run":              {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
-		"more, suspended":                 {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
-		"more, rehearsed":                 {rehearsed(), 6, nil, noStatus, nil, nil},
-		"more, rehearsed, seen before":    {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
-		"rehearsed while it waits":        {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
-		"not listed":                      {gated(everywhere), 6, unlisted, noStatus, nil, nil},
-		"not listed, but seen before":     {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"not listed after a restart":      {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
-		"not listed, approved meanwhile":  {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
-		"not listed, and another gate":    {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
-		"less than waited before":         {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
-		"a kind that cannot be listed":    {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
-		"one kind of two is not listed":   {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
-		"an invalid rule":                 {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
-		"more, beside an invalid rule":    {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
-		"what was uncounted, counted":     {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
-		"what was uncounted, still is":    {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"as much as may go":              {gated(everywhere), 5, nil, noStatus, of(), nil},
+		"more than may go":               {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
+		"more, but it is approved":       {gated(nil), 6, nil, noStatus, of(), nil},
+		"more, counted before":           {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"more in a namespace":            {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
+		"no more in the namespace":       {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
+		"more, in a dry run":             {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
+		"more, suspended":                {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, rehearsed":                {rehearsed(), 6, nil, noStatus, nil, nil},
+		"more, rehearsed, seen before":   {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"rehearsed while it waits":       {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed":                     {gated(everywhere), 6, unlisted, noStatus, nil, nil},
+		"not listed, but seen before":    {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"not listed after a restart":     {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed, approved meanwhile": {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"not listed, and another gate":   {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"less than waited before":        {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
+		"a kind that cannot be listed":   {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
+		"one kind of two is not listed":  {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
+		"an invalid rule":                {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
+		"more, beside an invalid rule":   {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
+		"what was uncounted, counted":    {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
+		"what was uncounted, still is":   {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"one of two was uncounted":       {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), pending(ofA)},
+		"one of two was uncounted, and is approved": {approved(gated(two, rule("a"), rule("b", invalid)), ofA), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("b"), nil},
+		"one of two was uncounted, the form is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), pending(ofA)},
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
 		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
@@ -541,4 +552,30 @@ func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
 		}
 		expect(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
 	})
+}
+
+// TestTheStatusKnowsTheFormThatWasApproved: the annotation may name a later change. A policy that is a dry run because of --dry-run keeps it.
+func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
+	form := gated(nil).ApprovalHash()
+	accepted := func(p *policy.Policy) *policy.Policy {
+		p.Accepted = true
+		return p
+	}
+	for name, test := range map[string]struct {
+		policy       *policy.Policy
+		before, want string
+	}{
+		"nothing":                      {gated(nil), "", ""},
+		"the form":                     {accepted(gated(nil)), "", form},
+		"another form before":          {gated(everywhere), form, ""},
+		"the form, and a change waits": {accepted(gated(anew)), form, form},
+		"the form, rehearsed":          {rehearsed(), form, form},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
+			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
+			expect(t, "approved", test.want, view.Status(test.policy).Approved)
+		})
+	}
 }

@@ -106,6 +106,11 @@ type RetentionPolicyStatus struct {
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
+	// approved is the approval of everything that the spec deletes, once it was given. The annotation may since name the approval
+	// of a later change; removing the annotation withdraws both.
+	// +optional
+	Approved string `json:"approved,omitempty"`
+
 	// enforced is what was due when this policy was last counted while no change of it waited. A leader that starts compares
 	// its first count with it. Absent on a dry run.
 	// +optional

@@ -142,6 +142,31 @@ var policyTable = map[string]Mutant{
 		Old: "return hashOf(string(p.UID), p.Hash)",
 		New: "return hashOf(p.Hash)",
 	},
+	"the approval of a difference approves the form": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestApprovalOfADifferenceApprovesNothingElse",
+		Old: "before.policy.Accepted && before.policy.Hash == p.Hash",
+		New: "before.gate() != nil && before.gate().Hash == p.Approved",
+	},
+	"the status approves a form whose annotation was removed": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAFormStaysApproved",
+		Old: "\tcase p.Approved == \"\":\n\t\treturn false\n",
+		New: "",
+	},
+	"the status approves another form": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAFormStaysApproved",
+		Old: "|| status.Approved == p.ApprovalHash()",
+		New: "|| status.Approved != \"\"",
+	},
+	"the approval of a form covers rules that were not counted": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestApprovalOfAFormCountsForTheRulesThatWereCounted",
+		Old: "if p.Accepted && r.OnNodes() {",
+		New: "if p.Accepted {",
+	},
+	"the approval of rules covers others that were not counted": {
+		File: "controllers/report/approval.go", Test: "./controllers/report TestWhatACountShows",
+		Old: "p.RulesHash(gate.Rules.Difference(sets.New(uncounted...)))",
+		New: "p.RulesHash(gate.Rules)",
+	},
 	"an approval of namespaces outlives the next change": {
 		File: "policy/gate.go", Test: "./policy TestWhatApprovesAScope",
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",

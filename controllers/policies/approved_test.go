@@ -1,0 +1,128 @@
+package policies_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// askingAlways is a policy about Jobs that requires approval for each form.
+func askingAlways(mode, ttl string) string {
+	return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
+}
+
+// TestApprovalOfADifferenceApprovesNothingElse: rules that were not counted wait, and so does a form that was never approved, also when
+// approval becomes always required.
+func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
+	enforced := func(p *policy.Policy, s *server, uncounted ...string) v1alpha1.RetentionPolicyStatus {
+		at := metav1.Time{Time: s.clock.Now().UTC().Truncate(time.Second)}
+		return v1alpha1.RetentionPolicyStatus{
+			ObservedGeneration: p.Generation,
+			Previews:           []v1alpha1.Preview{{Hash: p.Hash, Time: at, Uncounted: uncounted}},
+			Enforced:           &v1alpha1.EnforcedCount{Hash: p.Hash, Time: at},
+		}
+	}
+	t.Run("of what a leader that starts counts", func(t *testing.T) {
+		s := newServer()
+		s.policy("p", two)
+		l := newLoop(t, s)
+		l.report("p", enforced(l.named("p"), s, "other"))
+		l = l.restart()
+		l.approve("p", l.named("p").Gate.Hash)
+		l.refresh()
+		expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+		expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+	})
+	t.Run("of what a change adds to a dry run", func(t *testing.T) {
+		s := newServer()
+		s.hold("team-a", "true")
+		s.policy("p", strings.Replace(two, "Enforce", "DryRun", 1))
+		l := newLoop(t, s)
+		l.counted("p", "other")
+		l.hold("team-a", "")
+		l.policy("p", two)
+		l.refresh()
+		l.approve("p", l.named("p").Gate.Hash)
+		l.refresh()
+		expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+	})
+	t.Run("before approval is always required", func(t *testing.T) {
+		s := newServer()
+		s.policy("p", spec("Enforce", "1h"))
+		l := newLoop(t, s)
+		l.report("p", enforced(l.named("p"), s))
+		l = l.restart()
+		l.approve("p", l.named("p").Gate.Hash)
+		l.refresh()
+		expect(t, "waiting", free, l.waiting("team-a"))
+		l.policy("p", askingAlways("Enforce", "1h"))
+		l.approve("p", l.named("p").RecountHash(s.clock.Now().UTC().Truncate(time.Second)))
+		l.refresh()
+		expect(t, "waiting when it is", waits, l.waiting("team-a"))
+	})
+	t.Run("while approval comes to be always required", func(t *testing.T) {
+		s := newServer()
+		s.policy("p", spec("Enforce", "1h"))
+		l := newLoop(t, s)
+		status := enforced(l.named("p"), s)
+		l.policy("p", askingAlways("Enforce", "1h"))
+		l.report("p", status)
+		l = l.restart()
+		l.approve("p", l.named("p").Gate.Hash)
+		l.refresh()
+		expect(t, "waiting", waits, l.waiting("team-a"))
+		expect(t, "what approves it", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
+	})
+}
+
+// TestApprovalOfAFormCountsForTheRulesThatWereCounted: the number that was approved did not have the others.
+func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
+	s := newServer()
+	s.policy("p", two)
+	l := newLoop(t, s)
+	l.approve("p", l.named("p").ApprovalHash())
+	l.refresh()
+	expect(t, "waiting", free, l.waiting("team-a"))
+	l.counted("p", "other")
+	expect(t, "waiting once the others are counted", []string{"p/other"}, l.waiting("team-a"))
+	if gate := l.named("p").Gate; gate.Hash == l.named("p").ApprovalHash() {
+		t.Error("what was approved before approves this rule too")
+	}
+	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
+	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+	l.counted("p")
+	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
+}
+
+// TestAFormStaysApproved once the annotation names a later change, until the annotation is removed, across a restart too.
+func TestAFormStaysApproved(t *testing.T) {
+	s := newServer()
+	s.hold("team-a", "true")
+	s.policy("p", askingAlways("Enforce", "1h"))
+	l := newLoop(t, s)
+	l.approve("p", l.named("p").ApprovalHash())
+	l.refresh()
+	l.hold("team-a", "")
+	l.refresh()
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.approve("p", l.named("p").Gate.Hash)
+	l.refresh()
+	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+	p := l.named("p")
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}}, Approved: p.ApprovalHash()})
+	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	l.policy("p", askingAlways("Enforce", "2h"))
+	l.refresh()
+	expect(t, "waiting in another form", waits, l.waiting("team-a"))
+	expect(t, "waiting in another form after a restart", waits, l.restart().waiting("team-a"))
+	l.policy("p", askingAlways("Enforce", "1h"))
+	l.approve("p", "")
+	l.refresh()
+	expect(t, "waiting without the annotation", waits, l.waiting("team-a"))
+	expect(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
+}

@@ -42,6 +42,16 @@ func (b *Book) Since(before *Book) Change {
 // None reports whether nothing differs that may let anything go.
 func (c Change) None() bool { return len(c.namespaces)+len(c.vetoes) == 0 }
 
+// Concerns reports whether a policy, in whatever form, may delete what was kept before. Its own new form does not count.
+func (c Change) Concerns(p *Policy) bool {
+	if p.Namespace == "" && len(c.namespaces) > 0 || slices.Contains(c.namespaces, p.Namespace) {
+		return true
+	}
+	return slices.ContainsFunc(c.vetoes, func(v veto) bool {
+		return v.policy.Name != p.Name && (p.Namespace == "" || v.reach.Has(p.Namespace))
+	})
+}
+
 // Changed are the namespaces known to both books whose labels, overrides, hold or quotas differ. Quotas are not compared
 // that were not known, or are not any more: those bound nothing.
 func (b *Book) Changed(before *Book) []string {

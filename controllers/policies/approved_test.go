@@ -1,12 +1,14 @@
 package policies_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -125,4 +127,58 @@ func TestAFormStaysApproved(t *testing.T) {
 	l.refresh()
 	expect(t, "waiting without the annotation", waits, l.waiting("team-a"))
 	expect(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
+}
+
+// TestACountOfAnotherFormIsNoPreview: what kept its objects may be gone by the time when the policy has that form again.
+func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
+	l := oneEnforced(t)
+	first := l.named("p")
+	l.policy("p", spec("Enforce", "400d"))
+	l.refresh()
+	l.counted("p")
+	l.Previewed(policies.Count{Policy: first.UID, Preview: v1alpha1.Preview{Hash: first.Hash, Time: metav1.Time{Time: l.clock.Now()}}})
+	l.policy("p", spec("Enforce", "1h"))
+	l.refresh()
+	expect(t, "waiting", waits, l.waiting("team-a"))
+}
+
+// TestAnEarlierFormIsCountedAgainAfterOtherChanges: also if they concern nothing that the policy selected meanwhile, and if no leader saw them.
+func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
+	ofPods := strings.Replace(spec("Enforce", "1h"), "{apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object)", "{apiVersion: v1, kind: Pod}, eligible: 'true', startTime: created(object)", 1)
+	for name, test := range map[string]struct {
+		change  func(l *loop)
+		restart bool
+		want    []string
+	}{
+		"nothing":                        {func(*loop) {}, false, free},
+		"a policy that kept is deleted":  {func(l *loop) { l.removePolicy("q") }, false, waits},
+		"a hold is removed":              {func(l *loop) { l.hold("team-a", "") }, false, waits},
+		"a restart":                      {func(*loop) {}, true, waits},
+		"a policy is deleted, a restart": {func(l *loop) { l.removePolicy("q") }, true, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", spec("DryRun", "1h"))
+			s.policy("q", spec("Suspended", "1h"))
+			s.hold("team-a", "true")
+			l := newLoop(t, s)
+			l.later(time.Minute)
+			l.counted("p")
+			previews := []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}}}
+			l.policy("p", ofPods)
+			l.refresh()
+			l.counted("p")
+			previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}})
+			l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
+			l.later(time.Minute)
+			test.change(l)
+			if test.restart {
+				l = l.restart()
+			}
+			l.refresh()
+			l.policy("p", spec("Enforce", "1h"))
+			l.refresh()
+			expect(t, "waiting", test.want, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule != "p/jobs" }))
+		})
+	}
 }

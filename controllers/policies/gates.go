@@ -100,7 +100,8 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 }
 
 // rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere
-// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole.
+// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole, and so
+// is what was counted of earlier forms of a policy.
 func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
 	change := book.Since(l.book)
 	if change.None() && len(fewer) == 0 {
@@ -112,6 +113,10 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 		if known == nil {
 			continue
 		}
+		if len(fewer) > 0 || change.Concerns(e.policy) {
+			maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash })
+			e.previews.since = l.Clock.Now()
+		}
 		namespaces := change.Scope(e.policy)
 		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
 			namespaces = namespaces.Union(book.Reach(e.policy))
@@ -120,7 +125,6 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 		if len(namespaces) == 0 {
 			continue
 		}
-		maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash }) // counted before it
 		if e.policy.Mode == v1alpha1.DryRun || known.Mode == v1alpha1.DryRun {
 			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
 			continue
@@ -218,7 +222,8 @@ type Count struct {
 	Outdated time.Time
 }
 
-// Previewed is told of counts after the statuses of their policies say so.
+// Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies: what keeps their
+// objects may change before a policy has that form again.
 func (l *Loop) Previewed(counts ...Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +233,7 @@ func (l *Loop) Previewed(counts ...Count) {
 	}
 	changed := false
 	for _, c := range counts {
-		if e := entries[c.Policy]; e != nil {
+		if e := entries[c.Policy]; e != nil && e.policy.Hash == c.Preview.Hash {
 			e.previewed(c)
 			changed = changed || c.Gate != nil || len(c.Preview.Uncounted) > 0
 		}

@@ -14,6 +14,9 @@ import (
 // previews says which forms of a policy have been counted, and in which namespaces something has changed since.
 type previews struct {
 	byHash map[string]v1alpha1.Preview
+	// since is when something changed last that may let earlier forms of the policy delete more, or when this process first read the policy:
+	// what the status shows of them from before does not count.
+	since  time.Time
 	scope  policy.Scope
 	before *policy.Book // what was in force before the change that waits; nil if that is not known
 	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
@@ -24,17 +27,22 @@ type previews struct {
 }
 
 // previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
-// has it, and for 7 days afterwards, which is how far ahead a preview counts.
+// has it, and for 7 days afterwards, which is how far ahead a preview counts, unless something changes that may let it delete more.
 func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
 	status := statusOf(object)
-	all := previews{byHash: map[string]v1alpha1.Preview{}}
+	all := previews{byHash: map[string]v1alpha1.Preview{}, since: now}
+	if before != nil {
+		all.since = before.previews.since
+	}
 	note := func(known v1alpha1.Preview, isCurrent bool) {
 		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
 			all.byHash[known.Hash] = known
 		}
 	}
 	for _, known := range status.Previews {
-		note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
+		if before == nil && known.Hash == p.Hash || known.Time.After(all.since) {
+			note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
+		}
 	}
 	pending := status.PendingApproval
 	scoped := pending != nil && pending.Since != nil

@@ -179,7 +179,8 @@ type EnforcedCount struct {
 type Preview struct {
 	// hash of the spec but for mode, approval, limits and the rules' events and outcomes.
 	Hash string `json:"hash"`
-	// time when it was last counted completely, within an hour. For 7 days from then on the form needs no other count.
+	// time when it was last counted completely, within an hour. For 7 days from then on the form needs no other
+	// count, unless something changes that may let it delete more.
 	Time metav1.Time `json:"time"`
 	// due is how many objects would be deleted then.
 	// +optional

@@ -165,7 +165,22 @@ var policyTable = map[string]Mutant{
 	"the approval of rules covers others that were not counted": {
 		File: "controllers/report/approval.go", Test: "./controllers/report TestWhatACountShows",
 		Old: "p.RulesHash(gate.Rules.Difference(sets.New(uncounted...)))",
-		New: "p.RulesHash(gate.Rules)",
+		New: "p.RulesHash(gate.Rules.Difference(sets.New(uncounted[:0]...)))",
+	},
+	"a late count of an earlier form counts": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestACountOfAnotherFormIsNoPreview",
+		Old: " && e.policy.Hash == c.Preview.Hash {",
+		New: " {",
+	},
+	"a change elsewhere leaves the counts of earlier forms": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestAnEarlierFormIsCountedAgainAfterOtherChanges",
+		Old: "if len(fewer) > 0 || change.Concerns(e.policy) {",
+		New: "if len(fewer) > 0 {",
+	},
+	"a restart leaves the counts of earlier forms": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierFormIsCountedAgainAfterOtherChanges",
+		Old: "before == nil && known.Hash == p.Hash || known.Time.After(all.since)",
+		New: "before == nil || known.Time.After(all.since)",
 	},
 	"an approval of namespaces outlives the next change": {
 		File: "policy/gate.go", Test: "./policy TestWhatApprovesAScope",

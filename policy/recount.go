@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Recount is what the leader before counted of a policy, at a time when nothing of it waited. What would have been due at that
+// Recount is what the leader before counted of a policy, at a time when nothing of it waited, or as a dry run. What would have been due at that
 // time, and is more than that, is due because the configuration has changed since: whoever changed what, and when. What became
 // due later is not counted, so that time alone, however long no leader ran, makes nothing wait.
 type Recount struct {

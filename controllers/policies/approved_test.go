@@ -96,7 +96,7 @@ func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 		t.Error("what was approved before approves this rule too")
 	}
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
-	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 	l.counted("p")
 	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
@@ -117,7 +117,7 @@ func TestAFormStaysApproved(t *testing.T) {
 	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}}, Approved: p.ApprovalHash()})
-	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	expect(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 	l.policy("p", askingAlways("Enforce", "2h"))
 	l.refresh()
 	expect(t, "waiting in another form", waits, l.waiting("team-a"))

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -161,7 +159,7 @@ func (c configured) started(t *testing.T) *loop {
 func (l *loop) reported(all objects) {
 	for _, p := range l.book().Policies() {
 		status := all.enforced(l, p.Name)
-		status.Previews[0].Time = metav1.Time{Time: l.clock.Now()}
+		status.Previews[0].Time = status.Enforced.Time
 		if p.Mode != v1alpha1.Enforce {
 			status.Enforced = nil
 		}
@@ -169,10 +167,10 @@ func (l *loop) reported(all objects) {
 	}
 }
 
-// waits is the most that a policy has counted which waits; -1 if none does.
-func (all objects) waits(l *loop) int64 {
+// waits is the most that one of some policies has counted which waits; -1 if none does.
+func (all objects) waits(l *loop, policies ...*policy.Policy) int64 {
 	most := int64(-1)
-	for _, p := range l.book().Policies() {
+	for _, p := range policies {
 		switch b := all.count(l, p.Name); {
 		case p.Gate == nil:
 		case p.Gate.Recount != nil:
@@ -226,7 +224,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		l.later(down)
 		now = all.older(down)
 		next()
-		if n := now.waits(l); n > 0 || n == 0 && !restarts {
+		if n := now.waits(l, l.book().Policies()...); n > 0 || n == 0 && !restarts {
 			t.Fatalf("%s: %d wait before anything has changed", story, n)
 		}
 		for _, p := range l.book().Policies() {
@@ -254,7 +252,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		if is.previewed(was) {
 			continue
 		}
-		if n := now.waits(l); newlyDue > max(n, 0) {
+		if n := now.waits(l, l.book().Policies()...); newlyDue > max(n, 0) {
 			t.Fatalf("%s: %d objects are newly due within 7 days, and %d wait", story, newlyDue, n)
 		}
 		if newlyDue > 0 {
@@ -283,14 +281,15 @@ func (c configured) previewed(was configured) bool {
 }
 
 // TestADryRunIsCountedAgainAfterOtherChanges compares a dry run that comes into force beside a random change, or right after it, with a
-// model of what the dry run would have deleted without the change, as it was counted. What becomes due beyond that waits.
+// model of what the dry run would have deleted without the change, as it was counted. What becomes due beyond that waits, also if the
+// change is made while no leader runs.
 func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 	all := make(objects, 30)
 	for i := range all {
 		all[i] = time.Duration(i)*11*time.Hour + time.Hour/2
 	}
-	freed, unchanged := 0, 0
-	for seed := range uint64(500) {
+	freed, unchanged := map[bool]int{}, map[bool]int{} // by whether the leader changes
+	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		was := drawn(r)
 		was.p.mode, was.p.byQuota = "DryRun", false // of a capacity nothing is counted before all quotas have been read
@@ -302,13 +301,21 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 		is.p.mode = "Enforce"
 		counted := was
 		counted.p.mode = "Enforce"
-		first, recounted := r.IntN(2) == 0, r.IntN(3) == 0
-		story := fmt.Sprintf("seed %d: from %+v to %+v, the change first %v, recounted %v", seed, was, is, first, first && recounted)
+		first, recounted, restarts := r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(2) == 0
+		story := fmt.Sprintf("seed %d: from %+v to %+v, the change first %v, recounted %v, restart %v", seed, was, is, first, first && recounted, restarts)
 		l := was.started(t)
+		l.reported(all)
 		l.later(3 * time.Second)
 		before := was
+		restart := func() {
+			if restarts {
+				l, restarts = l.restart(), false
+			}
+		}
+		restarted := restarts
 		if first {
 			changed.apply(l.server, &was)
+			restart()
 			l.refresh()
 			l.allowed("team-a")
 			if recounted {
@@ -319,30 +326,34 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 			l.later(3 * time.Second)
 		}
 		is.apply(l.server, &before)
+		restart()
 		l.refresh()
 		l.allowed("team-a")
 
 		went := func(n int, age, later time.Duration) bool {
 			return was.deletes(age, n, later) || counted.deletes(age, n, later)
 		}
-		var newlyDue int64
+		var atOnce, inAWeek, newlyDue int64
 		for n, age := range all {
-			if is.deletes(age, n, 0) && !went(n, age, 0) || is.deletes(age, n, policy.Week) && !went(n, age, policy.Week) {
-				newlyDue++
+			soon, later := is.deletes(age, n, 0) && !went(n, age, 0), is.deletes(age, n, policy.Week) && !went(n, age, policy.Week)
+			for count, is := range map[*int64]bool{&atOnce: soon, &inAWeek: later, &newlyDue: soon || later} {
+				if is {
+					*count++
+				}
 			}
 		}
-		var waits int64
-		if l.named("p").Gate != nil {
-			waits = all.count(l, "p").Week
+		if restarted {
+			newlyDue = max(atOnce, inAWeek) // the leader before has left no more than two numbers
 		}
+		waits := max(0, all.waits(l, l.book().Policies()...))
 		switch {
 		case newlyDue > waits:
 			t.Fatalf("%s: %d objects are due that were not counted, and %d wait", story, newlyDue, waits)
 		case newlyDue > 0:
-			freed++
+			freed[restarted]++
 		case is == counted:
-			unchanged++
-			if waits > 0 {
+			unchanged[restarted]++
+			if waits := all.waits(l, l.named("p")); waits > 0 {
 				t.Fatalf("%s: %d wait that were counted", story, waits)
 			}
 		}
@@ -353,7 +364,9 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 			}
 		}
 	}
-	if freed < 20 || unchanged < 20 {
-		t.Errorf("%d changes made anything due, and %d changed nothing", freed, unchanged)
+	for _, restarted := range []bool{true, false} {
+		if freed[restarted] < 20 || unchanged[restarted] < 20 {
+			t.Errorf("restart %v: %d changes made anything due, and %d changed nothing", restarted, freed[restarted], unchanged[restarted])
+		}
 	}
 }

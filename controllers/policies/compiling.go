@@ -196,14 +196,12 @@ func (e *entry) become(l *Loop, done *entry) {
 	if before != nil && before.policy.UID != e.written.GetUID() {
 		before = nil
 	}
-	done.policy.Accepted = isAccepted(done.policy, before, statusOf(e.written))
-	done.previews = previewsOf(e.written, done.policy, before, l.Clock.Now())
-	if !l.complete {
-		done.previews.recount = l.statuses[e.written.GetUID()].Enforced
+	status, live := l.statuses[e.written.GetUID()]
+	if !live {
+		status = statusOf(e.written)
 	}
-	if known := done.previews.recount; known != nil && done.policy.Approved == done.policy.RecountHash(known.Time.Time) {
-		done.previews.recount = nil
-	}
+	done.policy.Accepted = isAccepted(done.policy, before, status)
+	done.previews = previewsOf(status, done.policy, before, l.Clock.Now())
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
 	done.shelf = e.shelf
 	e.shelf.all[keyOf(e.written)].value = done

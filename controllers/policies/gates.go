@@ -245,20 +245,30 @@ func (l *Loop) Previewed(counts ...Count) {
 
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
-	if c.Gate != nil && c.Gate.Recount != nil {
+	isOfAll := !c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())
+	if isOfAll || c.Gate != nil && c.Gate.Recount != nil {
 		e.previews.recount = nil
 	}
-	if c.Outdated.Equal(e.previews.outdated) {
+	if isOfAll {
 		e.previews.outdated = time.Time{}
 	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)
+}
+
+// outdated is since when what was counted of a policy as a dry run is too old; zero for never. What the leader before counted of a dry run
+// is, from then on.
+func (e *entry) outdated() time.Time {
+	if known := e.previews.recount; e.policy.Mode == v1alpha1.DryRun && known != nil && known.Hash == e.policy.Hash && e.previews.outdated.IsZero() {
+		return known.Time.Time
+	}
+	return e.previews.outdated
 }
 
 // outdated are the policies of which what was counted as a dry run is too old, by UID, and since when.
 func (l *Loop) outdated() map[types.UID]time.Time {
 	all := map[types.UID]time.Time{}
 	for _, e := range l.entries() {
-		if since := e.previews.outdated; !since.IsZero() {
+		if since := e.outdated(); !since.IsZero() {
 			all[e.policy.UID] = since
 		}
 	}

@@ -28,6 +28,17 @@ func (l *loop) counted(name string, uncounted ...string) {
 	l.Previewed(c)
 }
 
+// recounted is a new process that has counted a policy, and has found no more due than the one before.
+func (l *loop) recounted(name string, uncounted ...string) *loop {
+	l.t.Helper()
+	l = l.restart()
+	if gate := l.named(name).Gate; gate == nil || gate.Recount == nil {
+		l.t.Fatalf("%s does not wait for the first count: %v", name, gate)
+	}
+	l.counted(name, uncounted...)
+	return l
+}
+
 func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	s := newServer()
 	var counts []policies.Count
@@ -165,7 +176,7 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
-	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	expect(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 }
 
 // TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: what a form would delete that the policy left long ago nobody has seen.
@@ -174,7 +185,7 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 		away       time.Duration // for how long the policy has another form
 		seen       bool          // whether the status had it rewritten right before
 		unobserved bool          // whether no leader saw the edits
-		want       []string
+		want       []string      // once a leader that starts has counted
 	}{
 		"a week":                         {policy.Week, true, false, free},
 		"longer":                         {policy.Week + 1, true, false, waits},
@@ -209,6 +220,9 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 				l = l.restart()
 			}
 			l.refresh()
+			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
+				l.counted("p")
+			}
 			expect(t, "waiting", test.want, l.waiting("team-a"))
 			l.approve("p", "nothing")
 			l.refresh()
@@ -273,7 +287,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	expect(t, "gate", &policy.Gate{Hash: l.named("p").RulesHash(sets.New("other")), Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
-	expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 
 	l.counted("p")
 	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
@@ -411,15 +425,15 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 			Hash: p.Gate.Hash, Due: 200, Selected: 300, Namespaces: []string{"team-b"}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()},
 		},
 	})
-	again := l.restart()
+	again := l.recounted("p")
 	was, is := *p.Gate, *again.named("p").Gate
-	was.Before = nil // nobody knows
+	was.Before, is.Before = nil, nil // the other process has known only that it waits
 	if diff := cmp.Diff(was, is); diff != "" {
 		t.Errorf("gate: -want +got\n%s", diff)
 	}
 	expect(t, "waiting in another", free, again.waiting("team-a"))
 	l.approve("p", p.Gate.Hash)
-	expect(t, "waiting when it was approved meanwhile", free, l.restart().waiting("team-b"))
+	expect(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
 }
 
 func TestWhatWaitsSurvivesEdits(t *testing.T) {

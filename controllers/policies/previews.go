@@ -19,7 +19,8 @@ type previews struct {
 	since  time.Time
 	scope  policy.Scope
 	before *policy.Book // what was in force before the change that waits; nil if that is not known
-	// recount is what the leader before counted, until this one has counted; nil afterwards, or if there was no count.
+	// recount is what the leader before counted, while it enforced this form or as a dry run, until this one has counted; nil afterwards, or
+	// if there was no count.
 	recount *v1alpha1.EnforcedCount
 	blind   bool // it is not known what was in force before the change that waits
 	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
@@ -28,8 +29,7 @@ type previews struct {
 
 // previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
 // has it, and for 7 days afterwards, which is how far ahead a preview counts, unless something changes that may let it delete more.
-func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *entry, now time.Time) previews {
-	status := statusOf(object)
+func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before *entry, now time.Time) previews {
 	all := previews{byHash: map[string]v1alpha1.Preview{}, since: now}
 	if before != nil {
 		all.since = before.previews.since
@@ -41,7 +41,7 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	}
 	for _, known := range status.Previews {
 		if before == nil && known.Hash == p.Hash || known.Time.After(all.since) {
-			note(known, before == nil && status.ObservedGeneration == object.GetGeneration())
+			note(known, before == nil && status.ObservedGeneration == p.Generation)
 		}
 	}
 	pending := status.PendingApproval
@@ -58,6 +58,9 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 	case scoped:
 		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
 	}
+	if before == nil {
+		all.recount = recountOf(status, p, all.byHash)
+	}
 	switch { // what is approved does not wait again
 	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
 		all.scope = nil
@@ -68,10 +71,24 @@ func previewsOf(object *unstructured.Unstructured, p *policy.Policy, before *ent
 		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil {
 			all.outdated = time.Time{} // what has changed was shown with what else waited
 		}
-	} else if before == nil && p.Mode == v1alpha1.Enforce && isOfOutdated(p, status) {
+	} else if before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending) {
 		all.outdated = now
 	}
+	if all.recount != nil && p.Approved == p.RecountHash(all.recount.Time.Time) {
+		all.recount = nil
+	}
 	return all
+}
+
+// recountOf is what the leader before counted of the form that a policy has; nil for nothing.
+func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash map[string]v1alpha1.Preview) *v1alpha1.EnforcedCount {
+	if status.Enforced != nil && status.Enforced.Hash == p.Hash {
+		return status.Enforced
+	}
+	if known, ok := byHash[p.Hash]; ok {
+		return &v1alpha1.EnforcedCount{Hash: known.Hash, Time: known.Time, Due: known.Due, Week: known.Week}
+	}
+	return nil
 }
 
 // isAccepted reports whether everything that this form of a policy deletes has been approved. The annotation may name a later change by
@@ -88,10 +105,9 @@ func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicy
 }
 
 // isOfOutdated reports whether a policy waits, by its status, because what was counted of a dry run was too old.
-func isOfOutdated(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) bool {
-	pending := status.PendingApproval
+func (v *previews) isOfOutdated(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
 	return pending != nil && pending.Since == nil && pending.Hash != p.Approved && pending.Hash != p.ApprovalHash() &&
-		(status.Enforced == nil || pending.Hash != p.RecountHash(status.Enforced.Time.Time))
+		(v.recount == nil || pending.Hash != p.RecountHash(v.recount.Time.Time))
 }
 
 // statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.

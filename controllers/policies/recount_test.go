@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -37,6 +38,7 @@ func (o objects) enforced(l *loop, name string) v1alpha1.RetentionPolicyStatus {
 	}
 	if tally := tallies.Policies[name]; tally != nil {
 		status.Enforced.Due, status.Enforced.Week = tally.Due.Now, tally.Due.Week
+		status.Previews[0].Due, status.Previews[0].Week = tally.Due.Now, tally.Due.Week
 	}
 	return status
 }
@@ -126,4 +128,55 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 		})
 	}
+}
+
+// TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count, by each leader until one has counted or it is approved.
+func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
+	for name, enforce := range map[string]func(l *loop) *loop{
+		"before the leader starts": func(l *loop) *loop {
+			l.policy("p", spec("Enforce", "1h"))
+			return l.restart()
+		},
+		"before the leader has counted": func(l *loop) *loop {
+			l = l.restart()
+			l.policy("p", spec("Enforce", "1h"))
+			l.refresh()
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.hold("team-a", "true")
+			s.policy("p", spec("DryRun", "1h"))
+			l := newLoop(t, s)
+			l.reported(old(30))
+			l.later(time.Minute)
+			l.hold("team-a", "")
+			l = enforce(l)
+			all := old(30).older(time.Minute)
+			gate := l.named("p").Gate
+			expect(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
+			expect(t, "deleted while it waits", 0, all.deletes(l))
+			l.edit("p", func(p *unstructured.Unstructured) {
+				status := p.Object["status"].(map[string]any)
+				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": int64(30), "week": int64(30), "selected": int64(30)}
+			})
+			l = l.restart()
+			expect(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
+			l.approve("p", gate.Hash)
+			l.refresh()
+			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestALeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the leader before dropped a count.
+func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
+	l := oneEnforced(t)
+	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
+	l.sync()
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
+	again := newUnreadLoop(t, l.server)
+	again.reconcile()
+	expect(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
 }

@@ -220,7 +220,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		what = fmt.Sprintf("that would not have been before: its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
-		what = fmt.Sprintf("that would not have been before: they were not due when Sunset last enforced this policy, at %s, and the configuration has changed while it was down or restarting",
+		what = fmt.Sprintf("that would not have been before: they were not due when Sunset last counted this policy, at %s, and the configuration has changed while it was down or restarting",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()

@@ -182,7 +182,8 @@ type Preview struct {
 	// time when it was last counted completely, within an hour. For 7 days from then on the form needs no other
 	// count, unless something changes that may let it delete more.
 	Time metav1.Time `json:"time"`
-	// due is how many objects would be deleted then.
+	// due is how many objects would be deleted then. A leader that starts compares its first count with it if the policy was not
+	// enforced in this form.
 	// +optional
 	Due int64 `json:"due,omitempty"`
 	// week is how many objects would be deleted within 7 days.

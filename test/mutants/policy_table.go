@@ -182,6 +182,11 @@ var policyTable = map[string]Mutant{
 		Old: "before == nil && known.Hash == p.Hash || known.Time.After(all.since)",
 		New: "before == nil || known.Time.After(all.since)",
 	},
+	"a dry run is enforced while no leader runs, and compared with nothing": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestADryRunIsCountedAgainAfterOtherChanges",
+		Old: "if known, ok := byHash[p.Hash]; ok {",
+		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspended {",
+	},
 	"an approval of namespaces outlives the next change": {
 		File: "policy/gate.go", Test: "./policy TestWhatApprovesAScope",
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",

@@ -22,7 +22,7 @@ type feed struct {
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
-	stale       map[string]time.Time // namespaces that lack facts, and since when
+	stale       map[string]time.Time // namespaces that lack facts, and since when they wait for a listing: after one, since they may be listed again
 	listed      map[string]time.Time // when namespaces that were just listed may be listed again
 	lost        *Trouble
 	undeletable *Trouble
@@ -94,8 +94,8 @@ func (f *feed) nudge() {
 
 const (
 	relistPause = 200 * time.Millisecond // between two namespaces
-	relistAgain = 5 * time.Second        // between two listings of one namespace, however often its rules change
-	relistRest  = 10                     // or so much longer than its listing took,
+	relistAgain = 5 * time.Second        // from the end of a listing of a namespace to its next one, however often its rules change,
+	relistRest  = 10                     // or so many times as long as the listing took,
 	relistLater = time.Minute            // but not more
 )
 
@@ -166,7 +166,9 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	defer func() {
 		f.owner.mu.Lock()
 		defer f.owner.mu.Unlock()
-		f.listed[namespace] = began.Add(max(relistAgain, min(relistRest*f.owner.Clock.Since(began), relistLater)))
+		ended := f.owner.Clock.Now()
+		again := ended.Add(max(relistAgain, min(relistRest*ended.Sub(began), relistLater)))
+		f.listed[namespace], f.stale[namespace] = again, again
 	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()

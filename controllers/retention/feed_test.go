@@ -3,6 +3,7 @@ package retention_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,30 +132,51 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 
 // TestASlowListOfANamespaceDelaysNoOther although its rules change during each list.
 func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(rule("a"))
-		s := w.source(0)
-		s.list(x, y)
-		s.set(func() {
-			s.listing = func(namespace string) ([]*draft, error) {
-				if namespace == "team-a" {
-					time.Sleep(8 * time.Second)
-					return []*draft{x}, nil
+	tests := map[string]struct {
+		slow   []string
+		takes  time.Duration
+		within time.Duration
+	}{
+		"one, 8 s":                     {[]string{"team-a"}, 8 * time.Second, 30 * time.Second},
+		"one, longer than the timeout": {[]string{"team-a"}, 61 * time.Second, 100 * time.Second},
+		"two, longer than the timeout": {[]string{"team-a", "team-c"}, 61 * time.Second, 150 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				y := row("y", w.began, in("team-b"))
+				all := []*draft{y}
+				for _, namespace := range test.slow {
+					all = append(all, row(namespace, w.began, in(namespace)))
 				}
-				return []*draft{y}, nil
-			}
+				w.use(rule("a"))
+				s := w.source(0)
+				s.list(all...)
+				s.holds(all...)
+				s.set(func() {
+					fast := s.listing
+					s.listing = func(namespace string) ([]*draft, error) {
+						if slices.Contains(test.slow, namespace) {
+							time.Sleep(test.takes)
+						}
+						return fast(namespace)
+					}
+				})
+				for i := range int(test.within / time.Second) {
+					rules := []*policy.Rule{rule("a")}
+					for _, namespace := range test.slow {
+						rules = append(rules, own(namespace, fmt.Sprint("edit ", i)))
+					}
+					if i > 0 {
+						rules = append(rules, own("team-b", "b"))
+					}
+					w.use(rules...)
+					w.after(time.Second)
+				}
+				expect(t, "has facts", true, w.has(own("team-b", "b")))
+			})
 		})
-		for i := range 30 {
-			rules := []*policy.Rule{rule("a"), own("team-a", fmt.Sprint("edit ", i))}
-			if i > 0 {
-				rules = append(rules, own("team-b", "b"))
-			}
-			w.use(rules...)
-			w.after(time.Second)
-		}
-		expect(t, "has facts", true, w.has(own("team-b", "b")))
-	})
+	}
 }
 
 // TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain also if its namespace has no RetentionPolicies, or if it is cluster-scoped.
@@ -174,7 +196,7 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 				})
 				w.after(10 * time.Minute)
 				if n := len(s.relisted()); n < 10 || n > 13 {
-					t.Errorf("listed %d times in ten minutes, want one in 50 s", n)
+					t.Errorf("listed %d times in ten minutes, want one in 55 s", n)
 				}
 				s.set(func() { s.slow, s.listed = 0, nil })
 				s.holds(x)

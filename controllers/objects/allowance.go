@@ -14,14 +14,16 @@ import (
 )
 
 const (
-	freeTime = time.Millisecond       // for the rules of RetentionPolicies on one object; a longer time is a debt of their namespace
-	mostDebt = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
+	freeTime  = time.Millisecond       // for the rules of RetentionPolicies on one object; a longer time is a debt of their namespace,
+	freeOfOne = 100 * time.Millisecond // as is what takes less, beyond this in a second in a namespace,
+	freeOfAll = 250 * time.Millisecond // or beyond this in all namespaces together
+	mostDebt  = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
 	// A namespace pays back a tenth of the time that passes, and all namespaces together half of it.
 	shareOfOne, shareOfAll = 10, 2
 )
 
-var errNoTime = fmt.Errorf("not evaluated yet, it is retried: rules of RetentionPolicies that take more than %s on one object may use %s at once and "+
-	"a tenth of the time in each namespace; simplify the expressions", freeTime, mostDebt)
+var errNoTime = fmt.Errorf("not evaluated yet, it is retried: rules of RetentionPolicies that take more than %s on one object, or %s in a second, "+
+	"may use %s at once and a tenth of the time in each namespace; simplify the expressions", freeTime, freeOfOne, mostDebt)
 
 // allowance bounds for how long the rules of each namespace's RetentionPolicies are evaluated, so that all other evaluations wait
 // for one of them at most.
@@ -31,6 +33,10 @@ type allowance struct {
 	mu    sync.Mutex
 	debts map[string]time.Duration // by namespace; no more than those that have some
 	paid  time.Time                // when some of them was last paid back
+
+	second  time.Time                // when the current second began
+	free    map[string]time.Duration // what each namespace used in it without a debt
+	freeAll time.Duration            // and all together
 }
 
 // ask asks the rules about an object, but for those of its namespace while that has no time left: their facts have an error. It
@@ -55,7 +61,7 @@ func (a *allowance) ask(e *engine.Evaluator, q retention.Questions, namespace st
 		}
 		again = again || errors.Is(facts[i].Err, errNoTime) || errors.Is(facts[i].Err, engine.ErrDeadline)
 	}
-	if took > freeTime {
+	if took > 0 {
 		a.owe(namespace, took)
 	}
 	return facts, again
@@ -69,14 +75,31 @@ func (a *allowance) left(namespace string) time.Duration {
 	return mostDebt - a.debts[namespace]
 }
 
+// owe adds the time that the rules of a namespace took on one object to its debt, unless it is free.
 func (a *allowance) owe(namespace string, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.payBack()
+	if a.isFree(namespace, took) {
+		return
+	}
 	if a.debts == nil {
 		a.debts = map[string]time.Duration{}
 	}
 	a.debts[namespace] += took
+}
+
+// isFree reports whether a time on one object is free, and uses it.
+func (a *allowance) isFree(namespace string, took time.Duration) bool {
+	if a.free == nil || a.paid.Sub(a.second) >= time.Second {
+		a.second, a.free, a.freeAll = a.paid, map[string]time.Duration{}, 0
+	}
+	if took > freeTime || a.free[namespace]+took > freeOfOne || a.freeAll+took > freeOfAll {
+		return false
+	}
+	a.free[namespace] += took
+	a.freeAll += took
+	return true
 }
 
 func (a *allowance) payBack() {

@@ -24,23 +24,33 @@ func (c *evaluating) Since(t time.Time) time.Duration {
 }
 
 // TestNamespacesShareTheTimeOfEvaluations: some have rules that take long and are asked about objects all the time. They leave
-// half of the time to others, the rules of the cluster are always asked, and a namespace whose rules take their ordinary time, too.
+// a quarter of the time to others, or half of it if they take long on each object, the rules of the cluster are always asked, and a namespace whose rules take their ordinary time, too.
 func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	c := newCompiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	everywhere, own := compile(t, c, jobs, eligible("true")), compile(t, c, jobs, eligible("1 == 1"))
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
-	const lasts, takes = time.Minute, 50 * time.Millisecond
-	for _, floods := range []int{1, 50} {
-		t.Run(fmt.Sprint(floods), func(t *testing.T) {
+	const lasts = time.Minute
+	for _, test := range []struct {
+		floods int
+		takes  time.Duration // each of three rules
+		pause  time.Duration // after each round of objects
+	}{
+		{1, 50 * time.Millisecond, 10 * time.Millisecond},
+		{50, 50 * time.Millisecond, 10 * time.Millisecond},
+		{1, 300 * time.Microsecond, 100 * time.Microsecond},
+		{10, 300 * time.Microsecond, 100 * time.Microsecond},
+	} {
+		floods, takes := test.floods, test.takes
+		t.Run(fmt.Sprint(floods, " ", takes), func(t *testing.T) {
 			in := map[string][]*engine.Rule{"quiet": {own}}
 			for i := range floods {
 				in[fmt.Sprint("flood-", i)] = []*engine.Rule{own, own, own}
 			}
 			q := retention.NewQuestions(jobs, []*engine.Rule{everywhere}, in)
 			clock := &evaluating{now: time.Unix(1e9, 0)}
-			began := clock.now
+			began, quiet := clock.now, clock.now
 			a := objects.NewAllowance(clock)
 			used := map[string]time.Duration{}
 			ask := func(namespace string, takes time.Duration) (asked bool) {
@@ -61,17 +71,36 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 				for i := range floods {
 					ask(fmt.Sprint("flood-", i), takes)
 				}
-				if !ask("quiet", 100*time.Microsecond) {
-					t.Fatal("the rule of another namespace was not asked")
+				if !clock.now.Before(quiet) {
+					if !ask("quiet", 100*time.Microsecond) {
+						t.Fatal("the rule of another namespace was not asked")
+					}
+					quiet = clock.now.Add(10 * time.Millisecond)
 				}
-				clock.now = clock.now.Add(10 * time.Millisecond)
+				clock.now = clock.now.Add(test.pause)
 			}
 			passed := clock.now.Sub(began)
 			share := min(passed/objects.ShareOfOne, passed/objects.ShareOfAll/time.Duration(floods))
+			var all time.Duration
 			for namespace, took := range used {
-				if most := objects.MostDebt + 3*takes + share; namespace != "quiet" && (took > most || took < most/2) {
+				if namespace == "quiet" {
+					continue
+				}
+				most := objects.MostDebt + 3*takes + share
+				if 3*takes <= objects.FreeTime {
+					most += passed / time.Second * objects.FreeOfOne
+				}
+				if took > most || took < share/2 {
 					t.Errorf("%s took %s of %s, want up to %s", namespace, took, passed, most)
 				}
+				all += took
+			}
+			most := time.Duration(floods)*(objects.MostDebt+3*takes) + passed/objects.ShareOfAll
+			if 3*takes <= objects.FreeTime {
+				most += passed / time.Second * objects.FreeOfAll
+			}
+			if all > most {
+				t.Errorf("all took %s of %s, want up to %s", all, passed, most)
 			}
 			clock.now = clock.now.Add(time.Hour)
 			if !ask("flood-0", takes) {
@@ -82,5 +111,23 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 				t.Errorf("%d are remembered", n)
 			}
 		})
+	}
+}
+
+// TestALargeNamespaceIsEvaluatedAtOnce where its rules take their ordinary time.
+func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	own := compile(t, c, jobs, eligible("true"))
+	q := retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"large": {own}})
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
+	a := objects.NewAllowance(clock)
+	for i := range 50_000 {
+		if facts, again := a.Ask(e, q, "large", object); again {
+			t.Fatalf("object %d: %v", i, facts[0].Err)
+		}
+		clock.now = clock.now.Add(100 * time.Microsecond) // to read and decode it
 	}
 }

@@ -37,7 +37,10 @@ func (a *Allowance) Debtors() int {
 }
 
 // The bounds of an Allowance.
-const MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
+const (
+	MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
+	FreeTime, FreeOfOne, FreeOfAll   = freeTime, freeOfOne, freeOfAll
+)
 
 // Decoder decodes objects of a kind into facts for the tests.
 type Decoder struct{ *decoder }

@@ -102,6 +102,7 @@ const (
 // relist lists the namespaces that lack facts, one after the other, until ctx ends.
 func (f *feed) relist(ctx context.Context) {
 	for ctx.Err() == nil {
+		f.owner.dropUnwanted()
 		namespace, wait, found := f.nextStale()
 		if !found {
 			select {

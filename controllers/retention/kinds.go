@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,6 +20,7 @@ type watched struct {
 	pipeline *pipeline
 	current  *feed
 	pending  *feed
+	until    time.Time   // when it is dropped, as no rule is about it; zero while one is
 	beyond   atomic.Bool // what rules say depends on more than the subjects
 }
 
@@ -72,10 +74,9 @@ func (r *Reconciler) follow() {
 	for kind, w := range r.kinds {
 		if _, wanted := questionsOf(r.book, r.programs, kind); !wanted {
 			w.index.SetBook(r.book, now) // what is queued already is judged by it
-			w.current.stop()
-			w.pending.stop()
-			w.pipeline.stop()
-			delete(r.kinds, kind)
+			if w.until.IsZero() {
+				w.until = now.Add(unwantedLasts)
+			}
 		}
 	}
 	for _, kind := range r.book.Kinds() {
@@ -90,10 +91,30 @@ func (r *Reconciler) follow() {
 			r.feeds.Go(func() { w.pipeline.run(r.running) })
 			r.kinds[kind] = w
 		}
+		w.until = time.Time{}
 		w.index.SetBook(r.book, now)
 		r.ask(w, q)
 	}
 	r.nudge()
+}
+
+// unwantedLasts is for how long Sunset still watches a kind after its last rule is removed, so that a rule that is added and removed
+// again and again does not list the cluster each time. Nothing of the kind is deleted meanwhile.
+const unwantedLasts = time.Minute
+
+// dropUnwanted stops watching the kinds that have had no rule for unwantedLasts. Every feed calls it about once a minute.
+func (r *Reconciler) dropUnwanted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Clock.Now()
+	for kind, w := range r.kinds {
+		if !w.until.IsZero() && !now.Before(w.until) {
+			w.current.stop()
+			w.pending.stop()
+			w.pipeline.stop()
+			delete(r.kinds, kind)
+		}
+	}
 }
 
 // ask makes sure that the kind's facts answer the questions, now or when a new listing is complete. Where only a

@@ -212,7 +212,6 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 				w.use(test.rules...)
 				if test.again {
 					w.use(rule("a", ttl(1000*time.Hour)))
-					w.source(1).list(rows("x", 2_000, w.began.Add(-time.Hour))...)
 				}
 				w.after(time.Hour)
 				if n := len(w.attempted()) - before; n > 4 {
@@ -271,22 +270,58 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 	expect(t, "leader only", true, r.NeedLeaderElection())
 }
 
-func TestAPolicyThatComesBackAfterItsKindWasDropped(t *testing.T) {
+// TestARuleThatComesAndGoesListsItsKindOnce, and while there is none nothing is deleted.
+func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
+	unwatched := rule("a", func(r *policy.Rule) { r.Unwatched = true })
+	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+				w.use(rule("a"))
+				w.source(0).list(row("x", w.began))
+				w.use(without...)
+				before := runtime.NumGoroutine()
+				for range 200 { // the object is due after the last
+					w.use(rule("a"))
+					w.after(time.Second)
+					w.use(without...)
+					w.after(16 * time.Second)
+				}
+				if more := runtime.NumGoroutine() - before; more > 5 {
+					t.Errorf("%d goroutines are left", more)
+				}
+				w.after(5 * time.Minute)
+				expect(t, "listed", 1, w.opened())
+				if w.source(0).ctx.Err() == nil {
+					t.Error("the kind is watched for ever")
+				}
+				w.after(time.Hour)
+				expect(t, "removed", none, w.removed())
+				w.use(rule("a"))
+				expect(t, "listed", 2, w.opened())
+				w.source(1).list(row("x", w.began))
+				w.after(time.Hour)
+				expect(t, "removed", []string{"x"}, w.removed())
+			})
+		})
+	}
+}
+
+// TestAKindWithoutRulesDeletesNothing of what becomes due meanwhile, and deletes it by a rule that comes in time.
+func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.use(rule("a"))
+		w.source(0).list(row("x", w.began))
+		w.after(time.Hour - time.Second)
 		w.use()
-		before := runtime.NumGoroutine()
-		for range 20 {
-			w.use(rule("a"))
-			w.use()
-		}
-		if more := runtime.NumGoroutine() - before; more > 5 {
-			t.Errorf("%d goroutines are left of kinds that were dropped", more)
-		}
-		w.use(rule("a"))
-		w.source(21).list(row("x", w.began))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		w.source(0).apply(row("y", w.began.Add(-2*time.Hour)))
+		w.after(30 * time.Second)
+		expect(t, "removed", none, w.removed())
+		w.use(rule("a", ttl(4*time.Hour)))
+		w.after(0)
+		expect(t, "removed by the rule that came", none, w.removed())
+		w.use(rule("a", ttl(2*time.Hour)))
+		w.after(0)
+		expect(t, "removed by the rule that came", []string{"y"}, w.removed())
 	})
 }
 
@@ -296,6 +331,7 @@ func TestADroppedKindLeavesNothingBehind(t *testing.T) {
 		w.source(0).list(rows("x", 10, w.began)...)
 		held := weak.Make(w.Kinds()[0].Index)
 		w.use()
+		w.after(2 * time.Minute)
 		w.set(func() { w.sources = nil })
 		for range 3 {
 			runtime.GC()

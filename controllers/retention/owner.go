@@ -111,11 +111,12 @@ func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()
 	w, concerned := r.kinds[kind], r.book.Page(kind, t.Namespace).HasSay()
+	wanted := w != nil && w.until.IsZero()
 	r.mu.Unlock()
 	switch {
 	case !concerned:
 		return policy.Verdict{Reason: policy.NotSelected}, nil
-	case w == nil:
+	case !wanted:
 		return policy.Verdict{}, errNotListed
 	}
 	if err := r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID}); err != nil {

@@ -29,7 +29,7 @@ func exploding(namespace string) *policy.Policy {
 	return p
 }
 
-// TestTooLargeExpressionsAreNotCompiled counts allocations, which are the same on every machine.
+// TestTooLargeExpressionsAreNotCompiled counts allocations and what is compiled, which are the same on every machine.
 func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	c := newCompiler(t)
 	p := exploding("team-a")
@@ -39,6 +39,9 @@ func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 10<<20 {
 		t.Errorf("allocated %d bytes", allocated)
+	}
+	if n := c.CompiledCount(); n != 2 { // the two of what replaces each rule: it selects what the rule selects, and keeps it
+		t.Errorf("%d expressions were compiled", n)
 	}
 	if size <= engine.MaxNamespaceSize || len(programs) == 0 {
 		t.Errorf("takes %d, with %d rules that select", size, len(programs))

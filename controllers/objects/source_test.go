@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,6 +38,7 @@ type server struct {
 
 	mu         sync.Mutex
 	absent     bool           // the kind is not served
+	removed    bool           // requests for objects are answered with 404: the CRD has been removed
 	aggregated bool           // somebody else serves it
 	forbidden  bool           // nothing of it may be deleted
 	streams    bool           // listings can be streamed
@@ -84,6 +86,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, syscall.ECONNRESET
 	}
 	switch {
+	case s.removed && strings.HasSuffix(r.URL.Path, "/jobs"):
+		return answer(404, statusOf(404, reasons[404])), nil
 	case r.URL.Path == "/apis":
 		return answer(200, `{"kind":"APIGroupList","groups":[{"name":"batch","versions":[{"groupVersion":"batch/v2","version":"v2"}]}]}`), nil
 	case r.URL.Path == "/apis/batch/v2":
@@ -449,6 +453,37 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 				synctest.Wait()
 				told = append(told, k.take()...)
 				expect(t, "told in the end", "replace [a]", told[len(told)-1])
+			})
+		})
+	}
+}
+
+// TestARemovedKindIsLostWithinSeconds from when the API server ends the watch, which it does some time after the CRD is removed; the kind
+// is found again when the CRD is.
+func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				time.Sleep(time.Minute)
+				s.event("DELETED", jobAt("a", "101"))
+				expect(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
+				s.mu.Lock()
+				s.removed, s.absent = true, true
+				_ = s.watch.Close()
+				s.mu.Unlock()
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if told := k.take(); !slices.Contains(told, "lost KindNotFound") {
+					t.Errorf("told %v", told)
+				}
+				s.mu.Lock()
+				s.removed, s.absent, s.objects = false, false, nil
+				s.mu.Unlock()
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				told := k.take()
+				expect(t, "told in the end", "replace []", told[len(told)-1])
 			})
 		})
 	}

@@ -159,3 +159,69 @@ func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	}
 	return c
 }
+
+// follower is a server of one Job: listed or streamed, then changed and deleted.
+type follower struct{ streams bool }
+
+func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
+	const mark = `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
+	code, body := 200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
+	switch query := r.URL.Query(); {
+	case query.Get("sendInitialEvents") == "true" && !f.streams:
+		code, body = 422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+	case query.Get("sendInitialEvents") == "true":
+		body = event("ADDED", job) + event("BOOKMARK", mark)
+		fallthrough
+	case query.Get("watch") == "true":
+		if code == 200 && !f.streams {
+			body = ""
+		}
+		body += event("MODIFIED", job) + event("BOOKMARK", mark) + event("DELETED", job)
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// full is an object with all methods that an Object must have.
+type full struct{ *object }
+
+func (full) GetNamespace() string { return "team-a" }
+func (o full) GetName() string    { return o.metadata.Name }
+
+type fullDecoder struct{ decoder }
+
+func (d fullDecoder) Object(data []byte) (stream.Object, error) {
+	o, err := d.decoder.Object(data)
+	if err != nil {
+		return nil, err
+	}
+	return full{o.(*object)}, nil
+}
+
+func (d fullDecoder) Deleted(data []byte) (stream.Object, error) { return d.Object(data) }
+
+// TestAReflectorCallsNoMethodOfRest: all that an Object does not have itself would panic, but for those of Rest's own.
+func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		t.Run(fmt.Sprint("streamed ", streams), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var calls []string
+			note := func(call string) func(any) error {
+				return func(any) error {
+					calls = append(calls, call)
+					return nil
+				}
+			}
+			store := &cache.FakeCustomStore{
+				ReplaceFunc: func(list []any, _ string) error { return note(fmt.Sprint("replace ", len(list)))(nil) },
+				AddFunc:     note("add"), UpdateFunc: note("update"),
+				DeleteFunc: func(any) error { cancel(); return note("delete")(nil) },
+			}
+			c := &stream.Collection{Client: client(t, follower{streams}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: fullDecoder{}}
+			_ = cache.NewReflectorWithOptions(c, nil, store, cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
+			expect(t, "calls", []string{"replace 1", "update", "delete"}, calls)
+		})
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -219,6 +221,32 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		w.use(about("Job", 2))
 		if got := images(); got != -1 {
 			t.Errorf("%d images are read though there is no rule any more", got)
+		}
+	})
+}
+
+// TestReportsThatCannotBeReadAreReadAgain: the trouble ends as soon as they are read.
+func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := about("Image", 1)
+		for reason, err := range map[string]error{
+			"Forbidden":  apierrors.NewForbidden(schema.GroupResource{}, "", nil),
+			"ListFailed": errors.New("connection refused"),
+		} {
+			w.set(func() { w.unread = err })
+			w.use(p)
+			w.after(time.Minute)
+			trouble := w.census.Unread()
+			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
+				t.Errorf("%s: trouble %+v, read %v", reason, trouble, read)
+			}
+			w.set(func() { w.unread = nil })
+			w.after(15 * time.Second)
+			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); !read || w.census.Unread() != nil {
+				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.census.Unread(), read)
+			}
+			w.use(about("Job", 2))
+			w.after(time.Second)
 		}
 	})
 }

@@ -37,7 +37,8 @@ type world struct {
 	writes  []time.Time
 	reads   int
 	changed int
-	fail    error // of every request
+	fail    error // of every request for one object
+	unread  error // of every list
 	follows bool  // this process does not lead
 }
 
@@ -94,6 +95,12 @@ func (w *world) between() interceptor.Funcs {
 				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // as older API servers answer, and the fake one ought to
 			}
 			return c.Watch(ctx, list, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			w.mu.Lock()
+			err := w.unread
+			w.mu.Unlock()
+			return errors.Join(err, c.List(ctx, list, opts...))
 		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			return errors.Join(note(false), c.Get(ctx, key, o, opts...))

@@ -549,6 +549,15 @@ func TestTheRightToMark(t *testing.T) {
 		told := strings.Join(k.take(), "\n")
 		expect(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
 		expect(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
+		s.mu.Lock()
+		s.forbidden = false
+		s.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		k.take()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "told when it was granted", nil, k.take())
 	})
 }
 

@@ -1,0 +1,235 @@
+package test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// recoveries names for each state that says "no", "lost" or "unknown" the tests that show how it ends by itself, within a bounded time, once its
+// cause is gone: fields of structs in controllers that keep an error or a Trouble, and reasons. The tests are "PACKAGE TEST", separated by commas.
+var recoveries = map[string]string{
+	// A kind of objects.
+	"retention.feed.lost":             "retention TestDoubtStopsAKindUntilItIsListedAgain, objects TestTroubleIsToldAndRetried",
+	"retention.feed.undeletable":      "retention TestAKindThatCannotBeDeletedSaysSo, objects TestTheRightToDelete",
+	"retention.feed.unmarkable":       "objects TestTheRightToMark",
+	"KindNotFound":                    "objects TestTroubleIsToldAndRetried, objects TestARemovedKindIsLostWithinSeconds",
+	"AggregatedAPI":                   "objects TestTroubleIsToldAndRetried",
+	"ListFailed":                      "objects TestTroubleIsToldAndRetried, objects TestUnreadableKeptObjectsAreRelisted, nodes TestReportsThatCannotBeReadAreReadAgain",
+	"Listing":                         "retention TestASlowListOfANamespaceDelaysNoOther, retention TestAnAddedRuleKeepsUntilItsListingIsComplete",
+	"index.note.err":                  "retention TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain, objects TestNamespacesShareTheTimeOfEvaluations",
+	"EvaluationFailed":                "index TestTransientErrorsAreEvaluatedAgain, report TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks",
+	"Unmarked":                        "retention TestAMarkThatFailsIsTriedAgain",
+	"retention.KindState.Lost":        "retention TestOneKindThatNeverLists",
+	"retention.KindState.Undeletable": "retention TestAKindThatCannotBeDeletedSaysSo",
+	"retention.KindState.Unmarkable":  "objects TestTheRightToMark",
+
+	"retention.feed.stale": "retention TestManyNamespacesAreListedOneAfterTheOther, retention TestASlowListOfANamespaceDelaysNoOther",
+
+	// Deletions in a namespace, or of an object.
+	"NamespaceInDoubt":              "retention TestANamespaceInDoubtHoldsBackOnlyItself, policies TestANamespaceThatComesBackIsAllowed",
+	"Denied":                        "retention TestADeniedNamespaceIsProbedWithADueObject",
+	"Failing":                       "retention TestARecoveredNamespaceIsThrottledNoMore, retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
+	"Refused":                       "retention TestFailuresBackOffAlone, retention TestAnObstacleThatPassesIsNoDelay",
+	"OwnerWaits":                    "retention TestAnOwnerThatWaitsIsADelay",
+	"OwnerKept":                     "retention TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom",
+	"retention.load.throttled":      "retention TestARecoveredNamespaceIsThrottledNoMore",
+	"retention.KindState.Throttled": "retention TestARecoveredNamespaceIsThrottledNoMore",
+	"Recreated":                     "index TestWhatResetsTheCountOfRecreations",
+	"Paced":                         "retention TestPace",
+
+	// What is checked before each deletion.
+	"retention.Reconciler.doubt":    "retention TestTheFenceHoldsEverythingBack",
+	"retention.doubt.err":           "retention TestTheFenceHoldsEverythingBack",
+	"Stale":                         "retention TestTheFenceHoldsEverythingBack, policies TestDoubtFailsClosed",
+	"policies.answer.err":           "policies TestDoubtFailsClosed, policies TestANamespaceThatComesBackIsAllowed",
+	"policies.clocks.err":           "policies TestAWrongClockCountsAsLongAsItsAnswer, policies TestDoubtFailsClosed",
+	"policies.Loop.skewed":          "policies TestClocksAreComparedThoughNothingIsDue",
+	"policies.freshness.unread":     "policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+	"policies.failing.err":          "policies TestACacheThatRelistsFromALiarForgetsNone",
+	"policies.Edition.QuotaTrouble": "policies TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policies.quotas.trouble":       "policies TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policies.Edition.QuotasUnread": "policies TestAListThatLacksQuotasBindsNothing",
+	"policies.Edition.Misread":      "referrers TestWhatIsMisreadMayReferToAnything",
+	"policies.read.err":             "policies TestARuleIsCheckedWhenItsDocumentIsThere",
+	"rights.answer.err":             "rights TestARecoveredReviewIsPublished, rights TestTheLoopTellsChanges",
+	"Forbidden":                     "rights TestARecoveredReviewIsPublished, objects TestTheRightToDelete, referrers TestRightsAreRefusedAndGranted",
+	"Counting":                      "report TestRulesThatAskAreCountedOnceTheyCanBe, policies TestANamespaceRestsFromCompiling",
+	"LimitReached":                  "ledgers TestLimitsWaitAndGoOn",
+	"ledgers.account.trouble":       "ledgers TestTroubleIsNoStorm",
+	"ledgers.State.Trouble":         "ledgers TestTroubleIsNoStorm",
+	"LedgerUnavailable":             "ledgers TestTroubleIsNoStorm, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
+	"LedgerNotRead":                 "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
+	"ledgers.account.unread":        "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"ledgers.State.Unread":          "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"EntriesUnread":                 "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestWhatCannotBeLookedAtStopsNoOther",
+
+	// References.
+	"references.from.lost":       "referrers TestRightsAreRefusedAndGranted, references TestDoubtSaysWhoCannotBeRead",
+	"references.referrer.err":    "referrers TestAnObjectThatCannotBeRead",
+	"references.Referrer.Err":    "referrers TestAnObjectThatCannotBeRead",
+	"references.Uses.Doubt":      "references TestDoubtSaysWhoCannotBeRead",
+	"references.Doubted.Why":     "references TestDoubtsAreAllSourcesInDoubt",
+	"references.from.unread":     "referrers TestAnObjectThatCannotBeRead",
+	"references.Referrer.Unread": "referrers TestAnObjectThatCannotBeRead",
+	"references.Source.Doubted":  "references TestDoubtsAreAllSourcesInDoubt",
+	"referrers.State.Denied":     "referrers TestRightsAreRefusedAndGranted",
+	"references.from.paused":     "references TestAPauseIsNoDoubt, retention TestWhatMayBeOutOfDateIsPutOff",
+	"referrers.source.why":       "referrers TestRightsAreRefusedAndGranted, referrers TestAWatchThatIsFrozen",
+	"ReferencesUnknown":          "referrers TestRightsAreRefusedAndGranted, report TestWhatIsNotKnownOfReferencesIsACondition",
+
+	// Nodes.
+	"nodes.Board.trouble":     "nodes TestTroubleIsToldUntilItEnds",
+	"RulesNotWritten":         "nodes TestTroubleIsToldUntilItEnds",
+	"nodes.Census.trouble":    "nodes TestReportsThatCannotBeReadAreReadAgain",
+	"NoAgents":                "report TestAReportOfANodeIsInTheStatusSoon, report TestEveryReasonIsReported",
+	"AgentsSilent":            "report TestAReportOfANodeIsInTheStatusSoon, report TestEveryReasonIsReported",
+	"RulesTooLarge":           "nodes TestARuleThatDoesNotFitIsTold",
+	"agent.disk.err":          "agent TestADiskThatIsNotSeenIsLookedAtAgain",
+	"FilesystemUnseen":        "agent TestADiskThatIsNotSeenIsLookedAtAgain",
+	"history.History.doubted": "images/history TestADoubtOutlivesARestart, images/history TestAnEmptyListingAfterARestartIsBelieved",
+	"images.Node.trouble":     "images TestHowLongARuntimeIsOutOfReach",
+	"RuntimeUnreachable":      "images TestHowLongARuntimeIsOutOfReach, images TestF41ARuntimeInTrouble",
+	"PodsUnknown":             "agent TestPodsThatWereNotListedAreListedAgain",
+	"agent.rules.unread":      "agent TestDoubtEnds",
+	"agent.rules.doubt":       "agent TestDoubtEnds",
+	"RulesUnknown":            "agent TestDoubtEnds, agent TestRulesThatAnAnswerLackedComeBack",
+	"history.Store.trouble":   "images/history TestWhatWasRefusedIsTriedAgain",
+	"history.Store.anew":      "images/history TestThatAgesBeganAnewIsToldForADay",
+	"StateNotKept":            "images/history TestWhatWasRefusedIsTriedAgain, images/history TestThatAgesBeganAnewIsToldForADay",
+}
+
+// others are fields and reasons that are no such states, with why not.
+var others = map[string]string{
+	// Made again each time, or never kept.
+	"agent.standing.err":           "made for each report",
+	"images.flight.err":            "one look, which is taken again",
+	"images.prepared.lost":         "one removal, which is prepared again",
+	"ledgers.Office.failed":        "ends the process",
+	"policies.Loop.failed":         "ends the process",
+	"referrers.Refused.Err":        "about a declaration, made again with each edit",
+	"referrers.State.Why":          "see referrers.source.why",
+	"report.view.doubt":            "made for each status",
+	"report.nodesNow.unread":       "made for each status",
+	"report.nodesNow.unwritten":    "made for each status",
+	"report.referred.doubt":        "made for each status",
+	"retention.Outcome.Err":        "one attempt",
+	"history.Outcome.Doubted":      "one listing; see history.History.doubted",
+	"history.Outcome.Paused":       "one listing",
+	"history.Outcome.Stale":        "one listing",
+	"history.content.Doubted":      "what is saved of history.History.doubted",
+	"ledgers.State.Doubtful":       "a number; entries leave it as docs/ledger.md says",
+	"retention.Reconciler.failing": "a limit, not a state",
+
+	// Good news.
+	"Ready": "all is well", "AsExpected": "all is well", "Valid": "all is well", "Watching": "all is well", "Enforcing": "all is well",
+	"Permitted": "all is well", "ReferencesKnown": "all is well",
+	"Expired": "it is deleted", "OverCapacity": "it is deleted",
+
+	// Known facts, which last until the object or the time is another.
+	"Held": "of the object", "Uncounted": "of the object", "Pinned": "of the image", "InUse": "of the image", "Unpullable": "of the image",
+	"KeptNewest": "of the object", "NeverDue": "of the object", "NoStartTime": "of the object", "NotEligible": "of the object", "NotSelected": "of the object",
+	"NoOwner": "of the object", "Waiting": "of the object", "WithinCapacity": "of the object",
+	"ManagedByArgoCD": "of the object", "ManagedByFlux": "of the object", "ManagedByHelm": "of the object", "ManagedByMultiKueue": "of the object",
+
+	// What a person has chosen or must choose.
+	"DryRun": "of the policy", "Suspended": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
+	"ApprovalRequired": "waits for a person", "BacklogTooLarge": "waits for a person", "AlwaysRequired": "waits for a person",
+}
+
+// TestEveryDoubtEnds: each field of a struct in controllers that keeps an error or a Trouble, and each reason, is in recoveries with tests that
+// there are, or in others with why it does not belong there.
+func TestEveryDoubtEnds(t *testing.T) {
+	found := map[string]bool{}
+	all := sources(t)
+	for _, s := range all {
+		if s.isTest || !under(s.dir, "controllers") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if of, ok := spec.Type.(*ast.StructType); ok {
+				for _, name := range doubts(of) {
+					found[fmt.Sprintf("%s.%s.%s", s.syntax.Name.Name, spec.Name.Name, name)] = true
+				}
+			}
+			return true
+		})
+	}
+	if len(found) < 30 {
+		t.Errorf("only %d fields were found", len(found))
+	}
+	_, reasons := standings(t)
+	for _, r := range policy.Reasons() {
+		reasons[string(r)] = true
+	}
+	for reason := range reasons {
+		found[reason] = true
+	}
+	for state := range found {
+		if recoveries[state] == "" && others[state] == "" {
+			t.Errorf("no test is named that shows how %s ends, nor why none is needed", state)
+		}
+	}
+	for state, tests := range recoveries {
+		if others[state] != "" {
+			t.Errorf("%s is in both tables", state)
+		}
+		if !found[state] {
+			t.Errorf("there is no %s", state)
+		}
+		for named := range strings.SplitSeq(tests, ", ") {
+			dir, name, _ := strings.Cut(named, " ")
+			if !hasTest(all, "controllers/"+dir, name) {
+				t.Errorf("%s: there is no %s in controllers/%s", state, name, dir)
+			}
+		}
+	}
+	for state := range others {
+		if !found[state] {
+			t.Errorf("there is no %s", state)
+		}
+	}
+}
+
+var (
+	doubtType = regexp.MustCompile(`\b(error|Trouble)$`)
+	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread`)
+)
+
+// doubts are the fields of a struct that keep an error or a Trouble, or have the name of a doubt.
+func doubts(of *ast.StructType) (names []string) {
+	for _, field := range of.Fields.List {
+		if _, is := field.Type.(*ast.FuncType); is {
+			continue
+		}
+		for _, name := range field.Names {
+			if doubtType.MatchString(types.ExprString(field.Type)) || doubtName.MatchString(name.Name) {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// hasTest reports whether a package has a test.
+func hasTest(all []source, dir, name string) bool {
+	for _, s := range all {
+		if s.isTest && s.dir == dir {
+			for _, d := range s.syntax.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == name {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

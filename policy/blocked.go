@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Blocked counts the subjects that are due by the rules of one policy, and that a rule of another policy keeps.
@@ -27,18 +29,33 @@ type BlockedSample struct {
 	Name      string
 }
 
-// Most are the blockers of at most n rules, those that keep the most subjects first.
+// Most are at most n blockers: those that fail or are stopped come before those whose reason somebody has chosen (see
+// v1alpha1.IsChosen), and of each sort those that keep the most subjects come first.
 func (b *Blocked) Most(n int) []Blocker {
-	return most(b.By, n, func(a, b Blocker) int {
-		return cmp.Or(a.Rule.Compare(b.Rule), strings.Compare(string(a.Reason), string(b.Reason)))
+	return most(b.By, n, func(a, o Blocker) int {
+		switch chosen := v1alpha1.IsChosen(string(a.Reason)); {
+		case chosen == v1alpha1.IsChosen(string(o.Reason)):
+			return 0
+		case chosen:
+			return 1
+		default:
+			return -1
+		}
+	}, func(a, o Blocker) int {
+		return cmp.Or(a.Rule.Compare(o.Rule), strings.Compare(string(a.Reason), string(o.Reason)))
 	})
 }
 
 // Blocking are at most n policies of which this one keeps subjects, those of which it keeps the most first.
-func (t *Tally) Blocking(n int) []string { return most(t.Blocks, n, strings.Compare) }
+func (t *Tally) Blocking(n int) []string {
+	return most(t.Blocks, n, func(string, string) int { return 0 }, strings.Compare)
+}
 
-func most[K comparable](counts map[K]int64, n int, compare func(a, b K) int) []K {
-	all := slices.SortedFunc(maps.Keys(counts), func(a, b K) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), compare(a, b)) })
+// most are the first n keys by sort, then by count, then by name.
+func most[K comparable](counts map[K]int64, n int, sort, name func(a, b K) int) []K {
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(sort(a, b), cmp.Compare(counts[b], counts[a]), name(a, b))
+	})
 	return all[:min(len(all), n)]
 }
 

@@ -57,3 +57,20 @@ func TestTheMostAreFirst(t *testing.T) {
 	expect(t, "the sample", "v", p.Blocked.Sample.Name)
 	expect(t, "in return", []string{"p"}, all.Policies["r"].Blocking(5))
 }
+
+// TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest, of many objects, do not hide one that fails.
+func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
+	all := policy.NewTallies(now)
+	for _, by := range []string{"a", "b", "c", "d", "e"} {
+		for range 9 {
+			all.Add(policy.Subject{Name: by}, rulings(says("x"), says("z", of("q"+by), newest)))
+		}
+	}
+	all.Add(policy.Subject{Name: "f"}, rulings(says("x"), says("z", of("qf"), failed)))
+	blocked := all.Policies["p"].Blocked
+	var first []string
+	for _, by := range blocked.Most(2) {
+		first = append(first, by.Rule.Policy+" "+string(by.Reason))
+	}
+	expect(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
+}

@@ -75,7 +75,7 @@ var (
 	Verdicts    = gauge("sunset_verdicts", "Objects by the verdict of the rules in force.", "kind", "reason")
 	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
 	Forecast    = gauge("sunset_rule_forecast", "Objects that a rule would have deleted within an hour (1h), a day (24h) or a week (7d) from now, those that are due now included.", "policy", "rule", "within")
-	Blocked     = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, and kept by a rule of another policy: at most five rules of each policy.", "policy", "blocking_policy", "blocking_rule", "reason")
+	Blocked     = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, and kept by a rule of another policy: at most 100 for each policy, and those that fail or are stopped first.", "policy", "blocking_policy", "blocking_rule", "reason")
 	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or deleted by somebody (terminating), and stay because their Jobs have not counted them yet.", "state")
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
 	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")

@@ -14,6 +14,9 @@ import (
 // blockedShown is how many rules and policies a status has at most of those that block each other.
 const blockedShown = 5
 
+// blockedMeasured is the same of the metric, whose alert names each rule.
+const blockedMeasured = 100
+
 // blocked fills in what other policies keep of this one, and this one of others.
 func (v *view) blocked(tally *policy.Tally, s *v1alpha1.RetentionPolicyStatus) {
 	s.Blocked = tally.Blocked.Subjects

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -57,6 +58,50 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 			told = append(told, e)
 		}
 		expect(t, "Events", []string{"p Warning Blocked", "q Warning EvaluationFailed", "p Normal Unblocked", "q Normal Ready"}, told)
+	})
+}
+
+// TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
+func TestSixBlockers(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		start, layout := time.Now().Add(-2*time.Hour), &index.Layout{Columns: []string{"a"}}
+		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
+		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
+			q := policyOf(v1alpha1.Enforce, rule("r-"+name))
+			q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = name, types.UID("uid-"+name), name, types.UID("uid-"+name)
+			if i < 5 {
+				q.Rules[0].Keep = 5
+			}
+			layout.Columns = append(layout.Columns, q.Rules[0].Key)
+			all = append(all, q)
+		}
+		e := editionOf(all...)
+		for _, p := range all {
+			w.store(p, noStatus)
+		}
+		var rows []*index.Row
+		for i := range 6 { // q0 to q4 keep five of them, q5 fails on the last
+			facts := make([]policy.Facts, 7)
+			facts[0] = yes(start)
+			for j := 1; i < 5 && j <= 5; j++ {
+				facts[j] = yes(start.Add(-time.Duration((i+j)%5) * time.Minute))
+			}
+			if i == 5 {
+				facts[6] = policy.Facts{Selected: true, Err: errNo}
+			}
+			s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
+			rows = append(rows, index.NewRow(s, layout, facts...))
+		}
+		x := index.New(jobs.GroupKind(), func() {})
+		x.SetBook(e.Book, time.Now())
+		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
+		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
+		w.Use(e)
+		w.after(10 * time.Second)
+		first := w.status().BlockedBy[0]
+		expect(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
+		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		expect(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
 	})
 }
 

@@ -36,7 +36,7 @@ func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 
 func (g *gauges) rules(t *policy.Tallies) {
 	for name, tally := range t.Policies {
-		for _, by := range tally.Blocked.Most(blockedShown) {
+		for _, by := range tally.Blocked.Most(blockedMeasured) {
 			g.count = append(g.count, metrics.Blocked.Of(float64(tally.Blocked.By[by]), name, by.Rule.Policy, by.Rule.Rule, string(by.Reason)))
 		}
 		for rule, c := range tally.Rules {

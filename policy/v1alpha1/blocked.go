@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Conditions of a policy that are True while its rules keep eligible objects for the reason of that name, until somebody changes the
 // objects or the rules; the message has how many, and the first of them. There are no such conditions otherwise.
@@ -19,15 +23,27 @@ const (
 	ConditionNoOwner = "NoOwner"
 )
 
+// chosen are the reasons of Blocked that somebody has chosen with the other policy, or that the conditions of the other policy report.
+var chosen = []string{
+	"KeptNewest", "NeverDue", "Unmarked", ConditionNoOwner,
+	ConditionManagedByMultiKueue, ConditionManagedByArgoCD, ConditionManagedByFlux, ConditionManagedByHelm,
+}
+
+// IsChosen reports whether a rule that keeps objects of another policy for this reason works as its author wants. It does not where it
+// fails, is suspended, waits for an approval, or lacks knowledge; a reason that is not known counts as such a failure.
+func IsChosen(reason string) bool { return slices.Contains(chosen, reason) }
+
 // StopsDeletions reports whether a condition of a policy shows that something stops deletions. What Valid, Watching and most
-// reasons of Enforcing say, Ready says too.
+// reasons of Enforcing say, Ready says too. Blocked for a reason that IsChosen does not count.
 func StopsDeletions(c *metav1.Condition) bool {
 	switch c.Type {
 	case ConditionReady:
 		return c.Status == metav1.ConditionFalse
 	case ConditionEnforcing:
 		return c.Status == metav1.ConditionFalse && (c.Reason == string(Suspended) || c.Reason == "Terminating")
-	case ConditionBlocked, ConditionDelayed, ConditionRecreated, ConditionNoOwner,
+	case ConditionBlocked:
+		return c.Status == metav1.ConditionTrue && !IsChosen(c.Reason)
+	case ConditionDelayed, ConditionRecreated, ConditionNoOwner,
 		ConditionManagedByMultiKueue, ConditionManagedByArgoCD, ConditionManagedByFlux, ConditionManagedByHelm:
 		return c.Status == metav1.ConditionTrue
 	default:

@@ -8,7 +8,8 @@ import (
 )
 
 // TestAlertsFire tries each alert with made-up series, in the module that pins Prometheus, and what else is tested there.
-func TestAlertsFire(t *testing.T) { pinned(t, nil, "test", "./...") }
+// Go would not notice that the alerts have changed: they are outside of that module.
+func TestAlertsFire(t *testing.T) { pinned(t, nil, "test", "-count=1", "./...") }
 
 // TestAlertsSayWhatToDo: each has a severity, says what it is about, and points to its place in the runbook.
 func TestAlertsSayWhatToDo(t *testing.T) {

@@ -71,11 +71,13 @@ var tries = map[string]map[string]try{
 		"conflicts":         {`sunset_deletion_attempts_total{result="changed"} 0+50x2000`, 2 * time.Hour, nil},
 	},
 	"SunsetPolicyNotReady": {
-		"a rule is invalid":        {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x10`, soon, []string{`{policy="p", reason="RuleInvalid"}`}},
-		"it is ready":              {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, 2 * time.Hour, nil},
-		"it waits for an approval": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="ApprovalRequired"} 1x2000`, 2 * time.Hour, nil},
-		"it is being listed":       {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x2000`, 2 * time.Hour, nil},
-		"a dry run":                {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
+		"a rule is invalid":                  {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="RuleInvalid"} 1x10`, soon, []string{`{policy="p", reason="RuleInvalid"}`}},
+		"it is ready":                        {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, 2 * time.Hour, nil},
+		"it waits for an approval":           {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="ApprovalRequired"} 1x2000`, 2 * time.Hour, nil},
+		"it is being listed":                 {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Listing"} 1x2000`, 2 * time.Hour, nil},
+		"a dry run":                          {`sunset_policy_condition{policy="p",condition="Enforcing",status="False",reason="DryRun"} 1x2000`, 2 * time.Hour, nil},
+		"the controller runs with --dry-run": {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="DryRun"} 1x10`, 5 * time.Minute, nil},
+		"its limits are reached":             {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="LimitReached"} 1x10`, 5 * time.Minute, nil},
 	},
 	"SunsetApprovalRequired": {
 		"it waits":      {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
@@ -165,7 +167,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestAlertsFireForEveryReason of the runbook's table whose alert is about conditions.
+// TestAlertsFireForEveryReason of the runbook's table whose alert is about conditions or about objects that other policies keep.
 func TestAlertsFireForEveryReason(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/runbook.md")
 	if err != nil {
@@ -175,11 +177,15 @@ func TestAlertsFireForEveryReason(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	tried := 0
 	for _, r := range rules(t) {
-		if !slices.Contains([]string{"SunsetPolicyNotReady", "SunsetPolicySuspended", "SunsetObjectsStay"}, r.Alert) {
+		if !slices.Contains([]string{"SunsetPolicyNotReady", "SunsetPolicyStuck", "SunsetPolicySuspended", "SunsetObjectsStay", "SunsetPolicyBlocked"}, r.Alert) {
 			continue
 		}
 		for _, row := range strings.Split(table, "\n") {
 			cells := strings.Split(row, " | ")
+			if r.Alert == "SunsetPolicyBlocked" && strings.Contains(row, "`Blocked` is True") {
+				tried += blocked(t, r, cells)
+				continue
+			}
 			if !strings.Contains(row, "["+r.Alert+"]") {
 				continue
 			}
@@ -190,14 +196,31 @@ func TestAlertsFireForEveryReason(t *testing.T) {
 				if strings.Contains(r.Expr, "by (policy, condition, reason)") {
 					fires.Set("condition", condition)
 				}
-				series := fmt.Sprintf(`sunset_policy_condition{policy="p",condition=%q,status=%q,reason=%q} 1x10`, condition, status, reason[1])
-				t.Run(condition+"/"+reason[1], func(t *testing.T) { try{series, soon, []string{fires.Labels().String()}}.run(t, r) })
+				series := fmt.Sprintf(`sunset_policy_condition{policy="p",condition=%q,status=%q,reason=%q} 1x20`, condition, status, reason[1])
+				t.Run(condition+"/"+reason[1], func(t *testing.T) {
+					try{series, time.Duration(r.For) + time.Minute, []string{fires.Labels().String()}}.run(t, r)
+				})
 			}
 		}
 	}
-	if tried < 20 {
+	if tried < 45 {
 		t.Errorf("only %d reasons were tried", tried)
 	}
+}
+
+// blocked tries SunsetPolicyBlocked with the reasons of one row of the table, and returns how many these are.
+func blocked(t *testing.T, r rule, cells []string) int {
+	t.Helper()
+	reasons := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[0], -1)
+	for _, reason := range reasons {
+		var fires []string
+		if strings.Contains(cells[4], r.Alert) {
+			fires = []string{fmt.Sprintf(`{blocking_policy="q", blocking_rule="r", policy="p", reason=%q}`, reason[1])}
+		}
+		series := fmt.Sprintf(`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason=%q} 17x10`, reason[1])
+		t.Run("Blocked/"+reason[1], func(t *testing.T) { try{series, soon, fires}.run(t, r) })
+	}
+	return len(reasons)
 }
 
 func rules(t *testing.T) []rule {

@@ -61,8 +61,8 @@ func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
 		}
 		parts = append(parts, part)
 	}
-	if len(parts) > 3 {
-		parts = append(parts[:3], fmt.Sprintf("and %d more rules fail", len(parts)-3))
+	if more := len(parts) - rulesNamed; more > 0 {
+		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules fail", more))
 	}
 	return standing{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
 }

@@ -17,6 +17,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
+// messageLimit is the maximum length of the message of a condition: the API server refuses a status with a longer one.
+const messageLimit = 32768
+
+// shortened is a text of at most limit bytes.
+func shortened(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}
+
+// rulesNamed is how many rules a message names at most.
+const rulesNamed = 3
+
 // standing is one condition before it is written.
 type standing struct {
 	ok      bool
@@ -83,7 +97,7 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: c.name, Status: status, Reason: c.reason, Message: c.message,
+			Type: c.name, Status: status, Reason: c.reason, Message: shortened(c.message, messageLimit),
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}
@@ -248,6 +262,9 @@ func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 			kept := t.Kept[reason]
 			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, kept.Objects, r.Kind.Kind, strings.Join(kept.First, ", ")))
 		}
+	}
+	if more := len(parts) - rulesNamed; more > 0 {
+		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
 	}
 	return standing{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }

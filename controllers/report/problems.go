@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,10 +104,7 @@ func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, n
 		said = "problem of policy has ended"
 	}
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
-	if len(note) > noteLimit {
-		note = strings.ToValidUTF8(note[:noteLimit-3], "") + "..."
-	}
-	e := event(referenceTo(p), reason, note)
+	e := event(referenceTo(p), reason, shortened(note, noteLimit))
 	e.Type = sort
 	r.Events.Tell(e)
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type summary struct {
 	deleted                    int64 // ever
 	due, held, blocked, failed int64 // objects by now
 	notReady                   string
+	reasons                    string // why objects stay that are due or eligible, beside notReady
 }
 
 // summaryOf is the summary of a status.
@@ -30,6 +32,19 @@ func summaryOf(s *v1alpha1.RetentionPolicyStatus) summary {
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionFalse {
 		sum.notReady = c.Reason
 	}
+	var reasons []string
+	for i := range s.Conditions {
+		switch c := &s.Conditions[i]; {
+		case c.Type == v1alpha1.ConditionReady: // notReady has it
+		case c.Type == v1alpha1.ConditionBlocked && len(s.BlockedBy) > 0:
+			by := s.BlockedBy[0]
+			reasons = append(reasons, fmt.Sprintf("%s (rule %s of %s keeps %d)", by.Reason, by.Rule, by.Policy, by.Objects))
+		case c.Type == v1alpha1.ConditionEnforcing && c.Status == metav1.ConditionTrue && c.Reason != c.Type, v1alpha1.StopsDeletions(c):
+			reasons = append(reasons, c.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	sum.reasons = strings.Join(reasons, ", ")
 	return sum
 }
 
@@ -49,6 +64,9 @@ func (r *Reporter) summarize(ctx context.Context) {
 			"due", sum.due, "held", sum.held, "blocked", sum.blocked, "errors", sum.failed}
 		if sum.notReady != "" {
 			values = append(values, "notReady", sum.notReady)
+		}
+		if sum.reasons != "" {
+			values = append(values, "reasons", sum.reasons)
 		}
 		log.FromContext(ctx).Info("policy summary", values...)
 	}

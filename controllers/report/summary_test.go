@@ -2,11 +2,13 @@ package report_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/index"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -39,4 +41,37 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 			fmt.Sprintf(line, 3, "1m0s"), fmt.Sprintf(line, 3, "50s"),
 		}, w.log("policy summary"))
 	})
+}
+
+// TestTheSummaryHasReasons why objects stay, and the first rule of another policy that keeps them.
+func TestTheSummaryHasReasons(t *testing.T) {
+	failing := map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
+	for name, test := range map[string]struct {
+		scene scene
+		want  string
+	}{
+		"all is well":                     {scene{}, ""},
+		"another policy":                  {scene{facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"another controller":              {flagged(policy.OfFlux), `"reasons"="ManagedByFlux"`},
+		"an admission webhook":            {delayed("Refused"), `"reasons"="Refused"`},
+		"the pace, and another policy":    {scene{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"a suspended policy":              {scene{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
+		"the pace":                        {scene{pace: 0.09}, `"reasons"="Paced"`},
+		"what Ready says is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
+				w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+				w.put(test.scene)
+				w.after(2 * time.Minute)
+				got := ""
+				for _, line := range w.log("policy summary") {
+					if strings.HasPrefix(line, `"policy"="p"`) {
+						_, got, _ = strings.Cut(line, `"errors"=0`)
+					}
+				}
+				expect(t, "at the end", test.want, strings.TrimSpace(got))
+			})
+		})
+	}
 }

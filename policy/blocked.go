@@ -89,3 +89,25 @@ func (t *Tallies) addBlocked(s Subject, own []Ruling, base voices) {
 func (s BlockedSample) compare(o BlockedSample) int {
 	return cmp.Or(strings.Compare(s.Namespace, o.Namespace), strings.Compare(s.Name, o.Name))
 }
+
+// addOverridden counts a subject that would go by the rules of one policy alone, if no override suspended any of them.
+func (t *Tallies) addOverridden(s Subject, own []Ruling) {
+	overridden := func(r *Rule) bool { return r.Suspended && r.Mode == v1alpha1.Enforce }
+	if !slices.ContainsFunc(own, func(r Ruling) bool { return r.Facts.Selected && overridden(r.Rule) }) {
+		return
+	}
+	alone := combine(s, own, t.now, func(r *Rule) part {
+		if overridden(r) {
+			return resumed
+		}
+		return inForce(r)
+	})
+	if alone.verdict(s, t.now).Action != Delete {
+		return
+	}
+	tally := t.policy(own[0].Rule.ID.Policy)
+	if tally.Overridden == nil {
+		tally.Overridden = map[string]int64{}
+	}
+	tally.Overridden[s.Namespace]++
+}

@@ -74,3 +74,28 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	}
 	expect(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
 }
+
+// TestWhatOverridesSuspendIsCounted: subjects that would go if a namespace had not suspended a rule.
+func TestWhatOverridesSuspendIsCounted(t *testing.T) {
+	tests := map[string]struct {
+		rulings []policy.Ruling
+		want    int64
+	}{
+		"no override":                            {rulings(says("a")), 0},
+		"its only rule":                          {rulings(says("a", suspendedHere)), 1},
+		"one of two that are due":                {rulings(says("a", suspendedHere), says("b")), 1},
+		"it is due later":                        {rulings(says("a", suspendedHere, ttl(2*hour))), 0},
+		"another rule of the policy keeps":       {rulings(says("a", suspendedHere), says("b", failed)), 0},
+		"the policy is suspended itself":         {rulings(says("a", suspendedHere, suspended)), 0},
+		"a dry run":                              {rulings(says("a", suspendedHere, dryRun)), 0},
+		"it waits for approval too":              {rulings(says("a", suspendedHere, unapproved)), 0},
+		"a rule of another policy fails":         {rulings(says("a", suspendedHere), says("z", of("q"), failed)), 1},
+		"a rule of another policy is overridden": {rulings(says("a"), says("z", of("q"), suspendedHere, ttl(2*hour))), 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			all := tallyOf(policy.Subject{Namespace: "shop", Name: "x"}, test.rulings...)
+			expect(t, "in the namespace", test.want, all.Policies["p"].Overridden["shop"])
+		})
+	}
+}

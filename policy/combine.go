@@ -88,6 +88,7 @@ const (
 	silent   part = iota // none
 	acting               // its say
 	supposed             // the say it would have if it were enforced and approved
+	resumed              // its say if no override suspended it
 )
 
 // inForce gives each rule the part it has in fact.
@@ -172,9 +173,9 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = ReferencesUnknown
 	case !f.Eligible:
 		v.reason = NotEligible
-	case r.Rule.suspended():
+	case r.Rule.suspended() && as != resumed:
 		v.reason = IsSuspended
-	case r.Rule.Unapproved && as == acting:
+	case r.Rule.Unapproved && as != supposed:
 		v.reason = IsUnapproved
 	case f.Start.IsZero():
 		v.reason = NoStartTime
@@ -188,7 +189,7 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 		v.reason = Unpullable
 	case r.Rule.Owner && f.Owner == nil:
 		v.reason = NoOwner
-	case r.isUnmarked() && as == acting:
+	case r.isUnmarked() && as != supposed:
 		v.reason = Unmarked
 	default:
 		r.time(s, now, &v)

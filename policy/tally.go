@@ -32,6 +32,8 @@ type Tally struct {
 	Rules   map[string]*RuleTally
 	Blocked Blocked          // what other policies keep of this one
 	Blocks  map[string]int64 // what this one keeps of other policies, by their names
+	// Overridden are, by namespace, the subjects that would go if no override suspended rules of this policy.
+	Overridden map[string]int64
 }
 
 // Pending counts the subjects of rules that wait for approval.
@@ -190,6 +192,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Wa
 	}
 	tally.Add(own)
 	t.addBlocked(s, policy, base)
+	t.addOverridden(s, policy)
 }
 
 // quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due

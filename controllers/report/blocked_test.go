@@ -148,3 +148,28 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 func withReady(reason string, since time.Time) []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: timeOf(since)}}
 }
+
+// TestAPolicyWithImagesIsBlockedToo: what nodes report takes nothing away from what is known of objects.
+func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+		s := nodesThat(func(*fleet, *policy.Policy) {})
+		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
+		w.put(s)
+		w.after(time.Minute)
+		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+	})
+}
+
+// TestOverridesThatSuspendAreNamed on the policy that they keep from deleting, though that is what a team has chosen.
+func TestOverridesThatSuspendAreNamed(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
+		w.after(time.Minute)
+		expect(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect(t, "message", "what is due is deleted; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
+			message(w.status(), v1alpha1.ConditionEnforcing))
+		expect(t, "Events", nil, w.events())
+	})
+}

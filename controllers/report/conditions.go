@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -184,17 +185,24 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if counting := v.counting(p); !counting.ok || counting.reason != "" {
 		return counting
 	}
+	enforcing := standing{true, "Enforcing", "what is due is deleted"}
 	if names := v.throttled(p); len(names) > 0 {
-		return standing{true, "Enforcing", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
+		enforcing = standing{true, "Throttled", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
 			"check the admission webhooks that select it; the log of the controller has the error", some(names))}
+	} else if paced := v.paced(p); paced.ok {
+		enforcing = paced
+	} else if s.Blocked > 0 {
+		enforcing.message += ", unless a rule of another policy keeps it: see condition Blocked"
 	}
-	if paced := v.paced(p); paced.ok {
-		return paced
+	if of := v.tally(p).Overridden; len(of) > 0 {
+		kept := int64(0)
+		for _, n := range of {
+			kept += n
+		}
+		enforcing.message += fmt.Sprintf("; overrides suspend rules and keep %s that would be deleted now, in %s",
+			objects(kept), some(slices.Sorted(maps.Keys(of))))
 	}
-	if s.Blocked > 0 {
-		return standing{true, "Enforcing", "what is due is deleted, unless a rule of another policy keeps it: see condition Blocked"}
-	}
-	return standing{true, "Enforcing", "what is due is deleted"}
+	return enforcing
 }
 
 // paced says that a policy has more due than --max-deletions-per-second lets go within retention.DelayedAfter; it is not ok otherwise.
@@ -216,7 +224,7 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 		k := v.kinds[policy.StoredAs(r.Kind)]
 		for _, namespace := range k.Throttled {
 			concerns := func(o *policy.Rule) bool { return o.ID.Policy == p.Name }
-			if namespace != "" && slices.ContainsFunc(v.edition.Book.Page(k.Index.Kind(), namespace).Rules, concerns) {
+			if slices.ContainsFunc(v.edition.Book.Page(k.Index.Kind(), namespace).Rules, concerns) {
 				names = append(names, namespace)
 			}
 		}

@@ -32,10 +32,12 @@ type problem struct {
 // patience is how long a policy may be not ready for reasons that pass by themselves until an Event and the log tell of it.
 var patience = map[string]time.Duration{"Listing": 10 * time.Minute, "Counting": 10 * time.Minute}
 
-// ended is what the Event says when a condition shows a problem no more. Those that are not here are named for a reason of policy.Lasting.
+// ended is what the Event says when a condition shows a problem no more, by type or by reason. Those that are not here are named for a
+// reason of policy.Lasting.
 var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
 	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is not suspended any more"},
+	"Throttled":                 {"NotThrottled", "DELETE requests are not slow any more, and do not fail, in all namespaces of the policy"},
 	v1alpha1.ConditionDelayed:   {"NotDelayed", "no attempt to delete an object that is due fails any more"},
 	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
 }
@@ -80,7 +82,7 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 		} else if !known.told {
 			known.told = true
 			reason := c.Reason
-			if c.Status == metav1.ConditionTrue {
+			if c.Status == metav1.ConditionTrue && c.Type != v1alpha1.ConditionEnforcing {
 				reason = c.Type
 			}
 			r.tellOf(ctx, p, corev1.EventTypeWarning, reason, c.Message)
@@ -90,7 +92,7 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
 		if !shown[name] {
 			if known := rec.problems[name]; known.told || known.begun {
-				end := cmp.Or(ended[name], ending{"Not" + name, "no rule of the policy keeps objects for the reason " + name + " any more"})
+				end := cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "no rule of the policy keeps objects for the reason " + name + " any more"})
 				r.tellOf(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
 			}
 			delete(rec.problems, name)

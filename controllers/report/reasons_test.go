@@ -190,12 +190,15 @@ var addresses = []address{
 		"RulesUnknown":       obstacle(v1alpha1.ConditionRulesKnown, "RulesUnknown"),
 		"FilesystemUnseen":   obstacle(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"),
 	}},
+	{"team of the namespace", "Enforcing=True", byReason + ", `NotThrottled`", "SunsetNamespacesThrottled", 15, map[string]scene{
+		"Throttled": {kind: func(k *retention.KindState) { k.Throttled = []string{"team-a"} }},
+	}},
 	{"cluster operator", "Enforcing=True", "", "SunsetBacklogGrows", 5, map[string]scene{"Paced": {pace: 0.09}}},
-	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", Not" + byReason, "", 15, map[string]scene{
+	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", " + byReason + "Resolved", "", 15, map[string]scene{
 		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
 		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
 	}},
-	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `NotRecreated`", "SunsetObjectsStay", 15, map[string]scene{
+	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `RecreatedResolved`", "SunsetObjectsStay", 15, map[string]scene{
 		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
 	}},
 	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]scene{
@@ -435,7 +438,7 @@ func TestTheTableOfReasons(t *testing.T) {
 		want += "| " + strings.Join(append([]string{strings.Join(reasons, ", ")}, cells...), " | ") + " |\n"
 	}
 	for _, a := range addresses {
-		of := strings.NewReplacer("Not"+byReason, "`Not` and the reason", byReason, "the reason", "`"+byReason+"`", "the reason")
+		of := strings.NewReplacer(byReason+"Resolved", "the reason and `Resolved`", byReason, "the reason", "`"+byReason+"`", "the reason")
 		name, status, _ := strings.Cut(a.condition, "=")
 		events, alert := stdcmp.Or(a.events, "none"), "none"
 		if a.alert != "" {

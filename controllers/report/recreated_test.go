@@ -46,7 +46,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		if said := message(w.status(), v1alpha1.ConditionRecreated); said != "" {
 			t.Errorf("still there: %s", said)
 		}
-		if events := strings.Join(w.events(), "\n"); strings.Count(events, "NotRecreated") != 1 {
+		if events := strings.Join(w.events(), "\n"); strings.Count(events, "RecreatedResolved") != 1 {
 			t.Errorf("its end is not told once:\n%s", events)
 		}
 	})

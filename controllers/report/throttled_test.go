@@ -26,7 +26,11 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 					w.kinds = append(w.kinds, k)
 				})
 				w.after(10 * time.Second)
-				expect(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+				reason := "Enforcing"
+				if test.want != all {
+					reason = "Throttled"
+				}
+				expect(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
 				expect(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
 			})
 		})

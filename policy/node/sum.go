@@ -117,10 +117,11 @@ func (s *Sum) With(objects *policy.Tally) *policy.Tally {
 	if objects == nil {
 		objects = &policy.Tally{}
 	}
-	all := &policy.Tally{Count: objects.Count, Rules: maps.Clone(s.Tally.Rules)}
+	all := *objects
+	all.Rules = maps.Clone(s.Tally.Rules)
 	all.Add(s.Tally.Count)
 	maps.Copy(all.Rules, objects.Rules)
-	return all
+	return &all
 }
 
 // begin makes the sum of a policy of which only nodes that are no more have reported.

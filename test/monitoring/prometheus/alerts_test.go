@@ -108,6 +108,10 @@ var tries = map[string]map[string]try{
 		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
 		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
 	},
+	"SunsetNamespacesThrottled": {
+		"a webhook is slow": {`sunset_throttled_namespaces{kind="Job.batch"} 2x10` + "\n" + `sunset_throttled_namespaces{kind="Pod"} 0x10`, soon, []string{`{kind="Job.batch"}`}},
+		"none":              {`sunset_throttled_namespaces{kind="Job.batch"} 0x2000`, time.Hour, nil},
+	},
 	"SunsetClockSkew": {
 		"four seconds":    {`sunset_clock_skew_seconds 4x2000`, time.Hour, once},
 		"as it should be": {`sunset_clock_skew_seconds 1x2000`, time.Hour, nil},

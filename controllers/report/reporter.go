@@ -75,6 +75,7 @@ type Reporter struct {
 	changes    time.Time             // when the counts change by themselves
 	summarized time.Time             // when the log last summed up
 	unopened   unopened              // what the gates are still to be told
+	writes     writes                // of statuses
 }
 
 // Ledgers is what a Reporter may see of the ledgers.
@@ -140,7 +141,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 
 // Start runs until ctx ends, then writes what was not written yet.
 func (r *Reporter) Start(ctx context.Context) error {
-	r.written, r.before, r.summarized = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now()
+	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	hurry := r.hurries()
@@ -150,6 +151,10 @@ func (r *Reporter) Start(ctx context.Context) error {
 			r.Pulse.Stop()
 			r.reportLast(context.WithoutCancel(ctx))
 			return nil
+		case w := <-r.writes.ended:
+			r.wrote(ctx, w)
+			r.tellGates(0)
+			continue
 		case <-ticker.C():
 		case <-hurry:
 		}
@@ -178,6 +183,7 @@ func (r *Reporter) reportLast(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLast)
 	defer cancel()
+	r.awaitWrites(ctx)
 	r.report(ctx, true)
 	r.summarize(ctx)
 }
@@ -248,15 +254,23 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.took = r.Clock.Since(began)
 	var conditions []prometheus.Metric
 	r.unopened.since = r.Clock.Now()
+	var all []*write
 	for _, p := range edition.Book.Policies() {
-		if err := r.write(ctx, p, view, last); err != nil {
-			log.FromContext(ctx).Error(err, "status not written", "policy", p.Name)
+		w, err := r.prepare(ctx, p, view, last)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "status not read", "policy", p.Name)
 			r.Changed()
+		}
+		if w != nil {
+			all = append(all, w)
 		}
 		r.tellGates(tellGatesEvery)
 		if !last {
 			r.Pulse.Beat()
 		}
+	}
+	r.writeAll(ctx, all, last)
+	for _, p := range edition.Book.Policies() {
 		if rec := r.written[p.UID]; rec != nil {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
@@ -313,5 +327,9 @@ func (r *Reporter) dropRemoved() {
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
+	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(r.writes.lanes, func(_ string, l *lane) bool {
+		return l.current == nil && l.notBefore.Before(r.counted.Add(-time.Minute))
+	})
 	r.forget(gone)
 }

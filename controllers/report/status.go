@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -192,49 +191,46 @@ func timeOrNil(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC()}
 }
 
-// write patches the status of one policy if it differs from what was written, and notes that its gate may be opened.
-func (r *Reporter) write(ctx context.Context, p *policy.Policy, v *view, last bool) error {
+// prepare makes the status of one policy. It is nil if the status need not be written, or not yet, or is being written; what an
+// unchanged status says is told.
+func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last bool) (*write, error) {
+	if r.writes.isUnderWay(p) {
+		r.writes.postponed = true
+		return nil, nil
+	}
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
 		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
 	}
 	rec, err := r.record(ctx, p)
 	if err != nil || rec == nil {
-		return err
+		return nil, err
 	}
 	r.follow(p, v)
 	r.keepImages(p, rec.status)
-	status := v.status(p, r.historyOf(p.UID), rec.status)
-	preview, counted := previewOf(status, p.Hash)
+	w := &write{policy: p, rec: rec, status: v.status(p, r.historyOf(p.UID), rec.status), now: v.now}
+	preview, counted := previewOf(w.status, p.Hash)
 	known, knew := previewOf(rec.status, p.Hash)
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
-	passes = passes && counted
-	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, status) {
-		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]})
-		return nil
-	}
-	if !sameStatus(rec.status, status) {
-		if !last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
-			r.Changed()
-			return nil
-		}
-		if err := r.apply(ctx, p, status); err != nil {
-			delete(r.written, p.UID)
-			return client.IgnoreNotFound(err)
-		}
-		rec.status, rec.at = status, v.now
-	}
-	r.tellProblems(ctx, p, rec)
-	if status.Ledger != nil {
-		r.Ledgers.Recorded(p.UID)
-	}
-	switch { // the status says so by now
+	switch passes = passes && counted; {
 	case passes:
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]})
+		w.count = &policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
 	case counted && (!knew || v.recounts(p)):
-		r.unopened.counts = append(r.unopened.counts, policies.Count{Policy: p.UID, Preview: preview, Outdated: v.edition.Outdated[p.UID]})
+		w.count = &policies.Count{Policy: p.UID, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
 	}
-	return nil
+	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
+		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
+		r.unopened.counts = append(r.unopened.counts, *w.count)
+		return nil, nil
+	}
+	if sameStatus(rec.status, w.status) {
+		r.isWritten(ctx, w)
+		return nil, nil
+	}
+	if !last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
+		r.Changed()
+		return nil, nil
+	}
+	return w, nil
 }
 
 // historyOf is what a policy has deleted in all, before this process and since.
@@ -266,23 +262,6 @@ func kindOf(namespace string) schema.GroupVersionKind {
 		return v1alpha1.RetentionPolicyKind
 	}
 	return v1alpha1.ClusterRetentionPolicyKind
-}
-
-// apply writes the whole status: what it no longer has is removed. The UID keeps it from a namesake.
-func (r *Reporter) apply(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
-	object, _ := objectOf(p)
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(),
-		"kind":       kindOf(p.Namespace).Kind,
-		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID},
-		"status":     status,
-	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
 }
 
 // record is what was last written for a policy; at first, what the API server has. It is nil for a policy that is gone.

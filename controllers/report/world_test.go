@@ -113,9 +113,10 @@ type world struct {
 	doubt   error
 	server  map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
 	fail    error
-	writes  []time.Duration // when a status was written
-	patches int             // also those that failed
-	told    []string        // Events
+	slow    func(name string) time.Duration // how long a write takes; nil for no time
+	writes  []time.Duration                 // when a status was written
+	patches int                             // also those that failed
+	told    []string                        // Events
 	raw     []*eventsv1.Event
 	deaf    bool // no Event is taken
 
@@ -297,6 +298,12 @@ type statuses struct {
 // Patch implements client.SubResourceWriter, for applies.
 func (s statuses) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	w := s.world
+	if w.slow != nil {
+		select {
+		case <-time.After(w.slow(nameOf(client.ObjectKeyFromObject(object)))):
+		case <-ctx.Done():
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.patches++

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	writesAtOnce = 16                     // of namespaces whose writes are not known to be slow; ClusterRetentionPolicies do not count
+	slowAtOnce   = 8                      // of namespaces whose last write was slow
+	writesInAll  = 64                     // both, and those that turn out to be slow
+	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
+	writesWait   = time.Second            // how long a report waits for the next write to end, before it leaves the rest to the next report
+)
+
+// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another. Only the goroutine of the
+// Reporter uses it.
+type writes struct {
+	lanes     map[string]*lane        // by namespace
+	tried     map[types.UID]time.Time // when the last write for a policy began
+	ended     chan *write
+	inFlight  int
+	postponed bool // something waits until another write ends
+}
+
+// lane is what is known of the writes in one namespace.
+type lane struct {
+	current   *write    // under way; nil for none
+	slow      bool      // the last write was slow, or the current one is
+	notBefore time.Time // after a slow write: as long again
+}
+
+// write is one status to be written.
+type write struct {
+	policy *policy.Policy
+	rec    *record
+	status v1alpha1.RetentionPolicyStatus
+	now    time.Time       // of the count
+	count  *policies.Count // for Gates, once the status is written; nil for none
+	began  time.Time
+	err    error // once it has ended
+}
+
+func newWrites() writes {
+	return writes{lanes: map[string]*lane{}, tried: map[types.UID]time.Time{}, ended: make(chan *write, writesInAll+1)}
+}
+
+func (w *writes) lane(namespace string) *lane {
+	l := w.lanes[namespace]
+	if l == nil {
+		l = &lane{}
+		w.lanes[namespace] = l
+	}
+	return l
+}
+
+// isUnderWay reports whether the status of a policy is being written.
+func (w *writes) isUnderWay(p *policy.Policy) bool {
+	l := w.lanes[p.Namespace]
+	return l != nil && l.current != nil && l.current.policy.UID == p.UID
+}
+
+// hasRoom reports whether one more write may begin in a namespace.
+func (w *writes) hasRoom(namespace string) bool {
+	slow := 0
+	for name, l := range w.lanes {
+		if name != "" && l.current != nil && l.slow {
+			slow++
+		}
+	}
+	switch others := w.inFlight - slow; {
+	case namespace == "":
+		return true
+	case w.inFlight >= writesInAll:
+		return false
+	case w.lane(namespace).slow:
+		return slow < slowAtOnce
+	default:
+		return others < writesAtOnce
+	}
+}
+
+// writeAll writes statuses. It does not wait for namespaces in which that is slow: what is not written then, a later report writes.
+func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
+	queues := map[string][]*write{}
+	for _, w := range all {
+		queues[w.policy.Namespace] = append(queues[w.policy.Namespace], w)
+	}
+	for _, queue := range queues { // the one that was tried longest ago is the first
+		slices.SortStableFunc(queue, func(a, b *write) int {
+			return r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID])
+		})
+	}
+	for {
+		waits := false
+		for namespace, queue := range queues {
+			l := r.writes.lane(namespace)
+			if !last && l.notBefore.After(r.Clock.Now()) {
+				if len(queue) > 0 {
+					r.changes = soonest(r.changes, l.notBefore)
+				}
+				queue = nil
+			}
+			if len(queue) > 0 && l.current == nil && r.writes.hasRoom(namespace) {
+				r.begin(ctx, queue[0])
+				queue = queue[1:]
+			}
+			queues[namespace] = queue
+			waits = waits || last && l.current != nil || !l.slow && (l.current != nil || len(queue) > 0)
+		}
+		if !waits {
+			break
+		}
+		select {
+		case w := <-r.writes.ended:
+			r.wrote(ctx, w)
+			r.tellGates(tellGatesEvery)
+			continue
+		case <-r.Clock.After(writesWait):
+			for _, l := range r.writes.lanes {
+				l.slow = l.slow || l.current != nil
+			}
+			if last {
+				continue
+			}
+		case <-ctx.Done():
+		}
+		break
+	}
+	for _, queue := range queues {
+		r.writes.postponed = r.writes.postponed || len(queue) > 0
+	}
+}
+
+// begin sends one status.
+func (r *Reporter) begin(ctx context.Context, w *write) {
+	body, err := bodyOf(w.policy, w.status)
+	w.began = r.Clock.Now()
+	r.writes.lane(w.policy.Namespace).current = w
+	r.writes.tried[w.policy.UID] = w.began
+	r.writes.inFlight++
+	go func() {
+		if w.err = err; err == nil {
+			w.err = r.apply(ctx, w.policy, body)
+		}
+		r.writes.ended <- w
+	}()
+}
+
+// wrote takes the end of a write.
+func (r *Reporter) wrote(ctx context.Context, w *write) {
+	now := r.Clock.Now()
+	took := now.Sub(w.began)
+	l := r.writes.lane(w.policy.Namespace)
+	l.current, l.slow, l.notBefore = nil, took > slowWrite, time.Time{}
+	r.writes.inFlight--
+	if l.slow {
+		l.notBefore = now.Add(took)
+	}
+	if r.writes.postponed {
+		r.writes.postponed = false
+		r.Changed()
+	}
+	if r.written[w.policy.UID] != w.rec {
+		return // the policy is gone
+	}
+	if w.err != nil {
+		delete(r.written, w.policy.UID)
+		if err := client.IgnoreNotFound(w.err); err != nil {
+			log.FromContext(ctx).Error(err, "status not written", "policy", w.policy.Name)
+			r.Changed()
+		}
+		return
+	}
+	w.rec.status, w.rec.at = w.status, w.now
+	r.isWritten(ctx, w)
+}
+
+// isWritten tells what the status of a policy says by now.
+func (r *Reporter) isWritten(ctx context.Context, w *write) {
+	r.tellProblems(ctx, w.policy, w.rec)
+	if w.status.Ledger != nil {
+		r.Ledgers.Recorded(w.policy.UID)
+	}
+	if w.count != nil {
+		r.unopened.counts = append(r.unopened.counts, *w.count)
+	}
+}
+
+// awaitWrites waits for what is under way.
+func (r *Reporter) awaitWrites(ctx context.Context) {
+	for r.writes.inFlight > 0 {
+		select {
+		case w := <-r.writes.ended:
+			r.wrote(ctx, w)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// bodyOf is the whole status of a policy, to be applied: what it no longer has is removed. The UID keeps it from a namesake.
+func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       kindOf(p.Namespace).Kind,
+		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID},
+		"status":     status,
+	})
+}
+
+// apply sends a status.
+func (r *Reporter) apply(ctx context.Context, p *policy.Policy, body []byte) error {
+	object, _ := objectOf(p)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner("sunset-controller"), client.ForceOwnership)
+}

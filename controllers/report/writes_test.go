@@ -1,0 +1,119 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
+func (w *world) crowd(namespaces ...string) (all []*policy.Policy) {
+	all = []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
+	for _, namespace := range namespaces {
+		for i := range 20 {
+			all = append(all, &policy.Policy{Namespace: namespace, Name: fmt.Sprintf("%s/r-%02d", namespace, i), UID: types.UID(fmt.Sprint(namespace, i)), Generation: 3, Mode: v1alpha1.Enforce})
+		}
+	}
+	for _, p := range all {
+		w.store(p, noStatus)
+	}
+	return all
+}
+
+// writtenOf is how many policies of a namespace have a status.
+func (w *world) writtenOf(namespace string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, p := range w.server {
+		if strings.HasPrefix(name, namespace+"/") && len(p.Status.Conditions) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// slowIn makes writes in namespaces that begin so take a time.
+func slowIn(prefix string, d time.Duration) func(string) time.Duration {
+	return func(name string) time.Duration {
+		if strings.HasPrefix(name, prefix) {
+			return d
+		}
+		return 10 * time.Millisecond
+	}
+}
+
+// TestSlowWritesInANamespaceDelayNoOther: a webhook that takes 10 s for statuses of one namespace.
+func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = slowIn("bad/", 10*time.Second)
+		e := editionOf(w.crowd("bad", "good")...)
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		w.Use(e)
+		w.after(2 * time.Second)
+		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect(t, "written in the good namespace", 20, w.writtenOf("good"))
+		expect(t, "written in the bad namespace", 0, w.writtenOf("bad"))
+
+		w.after(20 * time.Second) // later changes do not wait either
+		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.after(3 * time.Second)
+		expect(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		w.set(func() { w.doubt = nil })
+		w.after(8 * time.Minute)
+		expect(t, "written in the bad namespace", 20, w.writtenOf("bad"))
+	})
+}
+
+// TestWritesInANamespaceAreOneAtATime and of many slow namespaces only some at once, and others are not delayed.
+func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		now, most, inAll, mostInAll := map[string]int{}, 0, 0, 0
+		slow := slowIn("bad", 10*time.Second)
+		w.slow = func(name string) time.Duration {
+			namespace, _, _ := strings.Cut(name, "/")
+			count := func(n int) {
+				w.set(func() {
+					now[namespace] += n
+					inAll += n
+					most, mostInAll = max(most, now[namespace]), max(mostInAll, inAll)
+				})
+			}
+			count(1)
+			d := slow(name)
+			time.AfterFunc(d-time.Millisecond, func() { count(-1) })
+			return d
+		}
+		var names []string
+		for i := range 80 {
+			names = append(names, fmt.Sprintf("bad-%02d", i))
+		}
+		w.Use(editionOf(w.crowd(append(names, "good")...)...))
+		w.after(40 * time.Second)
+		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect(t, "at once in a namespace", 1, most)
+		if mostInAll > 65 {
+			t.Errorf("%d writes at once", mostInAll)
+		}
+	})
+}
+
+// TestTheLastStatusesAreWritten although writes hang in one namespace.
+func TestTheLastStatusesAreWritten(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = slowIn("bad/", time.Hour)
+		all := w.crowd("bad")
+		w.Use(editionOf(all...))
+		w.after(5 * time.Second)
+		w.removed(3, all[0].Rules[0])
+		w.stop()
+		expect(t, "deleted", int64(3), w.status().Deleted)
+	})
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -15,26 +16,34 @@ import (
 )
 
 const (
-	eventsWaiting = 200                   // at most, to be written
+	eventsWaiting = 200                   // at most, to be written in one namespace
+	eventsInAll   = 10 * eventsWaiting    // and in all namespaces
+	eventsAtOnce  = 16                    // namespaces in which Events are written at the same time
 	eventsPause   = 15 * time.Millisecond // between two, so that a burst of them delays no deletion
 	eventTimeout  = 5 * time.Second
 	eventTries    = 3
 	eventAgain    = 2 * time.Second
 )
 
-// Scribe writes Events, one at a time. Unlike client-go's recorder it takes none for another one about the same object that
-// has the same reason, whose note would be lost, and remembers none. Create it with NewScribe.
+// Scribe writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
+// recorder it takes none for another one about the same object that has the same reason, whose note would be lost, and remembers none.
+// Create it with NewScribe.
 type Scribe struct {
-	client  client.Client
-	clock   clock.WithTicker
-	host    string
-	waiting chan *eventsv1.Event
+	client client.Client
+	clock  clock.WithTicker
+	host   string
+	wake   chan struct{} // there is a turn
+
+	mu      sync.Mutex
+	waiting map[string][]*eventsv1.Event // by namespace; the first of a namespace may be under way
+	inAll   int                          // of waiting
+	turns   []string                     // the namespaces of which none is under way, in order
 }
 
 // NewScribe makes a Scribe with nothing to write.
 func NewScribe(c client.Client, clock clock.WithTicker) *Scribe {
 	host, _ := os.Hostname()
-	return &Scribe{client: c, clock: clock, host: host, waiting: make(chan *eventsv1.Event, eventsWaiting)}
+	return &Scribe{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
 }
 
 // Tell implements Events.
@@ -46,28 +55,83 @@ func (s *Scribe) Tell(e *eventsv1.Event) bool {
 	e.Name = util.GenerateEventName(e.Regarding.Name, now.UnixNano())
 	e.EventTime.Time = now
 	e.ReportingController, e.ReportingInstance = "sunset", "sunset-"+s.host
-	select {
-	case s.waiting <- e:
-		return true
-	default:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.waiting[e.Namespace])
+	if before >= eventsWaiting || s.inAll >= eventsInAll {
 		return false
+	}
+	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)
+	s.inAll++
+	if before == 0 {
+		s.turn(e.Namespace)
+	}
+	return true
+}
+
+// turn has the first Event of a namespace written after those of others.
+func (s *Scribe) turn(namespace string) {
+	s.turns = append(s.turns, namespace)
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
 // Start writes until ctx ends.
 func (s *Scribe) Start(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e := <-s.waiting:
-			s.write(ctx, e)
+	places := make(chan struct{}, eventsAtOnce)
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	for ctx.Err() == nil {
+		e := s.next()
+		if e == nil {
+			select {
+			case <-ctx.Done():
+			case <-s.wake:
+			}
+			continue
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case places <- struct{}{}:
+		}
+		writers.Go(func() {
+			s.write(ctx, e)
+			s.wrote(e)
+			<-places
+		})
+		select {
+		case <-ctx.Done():
 		case <-s.clock.After(eventsPause):
 		}
+	}
+	return nil
+}
+
+// next is the Event whose turn it is; nil for none.
+func (s *Scribe) next() *eventsv1.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.turns) == 0 {
+		return nil
+	}
+	namespace := s.turns[0]
+	s.turns = s.turns[1:]
+	return s.waiting[namespace][0]
+}
+
+// wrote ends the turn of a namespace.
+func (s *Scribe) wrote(e *eventsv1.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inAll--
+	rest := s.waiting[e.Namespace][1:]
+	if s.waiting[e.Namespace] = rest; len(rest) > 0 {
+		s.turn(e.Namespace)
+	} else {
+		delete(s.waiting, e.Namespace)
 	}
 }
 

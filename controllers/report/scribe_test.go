@@ -27,9 +27,14 @@ type page struct {
 	tries   []time.Duration
 	written []*eventsv1.Event
 	began   time.Time
+	slow    string // the namespace in which no answer comes
 }
 
-func (p *page) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+func (p *page) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+	if p.slow != "" && p.slow == o.GetNamespace() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries = append(p.tries, time.Since(p.began))
@@ -125,6 +130,21 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 		}
 		settle(time.Minute)
 		expect(t, "written in the end", taken, p.count())
+	})
+}
+
+// TestEventsOfANamespaceDelayNoOther though a webhook does not answer there.
+func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *report.Scribe) {
+		p.slow = "bad"
+		for i := range 300 {
+			s.Tell(about("bad", fmt.Sprint("job-", i)))
+		}
+		for i := range 20 {
+			expect(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
+		}
+		settle(time.Second)
+		expect(t, "written", 20, p.count())
 	})
 }
 

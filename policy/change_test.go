@@ -74,6 +74,7 @@ func TestWhatAChangeFrees(t *testing.T) {
 		"the other gets a time":            {withCapacity(policy.NeverTTL), withCapacity(0), everywhere},
 		"the other has no time any more":   {withCapacity(0), withCapacity(policy.NeverTTL), everywhere},
 		"marks of the other count less":    {as(marksSince(since)), as(marksSince(nil)), nowhere},
+		"the other selects less":           {none, func(c *configured) { c.other.Namespaces = selector("tier=ci") }, everywhere},
 		"the other excludes more":          {none, excludes("team-b"), everywhere},
 		"the other excludes less":          {excludes("team-b"), none, nowhere},
 		"the other excluded something":     {excludes("team-b"), gone, []string{"", "bare", "team-a"}},

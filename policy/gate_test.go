@@ -26,6 +26,8 @@ func TestWhatAGateCovers(t *testing.T) {
 		"another rule":                        {&policy.Gate{Rules: sets.New("pods")}, false},
 		"another rule of the namespace":       {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
 		"the rule in another namespace":       {&policy.Gate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
+		"a rule that was never counted":       {&policy.Gate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
+		"another that was never counted":      {&policy.Gate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
 		"exactly this rule in this namespace": {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
 	}
 	for name, test := range tests {
@@ -87,6 +89,8 @@ func TestHowMuchMayGoUnseen(t *testing.T) {
 		"more than a hundred of many":         {standard, 101, 1_000_000, true},
 		"one, where nothing may go unseen":    {policy.Approval{}, 1, 1_000, true},
 		"none, where nothing may go unseen":   {policy.Approval{}, 0, 1_000, false},
+		"one, where all need approval":        {policy.Approval{Percent: 100, Count: 100, Always: true}, 1, 1_000, true},
+		"none, where all need approval":       {policy.Approval{Percent: 100, Count: 100, Always: true}, 0, 1_000, false},
 		"all, where all may go":               {policy.Approval{Percent: 100, Count: 1 << 31}, 100_000, 100_000, false},
 		"few, where a count alone is allowed": {policy.Approval{Percent: 0, Count: 50}, 9, 1_000, false},
 		"more, where a count alone is":        {policy.Approval{Percent: 0, Count: 50}, 10, 1_000, true},

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -41,6 +42,53 @@ func TestAWarrantForAnOwner(t *testing.T) {
 		if w.Same(o) || o.Same(w) {
 			t.Errorf("a warrant for %s is the same", name)
 		}
+	}
+}
+
+// TestAWarrantComparesIfAnyRuleThatHadASayDoes: what becomes of other subjects may change what that rule says.
+func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
+	ranks := func(r *policy.Ruling) { r.Rule.Keep = 3 }
+	for name, test := range map[string]struct {
+		rulings []policy.Ruling
+		want    bool
+	}{
+		"no rule":                    {rulings(says("a")), false},
+		"the rule that decides":      {rulings(says("a", ranks)), true},
+		"a rule that is due sooner":  {rulings(says("a"), says("b", ranks, ttl(0))), true},
+		"a rule that says nothing":   {rulings(says("a"), says("b", ranks, notEligible)), true},
+		"a rule that selects others": {rulings(says("a"), says("b", ranks, notSelected)), false},
+		"a dry run":                  {rulings(says("a"), says("b", ranks, dryRun)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, w := policy.Decide(policy.Subject{}, test.rulings, now); !w.Valid() || w.Compares() != test.want {
+				t.Errorf("a warrant that is valid (%v) compares: %v", w.Valid(), w.Compares())
+			}
+		})
+	}
+}
+
+// TestAWarrantIsUpheld: only where the same rules, with the facts of now, delete the subject now.
+func TestAWarrantIsUpheld(t *testing.T) {
+	first, second := says("a"), says("b", ttl(0))
+	_, w := policy.Decide(policy.Subject{}, rulings(first, second), now)
+	known := first.Facts
+	for name, test := range map[string]struct {
+		warrant policy.Warrant
+		says    policy.Facts // of rule b by now
+		want    bool
+	}{
+		"as before":             {w, known, true},
+		"not eligible any more": {w, policy.Facts{Selected: true}, true},
+		"it waits":              {w, policy.Facts{Selected: true, Eligible: true, Start: now.Add(1)}, false},
+		"an expression fails":   {w, policy.Facts{Selected: true, Err: errors.New("no such key")}, false},
+		"no warrant":            {policy.Warrant{}, known, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := test.warrant.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return test.says, r == second.Rule }, now)
+			if got != test.want {
+				t.Errorf("upheld: %v", got)
+			}
+		})
 	}
 }
 

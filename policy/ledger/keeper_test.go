@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -65,6 +66,18 @@ func TestHowAnEntryEnds(t *testing.T) {
 			s.write(k)
 			s.is(c.want.deleted, c.want.gone)
 		})
+	}
+}
+
+func TestWhatIsSeenOfAnObject(t *testing.T) {
+	now := metav1.NewTime(start)
+	there := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}
+	terminating := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7", DeletionTimestamp: &now}
+	if got, want := ledger.SightOf(there), (ledger.Sight{UID: "u", ResourceVersion: "7"}); got != want {
+		t.Errorf("one that exists: %+v, want %+v", got, want)
+	}
+	if got, want := ledger.SightOf(terminating), (ledger.Sight{UID: "u", ResourceVersion: "7", Terminating: true}); got != want {
+		t.Errorf("one that is terminating: %+v, want %+v", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/faults/build/shifted"
 )
 
 // unsure is an entry of a keeper whose DELETE got no certain answer.
@@ -84,6 +85,33 @@ func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	k.Look(start.Add(time.Hour + ledger.RequestLife))
 	if !k.Saw(e, asItWas(e), start.Add(time.Hour+ledger.RequestLife)) {
 		t.Error("it has not ended")
+	}
+}
+
+// TestAClockThatIsSetEndsNoDoubt: the wall clock may be set, and the monotonic clock does not move while a machine is suspended. The one
+// that says less counts.
+func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
+	const life = ledger.RequestLife
+	first := time.Now()
+	for name, began := range map[string]time.Time{
+		"the wall clock is set forward":              shifted.Set(first.Add(time.Second), 2*life),
+		"the wall clock is set back":                 shifted.Set(first.Add(2*life), -2*life),
+		"neither says that no request can be around": first.Add(life - 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			k := s.keeper("a")
+			e := unsure(s, k, "x")
+			k.Look(first)
+			k.Look(began)
+			if k.Saw(e, asItWas(e), began) {
+				t.Error("the doubt has ended")
+			}
+			k.Look(first.Add(life))
+			if !k.Saw(e, asItWas(e), first.Add(life)) {
+				t.Error("the doubt has not ended")
+			}
+		})
 	}
 }
 

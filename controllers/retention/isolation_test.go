@@ -288,6 +288,30 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	})
 }
 
+// TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end.
+func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var n atomic.Int64
+		w.set(func() {
+			w.outcome = func(policy.Warrant) retention.Outcome {
+				if n.Add(1)%10 == 0 {
+					return after(quick, retention.Unadmitted, true)()
+				}
+				return after(quick, retention.Removed, false)()
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
+		w.after(time.Second)
+		for range 500 {
+			w.after(10 * time.Millisecond)
+			if len(w.states()["Job"].Throttled) == 0 {
+				t.Fatalf("the namespace is not throttled after %d attempts, of which each tenth fails", n.Load())
+			}
+		}
+	})
+}
+
 // TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -189,6 +190,46 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 				if sent := len(w.attempted()); test.limits && sent > 0 || !test.limits && (sent == 0 || len(b.ended) != sent || b.ended[0] != test.result) {
 					t.Errorf("%d were sent, and the ledger was told of %v", sent, b.ended)
 				}
+			})
+		})
+	}
+}
+
+// TestWhatTheLedgerDoesNotPermitIsRetried: once limits permit it the subject is deleted, although nothing about it changes.
+func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
+	b := newBook()
+	b.limits = true
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+		w.use(rule("jobs", ttl(0), counted))
+		w.source(0).list(row("job", w.began))
+		w.after(time.Minute)
+		expect(t, "removed while limits do not permit it", []string{}, w.removed())
+		b.limits = false
+		w.after(time.Second)
+		expect(t, "removed", []string{"job"}, w.removed())
+	})
+}
+
+// TestWhatIsRetriedLeavesTheLedger: whatever puts a subject off, its entry makes room for others meanwhile.
+func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
+	for name, obstacle := range map[string]error{
+		"the namespace is in doubt": fmt.Errorf("%w: it is terminating", retention.ErrNamespace),
+		"the clocks differ":         errors.New("clock skew"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &diary{book: newBook()}
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+				t.Cleanup(b.writing.Wait)
+				w.use(rule("jobs", ttl(0), counted))
+				w.set(func() { w.check = func(string) error { return obstacle } })
+				w.source(0).list(row("job", w.began))
+				w.after(time.Minute)
+				if b.standing() > 0 || b.written() == 0 {
+					t.Errorf("%d entries of %d that were written stand while nothing can be deleted", b.standing(), b.written())
+				}
+				w.set(func() { w.check = nil })
+				w.after(10 * time.Minute)
+				expect(t, "removed", []string{"job"}, w.removed())
 			})
 		})
 	}

@@ -231,6 +231,7 @@ func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 		w.use(rule("a"), own("team-a", "c"))
 		w.after(time.Minute)
 		expect(t, "listed", 2, len(s.relisted()))
+		expect(t, "rows taken", []bool{false, true}, s.taken)
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
 	})
@@ -355,6 +356,24 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 		w.set(func() { w.permit = nil })
 		w.after(5 * time.Second)
 		expect(t, "removed with permission", 10, count(w.removed(), "own"))
+	})
+}
+
+// TestARuleThatMayNotWatchIsNotAsked: without permission to watch, nothing is evaluated for a rule.
+func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		unwatched := func(r *policy.Rule) { r.Unpermitted, r.Unwatched = true, true }
+		w.use(rule("a"), own("team-a", "b", unwatched), rule("c", about(pods)))
+		s := w.source(0)
+		x := row("x", w.began)
+		s.list(x)
+		s.holds(x)
+		w.after(time.Minute)
+		expect(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
+		expect(t, "listed without permission", []string{}, s.relisted())
+		w.use(rule("a"), own("team-a", "b"), rule("c", about(pods)))
+		w.after(time.Minute)
+		expect(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
 	})
 }
 
@@ -549,6 +568,37 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was there a moment ago, is not enough.
+func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		anew := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
+		w.set(func() {
+			w.permit = func(r *policy.Rule) error {
+				if r.Mark != "" {
+					return errors.New("ServiceAccount cleaner may not patch jobs")
+				}
+				return nil
+			}
+			w.check = func(string) error {
+				w.use(own("team-a", "a", marking, anew))
+				return nil
+			}
+		})
+		w.use(own("team-a", "a"))
+		w.source(0).list(row("x", w.began.Add(-2*time.Hour), marked(w.began.Add(-2*time.Hour))))
+		w.after(time.Minute)
+		if w.checks == 0 {
+			t.Error("nothing was about to be deleted")
+		}
+		expect(t, "marks without permission", 0, len(w.written()))
+		w.set(func() { w.permit, w.check = nil, nil })
+		w.after(time.Minute)
+		if len(w.written()) == 0 {
+			t.Error("no mark with permission")
+		}
+	})
 }
 
 // TestAMarkThatFailsIsTriedAgain: further and further apart.

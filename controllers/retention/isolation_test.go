@@ -405,6 +405,63 @@ func TestAStormOf429Passes(t *testing.T) {
 	})
 }
 
+// TestA429InAThrottledNamespaceRestsAll: it is about the API server, whoever receives it.
+func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var n atomic.Int64
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				switch bad := p.Subject().Namespace == "bad-00"; {
+				case bad && n.Add(1) == 1:
+					return after(quick, retention.Unadmitted, true)()
+				case bad && n.Load() == 2:
+					return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
+				}
+				return after(quick, retention.Removed, false)()
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
+		w.after(time.Second)
+		expect(t, "attempts in the namespace", int64(2), n.Load())
+		for _, good := range rows("good", 10, w.began.Add(-2*time.Hour), in("good-00")) {
+			w.source(0).apply(good)
+		}
+		w.after(15 * time.Second)
+		expect(t, "removed during the rest", []string{}, w.removed())
+		w.after(10 * time.Second)
+		expect(t, "removed", 11, len(w.removed()))
+	})
+}
+
+// TestThrottledNamespacesWaitForRetryAfter that the API server has answered about another namespace.
+func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		var n atomic.Int64
+		w.set(func() {
+			w.outcome = func(p policy.Warrant) retention.Outcome {
+				if p.Subject().Namespace == "bad-00" {
+					n.Add(1)
+					return after(quick, retention.Unadmitted, true)()
+				}
+				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
+			}
+		})
+		w.use(rule("a"))
+		w.source(0).list(rows("bad", 20, w.began.Add(-2*time.Hour), in("bad-00"))...)
+		w.after(5 * time.Second)
+		w.source(0).apply(row("good", w.began.Add(-2*time.Hour), in("good-00")))
+		w.after(quick)
+		before := n.Load()
+		w.after(15 * time.Second)
+		expect(t, "attempts during the rest", 0, n.Load()-before)
+		w.after(30 * time.Second)
+		if n.Load() == before {
+			t.Error("no attempts after the rest")
+		}
+	})
+}
+
 // TestABusyServerIsAskedLessInThrottledNamespacesToo, though its 429 does not say for how long.
 func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {

@@ -110,6 +110,7 @@ type source struct {
 	listing func(namespace string) ([]*draft, error) // of one namespace
 	listed  []string                                 // namespaces in order
 	slow    time.Duration                            // how long it takes to list a namespace
+	taken   []bool                                   // whether the rows of each listing of a namespace were taken
 
 	confirm   func(policy.Subject)
 	behind    error    // given by Confirm
@@ -179,7 +180,8 @@ func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject
 		for i, r := range drafts {
 			rows[i] = answering(asks, r) // as it was asked when the list began
 		}
-		take(rows)
+		taken := take(rows)
+		s.set(func() { s.taken = append(s.taken, taken) })
 	}
 	return err
 }

@@ -1,13 +1,18 @@
 package objects_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // evaluating is a clock on which every evaluation takes some time.
@@ -129,5 +134,43 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 			t.Fatalf("object %d: %v", i, facts[0].Err)
 		}
 		clock.now = clock.now.Add(100 * time.Microsecond) // to read and decode it
+	}
+}
+
+// TestAnEvaluationThatTookTooLongIsWorthAskingAgain: on a busy machine it may end in time later, be the rule one of the cluster or of
+// a namespace. Any other error stays until the object changes.
+func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
+	some := "[" + strings.Repeat("0,", 179) + "0]"
+	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {
+		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := c.NewEvaluator(t.Context())
+		defer e.Close()
+		rules := []*engine.Rule{compile(t, c, jobs, eligible(expression))}
+		q := retention.NewQuestions(jobs, rules, nil)
+		if own {
+			q = retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"team-a": rules})
+		}
+		facts, again := objects.NewAllowance(clock.RealClock{}).Ask(e, q, "team-a", object)
+		return facts[0], again
+	}
+	for _, own := range []bool{false, true} {
+		var f policy.Facts
+		var again bool
+		for range 100 { // on a busy machine an evaluation may end before its deadline is noticed
+			if f, again = ask(time.Nanosecond, loop, own); f.Err != nil {
+				break
+			}
+		}
+		if !errors.Is(f.Err, engine.ErrDeadline) || !again {
+			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+		}
+		if f, again = ask(time.Hour, "object.spec.absent == 1", own); f.Err == nil || again {
+			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+		}
 	}
 }

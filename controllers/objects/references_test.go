@@ -414,6 +414,21 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 	}
 }
 
+// TestADeletionThatComesLateLeavesTheNamesake: a list has shown another object of the name, which is asked about again.
+func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		u.server.mu.Lock()
+		u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)}
+		u.server.mu.Unlock()
+		_, err := listed(u.ctx, u.source, "team-a")
+		expect(t, "error", nil, err)
+		u.event("DELETED", configAt("a", "104"))
+		u.told()
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@105"}, u.told())
+	})
+}
+
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {

@@ -58,6 +58,49 @@ func TestNoRequestIsSentLate(t *testing.T) {
 	}
 }
 
+// TestNoRequestIsSentAgainLate: a connection that ends before anything was sent over it has the request sent again, by checks of the
+// same age.
+func TestNoRequestIsSentAgainLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration
+		sent  bool
+	}{"in time": {time.Second, true}, "late": {time.Second + 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(now)
+			again := roundTripper(func(r *http.Request) (*http.Response, error) {
+				_ = r.Body.Close()
+				clock.Step(test.pause)
+				body, err := r.GetBody()
+				if err != nil {
+					return nil, err
+				}
+				if _, err := io.ReadAll(body); err != nil {
+					return nil, err
+				}
+				recorder := httptest.NewRecorder()
+				ok(recorder, r)
+				return recorder.Result(), nil
+			})
+			c, err := objects.New(objects.Options{
+				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
+				Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
+			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+			if blocked != nil {
+				t.Fatal(blocked.Err)
+			}
+			o := prepared.Send(t.Context(), w, clock.Now())
+			expect(t, "unsent", !test.sent, o.Unsent)
+			expect(t, "unsure", false, o.Unsure)
+			expect(t, "deleted", test.sent, o.Result == retention.Removed)
+		})
+	}
+}
+
 // behindASlowConnection is a Cluster that takes a while to get a connection, and another to send a body, by its own clock, and how
 // many requests of it the API server has got whole.
 func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) (*objects.Cluster, *clocktesting.FakeClock, *atomic.Int32) {

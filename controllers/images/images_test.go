@@ -2,6 +2,7 @@ package images_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -340,6 +341,8 @@ func TestRanksCountOthers(t *testing.T) {
 		"and the rule does not rank":     {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
 		"we removed another just now":    {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
 		"another one has come meanwhile": {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
+		"what we removed has come back":  {true, comesBack, retention.Removed},
+		"somebody removed it after that": {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -354,6 +357,50 @@ func TestRanksCountOthers(t *testing.T) {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
 			}
 		})
+	}
+}
+
+// comesBack has an image that we removed be pulled again, some time ago.
+func comesBack(m *machine) {
+	m.removeBy(m.warrant("b"))
+	m.mu.Lock() // a look may be under way
+	m.has("go/else:v1", "b")
+	m.mu.Unlock()
+	for range 4 {
+		if err := m.look(); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// TestOnlyTheImageOfTheWarrantIsRemoved: what was prepared for one warrant is not removed by another.
+func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	w, other := m.warrant("a"), m.warrant("b")
+	for name, by := range map[string]policy.Warrant{"none": {}, "one for another image": other} {
+		prepared := m.prepare(w)
+		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
+			t.Errorf("warrant %s: %+v after %d removals", name, o, len(m.removed))
+		}
+		prepared.Release()
+	}
+}
+
+// TestAnImageWithoutARecordIsKept: nobody knows how old it is, as there are more images than are remembered.
+func TestAnImageWithoutARecordIsKept(t *testing.T) {
+	m := newMachine(t)
+	for i := range history.MaxImages {
+		id := fmt.Sprintf("sha256:%064x", i)
+		m.listed[id] = cri.Image{ID: id}
+	}
+	if err := m.look(); err != nil {
+		t.Fatal(err)
+	}
+	m.has("go/app:v1", "a")
+	if w := m.warrant("a"); w.Valid() {
+		t.Error("it is removed")
 	}
 }
 
@@ -406,8 +453,12 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	away := context.DeadlineExceeded
 	for name, test := range map[string]struct {
 		gone bool
+		look error // of a look after the removal
 		want retention.Result
-	}{"it is there": {false, retention.Failed}, "it is gone": {true, retention.Removed}} {
+	}{
+		"it is there": {false, nil, retention.Failed}, "it is gone": {true, nil, retention.Removed},
+		"nobody knows whether it is there": {false, status.Error(codes.Unavailable, "away"), retention.Failed},
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
@@ -417,6 +468,7 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 				if test.gone {
 					delete(m.listed, id)
 				}
+				m.list = test.look
 				return away
 			}
 			if o := m.removeBy(w); o.Result != test.want {

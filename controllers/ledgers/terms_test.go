@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
@@ -62,6 +63,26 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNoLedgerRecordsADeletionOfAnotherPolicy: while a subject waits to be recorded, a rule of another policy may come to decide.
+func TestNoLedgerRecordsADeletionOfAnotherPolicy(t *testing.T) {
+	inBubble(t, func(w *world) {
+		q := policyOf("q", nil)
+		w.use(policyOf("p", &policy.Limits{Window: time.Hour}), q)
+		w.hung = map[string]bool{"team-a": true}
+		w.add("team-a", "job-", 1, 0)
+		pass(2 * time.Second)
+		w.is(0, 0) // limits permit nothing
+		w.change("job-0", func(o *object) { o.byQ = true })
+		w.use(policyOf("p", nil), q)
+		pass(10 * time.Second)
+		w.is(0, 0)
+		if l := w.stored("uid-q"); l == nil || len(l.Open) != 1 {
+			t.Error("the ledger of the other policy does not have it")
+		}
+		w.forget("job-0")
+	}, func(w *world) { w.server.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{} })
 }
 
 // TestAnOwnerIsWrittenDownForTheVersionThatNamesIt: a newer version of the subject may have another owner, or none.

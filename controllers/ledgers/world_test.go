@@ -61,6 +61,7 @@ type object struct {
 	due       time.Time
 	held      bool
 	terms     string // the outcome that its rule gives by now
+	byQ       bool   // a rule of policy q decides by now
 }
 
 // inBubble runs a test with an Office that has begun, about policy p that keeps a ledger which its status names at once.
@@ -198,7 +199,7 @@ func (o *object) Intent() (policy.Intent, bool) {
 		return policy.Intent{}, false
 	}
 	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: jobs, Mode: v1alpha1.Enforce, Ledger: true}
-	if strings.HasPrefix(o.name, "other") {
+	if o.byQ || strings.HasPrefix(o.name, "other") {
 		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
 	}
 	return policy.Intent{Rule: rule, Due: o.due, Outcome: o.terms, Subject: policy.Subject{

@@ -147,25 +147,36 @@ func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
 	}
 }
 
+// TestAnswersCountForASecond, be they about the kind of a rule or about an owner.
 func TestAnswersCountForASecond(t *testing.T) {
-	s, clock, c := asking()
-	check := func() bool { _, err := c.Check(t.Context(), rule()); return err == nil }
-	expect(t, "allowed", true, check())
-	s.deny("delete")
-	s.verbs()
-	clock.Step(time.Second)
-	expect(t, "allowed a second later", true, check())
-	expect(t, "asked", nil, s.verbs())
-	clock.Step(1)
-	expect(t, "allowed a nanosecond after that", false, check())
-	expect(t, "asked", []string{"list", "delete"}, s.verbs())
-	s.deny()
-	expect(t, "a right that is back", false, check())
-	clock.Step(time.Second + 1)
-	expect(t, "a right that is back, a second later", true, check())
-	s.deny("delete")
-	clock.SetTime(now.Add(-time.Hour))
-	expect(t, "allowed by a clock that was set back", false, check())
+	for about, test := range map[string]struct {
+		check func(context.Context, *rights.Checker) (time.Time, error)
+		verbs []string
+	}{
+		"the kind": {func(ctx context.Context, c *rights.Checker) (time.Time, error) { return c.Check(ctx, rule()) }, []string{"list", "delete"}},
+		"an owner": {func(ctx context.Context, c *rights.Checker) (time.Time, error) { return c.CheckOwner(ctx, rule(), jobs) }, []string{"get", "delete"}},
+	} {
+		t.Run(about, func(t *testing.T) {
+			s, clock, c := asking()
+			check := func() bool { _, err := test.check(t.Context(), c); return err == nil }
+			expect(t, "allowed", true, check())
+			s.deny("delete")
+			s.verbs()
+			clock.Step(time.Second)
+			expect(t, "allowed a second later", true, check())
+			expect(t, "asked", nil, s.verbs())
+			clock.Step(1)
+			expect(t, "allowed a nanosecond after that", false, check())
+			expect(t, "asked", test.verbs, s.verbs())
+			s.deny()
+			expect(t, "a right that is back", false, check())
+			clock.Step(time.Second + 1)
+			expect(t, "a right that is back, a second later", true, check())
+			s.deny("delete")
+			clock.SetTime(now.Add(-time.Hour))
+			expect(t, "allowed by a clock that was set back", false, check())
+		})
+	}
 }
 
 func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {

@@ -556,6 +556,18 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.refresh()
 		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
+	t.Run("a count that began before the veto went", func(t *testing.T) {
+		l := held()
+		l.counted("p")
+		p := l.named("p")
+		late := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}
+		l.hold("team-a", "")
+		l.refresh()
+		l.Previewed(late)
+		l.policy("p", spec("Enforce", "1h"))
+		l.refresh()
+		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+	})
 	t.Run("a rule that was not counted", func(t *testing.T) {
 		l := held()
 		l.counted("p", "jobs")

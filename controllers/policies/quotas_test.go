@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/policies"
 	"github.com/sunset-k8s/sunset/policy"
@@ -126,6 +127,28 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	l.allowed("team-a")
 	expect(t, "room without a quota", -1, l.room("team-a"))
 	expect(t, "room in the other namespace", 1, l.room("team-b"))
+}
+
+// TestTheAgeOfQuotasCounts: a deletion that rests on them is not sent when they are the oldest answer, and too old.
+func TestTheAgeOfQuotasCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		l.Clock, l.dates = clock.RealClock{}, time.Now
+		const others = 900 * time.Millisecond
+		l.takes = func(path string) time.Duration {
+			if strings.HasSuffix(path, "/resourcequotas") {
+				return 0
+			}
+			return others
+		}
+		began := time.Now()
+		since, err := l.Check(t.Context(), "team-a")
+		expect(t, "error", nil, err)
+		expect(t, "took", others, time.Since(began))
+		expect(t, "age of the oldest answer", others, time.Since(since))
+	})
 }
 
 func TestQuotasAreReadOnlyForRulesThatAsk(t *testing.T) {

@@ -232,6 +232,8 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}
 	unobserved := distrusts()
 	unobserved.ObservedGeneration = 7
+	counted := unobserved
+	counted.Enforced = &v1alpha1.EnforcedCount{Hash: "of an earlier form"}
 	tests := map[string]struct {
 		mode                       string
 		status                     v1alpha1.RetentionPolicyStatus
@@ -242,6 +244,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 		"of one, suspended":      {"Suspended", distrusts("team-a"), true, false},
 		"all":                    {"Enforce", distrusts(v1alpha1.AllNamespaces), true, true},
 		"the policy has changed": {"Enforce", unobserved, true, true},
+		"changed once counted":   {"Enforce", counted, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

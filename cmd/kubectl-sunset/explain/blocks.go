@@ -29,13 +29,17 @@ func (b Block) isFinal() bool {
 func (in *Input) obstacles(owner *Owner) []step {
 	steps := in.held()
 	for _, r := range in.Rulings {
+		for _, b := range in.forbidden(r.Rule) { // it keeps what it does not select too
+			granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
+			granted.from = func(w *world) { w.change(r.Rule.ID, func(r *policy.Ruling) { r.Rule.Unpermitted = true }) }
+			steps = append(steps, granted)
+		}
 		if r.Known && r.Facts.Selected {
-			steps = append(steps, in.obstacleOf(r)...)
-			for _, b := range in.forbidden(r.Rule) {
-				granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
-				steps = append(steps, both(outside(b), granted))
+			steps = append(steps, in.obstaclesOf(r)...)
+			for _, b := range in.counting(r.Rule) {
+				steps = append(steps, byAuthor([]step{outside(b)})...)
 			}
-			for _, b := range slices.Concat(in.counting(r.Rule), in.recreated(r.Rule)) {
+			for _, b := range in.recreated(r.Rule) {
 				steps = append(steps, outside(b))
 			}
 		}
@@ -49,11 +53,6 @@ func (in *Input) obstacles(owner *Owner) []step {
 // outside is an obstacle of which the rules know nothing.
 func outside(b Block) step {
 	return step{what: b.Remedy, block: b, from: func(w *world) { w.outside[b] = true }, do: func(w *world) { delete(w.outside, b) }}
-}
-
-// both is one obstacle that shows in two places.
-func both(a, b step) step {
-	return step{what: a.what, block: a.block, from: a.from, do: func(w *world) { a.do(w); b.do(w) }}
 }
 
 // flag is an obstacle that the object has itself.
@@ -122,30 +121,34 @@ func hold(where string) step {
 	return step{what: b.Remedy, block: b, from: func(w *world) { w.holds[where] = true }, do: func(w *world) { delete(w.holds, where) }}
 }
 
-// obstacleOf is what keeps the word of one rule from being carried out.
-func (in *Input) obstacleOf(r policy.Ruling) []step {
+// obstaclesOf are what keeps the word of one rule from being carried out.
+func (in *Input) obstaclesOf(r policy.Ruling) []step {
 	id := r.Rule.ID
-	said := says(in.Subject, r, in.At)
-	enforce := "set mode: Enforce in policy " + id.Policy
-	switch {
-	case said.Reason == policy.IsSuspended && r.Rule.Suspended:
-		return []step{ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"},
-			func(r *policy.Rule) { r.Suspended = false })}
-	case said.Reason == policy.IsSuspended:
-		return []step{ofPolicy(id.Policy, Block{policy.IsSuspended, "policy " + id.Policy + " is suspended", enforce}, enforced)}
-	case said.Reason != "" && said.Reason == in.Subject.Flags.Manager():
-		return []step{ofRule(id, Block{said.Reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
-			func(r *policy.Rule) { r.AllowManaged = true })}
-	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
-		return []step{ofPolicy(id.Policy, Block{policy.IsDryRun, "policy " + id.Policy + " is a dry run", enforce}, enforced)}
-	case r.Rule.Unapproved:
-		return []step{ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)},
-			func(r *policy.Rule) { r.Unapproved = false })}
-	case r.Facts.Estimated:
-		return []step{{block: Block{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", "Sunset marks it eligible for " + id.String()},
-			what: "Sunset marks it eligible for " + id.String(), do: func(w *world) { w.change(id, w.mark) }}}
+	var steps []step
+	enforce := func(reason policy.Reason, what string) {
+		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, "set mode: Enforce in policy " + id.Policy}, enforced))
 	}
-	return nil
+	if r.Rule.Suspended {
+		steps = append(steps, ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"},
+			func(r *policy.Rule) { r.Suspended = false }))
+	}
+	if reason := in.Subject.Flags.Manager(); reason != "" && !r.Rule.AllowManaged {
+		steps = append(steps, ofRule(id, Block{reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
+			func(r *policy.Rule) { r.AllowManaged = true }))
+	}
+	switch {
+	case r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "":
+		enforce(policy.IsDryRun, "a dry run")
+	case r.Rule.Mode != v1alpha1.Enforce:
+		enforce(policy.IsSuspended, "suspended")
+	case r.Rule.Unapproved:
+		steps = append(steps, ofPolicy(id.Policy, Block{policy.IsUnapproved, "policy " + id.Policy + " waits for approval" + in.backlog(id.Policy), approval(r.Rule)},
+			func(r *policy.Rule) { r.Unapproved = false }))
+	case r.Facts.Estimated:
+		b := Block{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", "Sunset marks it eligible for " + id.String()}
+		steps = append(steps, step{what: b.Remedy, block: b, do: func(w *world) { w.change(id, w.mark) }})
+	}
+	return steps
 }
 
 func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,17 +11,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Change is something that would change the verdict: the object would be deleted, or at another time, or would stay.
+// Change is the smallest set of things that would change the verdict: the object would be deleted, or at another time, or would stay.
 type Change struct {
-	What string
-	At   time.Time // when the object goes then; zero when it stays, or nobody can know
-	Self bool      // it happens by itself, at that time
+	What  string
+	At    time.Time // when the object would be deleted then; zero when it stays, or the time cannot be known
+	Self  bool      // it happens by itself, at that time
+	Stays bool      // the object would stay
 
-	steps []step
+	steps  []step
+	effect time.Time // since when the verdict is another one; zero when that cannot be known
 }
 
-// changesShown is how many changes a page has at most.
-const changesShown = 5
+const (
+	changesShown = 5      // how many changes a page has at most
+	mostTried    = 20_000 // sets of one size, before one set is found that is small but perhaps not the smallest
+)
 
 // settle finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
 func (p *Page) settle(in *Input) {
@@ -30,16 +35,8 @@ func (p *Page) settle(in *Input) {
 		p.Blocks = append([]Block{obstacles[i].block}, p.Blocks...)
 		return
 	}
-	steps := slices.Clone(obstacles)
-	for i := range p.Rules {
-		steps = append(steps, in.stepsOf(&p.Rules[i])...)
-	}
 	w := worldOf(in, obstacles)
-	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
-		steps = append(steps, step{what: "annotation " + v1alpha1.HoldAnnotation + `: "true" on the object would keep it`,
-			do: func(w *world) { w.holds["now"] = true }})
-	}
-	found := search(w, steps)
+	found := search(w, p.steps(w, obstacles))
 	for _, c := range found {
 		if c.What != "" && len(p.Changes) < changesShown {
 			p.Changes = append(p.Changes, c)
@@ -59,30 +56,61 @@ func (p *Page) settle(in *Input) {
 	p.Blocks = append(blocks, p.Blocks...)
 }
 
-// search finds the smallest sets of steps that change what becomes of the object: single ones, or else pairs, or else one set that no
-// step can be left out of.
+// steps are all that may change.
+func (p *Page) steps(w *world, obstacles []step) []step {
+	steps := slices.Clone(obstacles)
+	for i := range p.Rules {
+		steps = append(steps, p.Rules[i].steps...)
+	}
+	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
+		steps = append(steps, step{what: "set annotation " + v1alpha1.HoldAnnotation + `: "true" on the object`,
+			do: func(w *world) { w.holds["now"] = true }})
+	}
+	return steps
+}
+
+// search finds the smallest sets of steps that change what becomes of the object, the nearest first. Where there are too many sets to
+// try, it finds one that no step can be left out of.
 func search(w *world, steps []step) []Change {
 	before := w.outcome()
 	changes := func(some ...step) bool { return w.after(some...).outcome() != before }
 	var found []Change
-	try := func(some ...step) {
-		if changes(some...) {
-			found = append(found, w.changeBy(some...))
-		}
-	}
-	for _, s := range steps {
-		try(s)
-	}
-	for i := 0; len(found) == 0 && i < len(steps); i++ {
-		for _, s := range steps[i+1:] {
-			try(steps[i], s)
-		}
+	for size, sets := 1, len(steps); len(found) == 0 && size <= len(steps) && sets <= mostTried; size++ {
+		choose(steps, size, func(some []step) {
+			if changes(some...) {
+				found = append(found, w.changeBy(slices.Clone(some)...))
+			}
+		})
+		sets = sets * (len(steps) - size) / (size + 1)
 	}
 	if len(found) == 0 && changes(steps...) {
-		try(fewest(steps, changes)...)
+		found = append(found, w.changeBy(fewest(steps, changes)...))
 	}
 	slices.SortStableFunc(found, nearest)
-	return slices.CompactFunc(found, func(a, b Change) bool { return a.What == b.What && a.What != "" })
+	said := map[string]bool{"": false}
+	return slices.DeleteFunc(found, func(c Change) bool {
+		before := said[c.What]
+		said[c.What] = c.What != ""
+		return before
+	})
+}
+
+// choose calls use with each set of so many steps, in their order. The sets share memory.
+func choose(steps []step, size int, use func([]step)) {
+	some := make([]step, 0, size)
+	var more func(from int)
+	more = func(from int) {
+		if len(some) == size {
+			use(some)
+			return
+		}
+		for i := from; i <= len(steps)-(size-len(some)); i++ {
+			some = append(some, steps[i])
+			more(i + 1)
+			some = some[:len(some)-1]
+		}
+	}
+	more(0)
 }
 
 // fewest leaves out what is not needed, until nothing can be left out.
@@ -95,30 +123,48 @@ func fewest(steps []step, changes func(...step) bool) []step {
 	return steps
 }
 
-// nearest has first what happens by itself, the soonest first.
+// nearest has first what takes the fewest steps, and none is to be taken where something happens by itself; then what takes effect
+// soonest, an unknown time last; then what does not take the author of a policy or an administrator.
 func nearest(a, b Change) int {
-	switch {
-	case a.Self && b.Self:
-		return a.At.Compare(b.At)
-	case a.Self:
-		return -1
-	case b.Self:
+	return cmp.Or(
+		cmp.Compare(a.toDo(), b.toDo()),
+		number(a.effect.IsZero())-number(b.effect.IsZero()),
+		a.effect.Compare(b.effect),
+		number(a.needsAuthor())-number(b.needsAuthor()),
+	)
+}
+
+func number(is bool) int {
+	if is {
 		return 1
-	default:
+	}
+	return 0
+}
+
+// toDo is how many steps somebody has to take.
+func (c *Change) toDo() int {
+	if c.Self {
 		return 0
 	}
+	return len(c.steps)
+}
+
+func (c *Change) needsAuthor() bool {
+	return slices.ContainsFunc(c.steps, func(s step) bool { return s.author })
 }
 
 // changeBy says nothing where a step is nothing that anybody can do.
 func (w *world) changeBy(steps ...step) Change {
 	c := Change{steps: steps, Self: len(steps) == 1 && !steps[0].at.IsZero()}
-	if then := w.after(steps...).outcome(); c.Self {
-		c.At = steps[0].at
-	} else if then.action != policy.Keep && !slices.ContainsFunc(steps, func(s step) bool { return s.guess }) {
-		c.At = then.due
-		if c.At.Before(w.at) {
-			c.At = w.at
-		}
+	next := w.after(steps...)
+	switch then := next.outcome(); {
+	case slices.ContainsFunc(steps, func(s step) bool { return s.guess }):
+	case then.action == policy.Keep:
+		c.Stays, c.effect = true, next.at
+	case then.action == policy.Delete:
+		c.At, c.effect = next.at, next.at
+	default:
+		c.At, c.effect = then.due, then.due
 	}
 	var what []string
 	for _, s := range steps {
@@ -131,28 +177,49 @@ func (w *world) changeBy(steps ...step) Change {
 	return c
 }
 
-// stepsOf are what would change what a rule says.
-func (in *Input) stepsOf(r *Rule) []step {
-	steps := in.ownSteps(r)
-	if t := r.Trial; t != nil && t.Says.Action != policy.Keep {
-		steps = append(steps, step{
-			what: "set mode: Enforce in RetentionPolicy " + strings.Join(t.From, " and "),
-			do:   func(w *world) { w.change(r.ID, r.tried) },
-		})
-	}
-	return steps
-}
-
-// tried makes of a rule what the RetentionPolicies would make of it that are dry runs.
-func (r *Rule) tried(as *policy.Ruling) {
-	if trial := as.Rule.Trial; trial != nil {
-		rule := *trial
-		rule.Mode = as.Rule.Mode
-		as.Rule, as.Standing.Newest = &rule, r.Rank.keeps(rule.Keep)
+// stepsOf are what would change what a rule says, each once what keeps the object by the rule and the steps before it are gone.
+func (in *Input) stepsOf(ruling policy.Ruling, r *Rule) []step {
+	w := (&world{at: in.At, subject: in.Subject, rulings: []policy.Ruling{ruling}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
+	steps := tryOut(ruling.Rule, r)
+	for first := true; ; first = false {
+		said := says(in.Subject, w.rulings[0], in.At)
+		next := in.stepsBy(said, r)
+		if waits := said.Reason == policy.Waiting; len(next) == 0 || waits && !first {
+			return steps
+		} else if steps = append(steps, next...); waits {
+			return steps
+		}
+		w = w.after(next[len(next)-1])
 	}
 }
 
-func (in *Input) ownSteps(r *Rule) []step {
+// permit ends all that keeps an object of which a rule says nothing by itself.
+func permit(r *policy.Ruling) {
+	enforced(r.Rule)
+	r.Rule.Unapproved, r.Rule.Suspended, r.Rule.Unpermitted, r.Rule.AllowManaged = false, false, false, true
+}
+
+// tryOut enforces the RetentionPolicies that are dry runs and change the rule; none where none do.
+func tryOut(rule *policy.Rule, r *Rule) []step {
+	trial := rule.Trial
+	if trial == nil {
+		return nil
+	}
+	suspends := trial.Suspended && !rule.Suspended
+	return []step{{
+		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.Trial.From, " and "),
+		author: true,
+		do: func(w *world) {
+			w.change(r.ID, func(as *policy.Ruling) {
+				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
+				as.Standing.Newest = r.Rank.keeps(trial.Keep)
+			})
+		},
+	}}
+}
+
+// stepsBy are what ends a reason that a rule gives. The last of them has the rule let the object go, as far as the reason goes.
+func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	id := r.ID.String()
 	ruling := func(what string, how ...func(*world, *policy.Ruling)) (steps []step) {
 		for _, one := range how {
@@ -164,21 +231,21 @@ func (in *Input) ownSteps(r *Rule) []step {
 	facts := func(what string, how func(*policy.Ruling)) []step {
 		return []step{{what: what, do: func(w *world) { w.change(r.ID, how) }}}
 	}
-	switch r.Says.Reason {
+	switch said.Reason {
 	case policy.Waiting:
-		return []step{{what: id + " finds it due", at: r.Says.Due, do: func(w *world) { w.at = r.Says.Due }}}
+		return []step{{what: id + " finds it due", at: said.Due, do: func(w *world) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
 		return either(id + " can be evaluated: correct it, or what it reads of the object")
 	case policy.ReferencesUnknown:
 		return either("what refers to it becomes known to " + id)
 	case policy.RuleInvalid:
-		return either(id + " is corrected: kubectl sunset validate says what is wrong")
+		return byAuthor(either(id + " is corrected: kubectl sunset validate says what is wrong"))
 	case policy.NotEligible:
 		return ruling("eligible of "+id+" gives true"+r.nowFalse(), (*world).find)
 	case policy.NoStartTime:
 		return ruling("startTime of "+id+" gives a time", (*world).find)
 	case policy.Unpullable:
-		return facts("images.allowUnpullable of "+id+" lets go what no registry may have", func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true })
+		return byAuthor(facts("images.allowUnpullable of "+id+" lets go what no registry may have", func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true }))
 	case policy.NoOwner:
 		return ruling("a controller among the object's ownerReferences, which "+id+" would let go", func(_ *world, r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
@@ -193,6 +260,14 @@ func (in *Input) ownSteps(r *Rule) []step {
 		return facts(what, func(r *policy.Ruling) { r.Standing.Excess = true })
 	}
 	return nil
+}
+
+// byAuthor are steps that take the author of a policy, or an administrator.
+func byAuthor(steps []step) []step {
+	for i := range steps {
+		steps[i].author = true
+	}
+	return steps
 }
 
 // nowFalse names the conditions that are false now.

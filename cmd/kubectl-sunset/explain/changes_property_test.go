@@ -8,101 +8,364 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestWhatWouldChangeItDoes: in random worlds each change on the page, and none of its parts, changes what becomes of the object; each
-// obstacle on the page is part of such a change; and there is one wherever all that may change changes it.
+// TestWhatWouldChangeItDoes: in random worlds each change on the page changes what becomes of the object, and no smaller one does; the
+// nearest come first; each cause on the page is part of such a change; what keeps the object is among the causes; and there is a change
+// wherever something changes it.
 func TestWhatWouldChangeItDoes(t *testing.T) {
-	kept, changed := 0, 0
-	for seed := range int64(4_000) {
+	kept, acted, changed := map[policy.Reason]int{}, map[policy.Action]int{}, 0
+	for seed := range int64(5_000) {
 		in := randomInput(rand.New(rand.NewSource(seed)))
 		p := New(in)
-		obstacles := in.obstacles(nil)
-		w := worldOf(&in, obstacles)
-		before := w.outcome()
-		var parts []Block
-		for _, c := range p.Changes {
-			changed++
-			if w.after(c.steps...).outcome() == before {
-				t.Fatalf("seed %d: %q changes nothing", seed, c.What)
+		fail := func(format string, args ...any) {
+			t.Helper()
+			t.Fatalf("seed %d: "+format+"\n%+v", append(append([]any{seed}, args...), p)...)
+		}
+		obstacles := in.obstacles(p.Owner)
+		if slices.ContainsFunc(obstacles, func(s step) bool { return s.block.isFinal() }) {
+			if len(p.Changes) > 0 || len(p.Blocks) == 0 {
+				fail("nothing changes it")
 			}
-			for i := range c.steps {
-				if rest := slices.Delete(slices.Clone(c.steps), i, i+1); len(rest) > 0 && w.after(rest...).outcome() != before {
-					t.Fatalf("seed %d: %q is more than it takes", seed, c.What)
-				}
-				parts = append(parts, c.steps[i].block)
+			continue
+		}
+		w := worldOf(&in, obstacles)
+		steps := p.steps(w, obstacles)
+		size, smallest := smallestSets(w, steps)
+		if len(p.Changes) > changesShown {
+			fail("%d changes", len(p.Changes))
+		}
+		for i, c := range p.Changes {
+			changed++
+			if len(c.steps) != size || !changes(w, c.steps) {
+				fail("%q changes nothing, or is more than it takes", c.What)
+			}
+			if c.Stays != (w.after(c.steps...).outcome().action == policy.Keep) && !slices.ContainsFunc(c.steps, func(s step) bool { return s.guess }) {
+				fail("%q: it would stay: %v", c.What, c.Stays)
+			}
+			if goesNow := w.after(c.steps...).outcome().action == policy.Delete; goesNow && w.outcome().action == policy.Delete {
+				fail("%q changes nothing: it goes now", c.What)
+			}
+			if i > 0 && isFarther(w, p.Changes[i-1], c) {
+				fail("%q is nearer than %q", c.What, p.Changes[i-1].What)
 			}
 		}
-		if len(p.Changes) > changesShown {
-			t.Fatalf("seed %d: %d changes", seed, len(p.Changes))
+		var parts []Block
+		sayable := false
+		for _, set := range smallest {
+			said := true
+			for _, s := range set {
+				parts = append(parts, s.block)
+				said = said && s.what != ""
+			}
+			sayable = sayable || said
+		}
+		if sayable != (len(p.Changes) > 0) {
+			fail("changes are told: %v", !sayable)
 		}
 		for _, b := range p.Blocks {
-			if !slices.Contains(parts, b) && len(p.Changes) < changesShown {
-				t.Fatalf("seed %d: %q keeps it, and is part of no change", seed, b.Message)
+			if b.Reason != Finalizers && !slices.Contains(parts, b) {
+				fail("%q keeps it, and its end changes nothing", b.Message)
 			}
 		}
-		if before.action == policy.Keep {
-			kept++
-			steps := slices.Clone(obstacles)
-			for i := range p.Rules {
-				steps = append(steps, in.stepsOf(&p.Rules[i])...)
+		for _, s := range obstacles {
+			if slices.Contains(parts, s.block) != slices.Contains(p.Blocks, s.block) {
+				fail("%q is a cause, and is not told", s.block.Message)
 			}
-			if w.after(steps...).outcome() != before && len(p.Changes) == 0 {
-				t.Fatalf("seed %d: no change is told", seed)
-			}
+		}
+		if len(w.outside) == 0 && w.outcome().action != in.Verdict.Action {
+			fail("the world has another verdict: %v", w.outcome())
+		}
+		acted[w.outcome().action]++
+		reason := in.Verdict.Reason
+		if in.Verdict.Action != policy.Keep {
+			reason = ""
+		}
+		kept[reason]++
+		isCause := func(b Block) bool { return b.Reason == reason }
+		if slices.Contains(obstacleReasons, reason) && len(p.Rules) > 0 && !slices.ContainsFunc(p.Blocks, isCause) {
+			fail("%s keeps it, and is no cause", reason)
 		}
 	}
-	if kept < 1_000 || changed < 2_000 {
-		t.Errorf("only %d objects were kept, with %d changes in all", kept, changed)
+	for _, reason := range slices.Concat(obstacleReasons, ruleReasons) {
+		if kept[reason] < 5 {
+			t.Errorf("%s kept only %d objects", reason, kept[reason])
+		}
+	}
+	if acted[policy.Delete] < 150 || acted[policy.Wait] < 150 || changed < 2_000 {
+		t.Errorf("only %d changes; of what becomes of the objects %v", changed, acted)
 	}
 }
 
-// randomInput is an object with a few rules about it, and what they say.
+// obstacleReasons are why the word of a rule is not carried out, ruleReasons why a rule does not let the object go by itself.
+var (
+	obstacleReasons = []policy.Reason{
+		policy.Held, policy.Uncounted, policy.Pinned, policy.InUse, policy.IsSuspended, policy.IsUnapproved, policy.Unmarked, policy.IsForbidden,
+		policy.ManagedByMultiKueue, policy.ManagedByArgoCD, policy.ManagedByFlux, policy.ManagedByHelm,
+	}
+	ruleReasons = []policy.Reason{
+		policy.EvaluationFailed, policy.RuleInvalid, policy.ReferencesUnknown, policy.NotEligible, policy.NoStartTime, policy.KeptNewest,
+		policy.Unpullable, policy.NoOwner, policy.NeverDue, policy.WithinCapacity,
+	}
+)
+
+func changes(w *world, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
+
+// smallestSets tries all sets of steps, the smaller first.
+func smallestSets(w *world, steps []step) (size int, found [][]step) {
+	for size = 1; size <= len(steps) && len(found) == 0; size++ {
+		choose(steps, size, func(some []step) {
+			if changes(w, some) {
+				found = append(found, slices.Clone(some))
+			}
+		})
+	}
+	return size - 1, found
+}
+
+// isFarther says in its own words what nearest does.
+func isFarther(w *world, a, b Change) bool {
+	type key struct {
+		byHand int
+		effect time.Duration
+		author int
+	}
+	of := func(c Change) key {
+		k := key{byHand: len(c.steps)}
+		if c.Self {
+			k.byHand = 0
+		}
+		switch {
+		case c.Stays:
+		case c.At.IsZero():
+			k.effect = 1_000_000 * time.Hour
+		default:
+			k.effect = c.At.Sub(w.at)
+		}
+		for _, s := range c.steps {
+			if s.author {
+				k.author = 1
+			}
+		}
+		return k
+	}
+	x, y := of(a), of(b)
+	switch {
+	case x.byHand != y.byHand:
+		return x.byHand > y.byHand
+	case x.effect != y.effect:
+		return x.effect > y.effect
+	default:
+		return x.author > y.author
+	}
+}
+
+var managers = []struct {
+	flag policy.Flags
+	key  string
+}{
+	{policy.OfMultiKueue, "kueue.x-k8s.io/multikueue-origin"}, {policy.OfArgoCD, "argocd.argoproj.io/tracking-id"},
+	{policy.OfFlux, "kustomize.toolkit.fluxcd.io/name"}, {policy.OfHelm, "helm.sh/hook"},
+}
+
+// builder builds random input.
+type builder struct {
+	*rand.Rand
+	in   Input
+	calm int // how rare it makes what is out of the ordinary
+}
+
+func (b *builder) oneIn(n int) bool { return b.Intn(n*b.calm) == 0 }
+
+func (b *builder) hours(n int) time.Duration { return time.Duration(b.Intn(n)) * time.Hour }
+
+// randomInput is an object with a few rules about it, what they say, and what the cluster says of their policies.
 func randomInput(r *rand.Rand) Input {
+	b := &builder{Rand: r, calm: 1 + 9*r.Intn(2)}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	metadata := map[string]any{}
-	in := Input{At: now, Subject: policy.Subject{Namespace: "shop", Name: "x", Created: now.Add(-10 * time.Hour)}}
-	if r.Intn(4) == 0 {
-		metadata["annotations"] = map[string]any{v1alpha1.HoldAnnotation: "true"}
-		in.Subject.Flags |= policy.IsHeld
+	b.in = Input{
+		At: now, Subject: policy.Subject{Namespace: "shop", Name: "x", Created: now.Add(-10 * time.Hour)},
+		Status: map[string]v1alpha1.RetentionPolicyStatus{}, Ranks: map[policy.RuleID]Rank{},
 	}
-	if r.Intn(6) == 0 {
-		in.Namespace.Held = true
-		in.Subject.Flags |= policy.IsHeld
-	}
-	if r.Intn(8) == 0 {
-		in.Subject.Flags |= policy.IsUncounted
-	}
-	in.Object = map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+	isImage := b.oneIn(6)
+	b.object(isImage)
 	modes := []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspended}
 	policies := map[int]v1alpha1.Mode{}
 	waits := r.Intn(4)
-	for i := range r.Intn(5) {
+	for i := range r.Intn(4) {
 		n := r.Intn(4)
 		if policies[n] == "" {
 			policies[n] = modes[r.Intn(len(modes))]
 		}
 		rule := &policy.Rule{
-			ID: policy.RuleID{Policy: fmt.Sprint("p", n), Rule: fmt.Sprint("r", i)}, Mode: policies[n], TTL: time.Duration(r.Intn(20)) * time.Hour,
-			Unapproved: n == waits && policies[n] == v1alpha1.Enforce, Suspended: r.Intn(10) == 0,
+			ID: policy.RuleID{Policy: fmt.Sprint("p", n), Rule: fmt.Sprint("r", i)}, Mode: policies[n], TTL: b.hours(14),
+			Unapproved: n == waits && policies[n] == v1alpha1.Enforce,
 		}
-		facts := policy.Facts{Selected: r.Intn(8) > 0, Eligible: r.Intn(5) > 0, Start: now.Add(-time.Duration(r.Intn(10)) * time.Hour)}
-		switch r.Intn(10) {
-		case 0:
-			facts.Eligible, facts.Err = false, errors.New("no such key")
-		case 1:
-			rule.Problems = []policy.Problem{{Path: "spec"}}
-		case 2:
-			facts.Start = time.Time{}
-		case 3:
-			facts.Marked, facts.Estimated, facts.Start = true, true, now
-		}
-		ruling := policy.Ruling{Rule: rule, Facts: facts, Known: true}
-		ruling.Standing.Newest = r.Intn(8) == 0
-		in.Rulings = append(in.Rulings, ruling)
+		b.in.Rulings = append(b.in.Rulings, b.ruling(rule, isImage))
 	}
-	in.Verdict, _ = policy.Decide(in.Subject, in.Rulings, now)
-	return in
+	for n := range policies {
+		b.status(fmt.Sprint("p", n))
+	}
+	b.in.FindOwner = b.owner()
+	b.in.Verdict, _ = policy.Decide(b.in.Subject, b.in.Rulings, now)
+	return b.in
+}
+
+// object has what keeps it whatever the rules say, and other controllers.
+func (b *builder) object(isImage bool) {
+	annotations := map[string]any{}
+	metadata := map[string]any{"annotations": annotations, "labels": annotations}
+	b.in.Object = map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+	s := &b.in.Subject
+	if isImage {
+		b.in.Object["apiVersion"], b.in.Object["kind"] = v1alpha1.ImageKind.ToAPIVersionAndKind()
+		for _, flag := range []policy.Flags{policy.IsPinned, policy.IsInUse} {
+			if b.oneIn(4) {
+				s.Flags |= flag
+			}
+		}
+		return
+	}
+	if b.oneIn(4) {
+		annotations[v1alpha1.HoldAnnotation] = "true"
+		s.Flags |= policy.IsHeld
+	}
+	if b.oneIn(8) {
+		b.in.Namespace.Held = true
+		s.Flags |= policy.IsHeld
+	}
+	if b.oneIn(8) {
+		s.Flags |= policy.IsUncounted
+	}
+	if b.oneIn(20) {
+		s.Flags |= policy.IsTerminating
+	}
+	if b.oneIn(6) {
+		metadata["finalizers"] = []any{"example.com/wait"}
+	}
+	if b.oneIn(8) {
+		s.Flags, s.OwnTTL = s.Flags|policy.HasTTL, b.hours(20)
+	}
+	for _, m := range managers {
+		if b.oneIn(7) {
+			s.Flags |= m.flag
+			annotations[m.key] = "x"
+		}
+	}
+}
+
+// ruling is what a rule says: what it is about, what other objects and overrides make of it, and what fails.
+func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Ruling {
+	now := b.in.At
+	f := policy.Facts{Selected: !b.oneIn(8), Eligible: !b.oneIn(5), Start: now.Add(-b.hours(10))}
+	ruling := policy.Ruling{Rule: rule, Known: true}
+	rule.AllowManaged = b.oneIn(3)
+	rule.Ledger = b.oneIn(3)
+	if b.oneIn(8) {
+		rule.Suspended = true
+		rule.Overrides = append(rule.Overrides, &policy.Override{From: "shop/own", Path: "spec.overrides[0]", Policy: rule.ID.Policy, Suspend: true, InForce: true})
+	}
+	switch b.Intn(14 * b.calm) {
+	case 0:
+		f.Eligible, f.Err = false, errors.New("no such key")
+	case 1:
+		rule.Problems = []policy.Problem{{Path: "spec"}}
+	case 2:
+		f.Start = time.Time{}
+	case 3, 9:
+		f.Marked, f.Estimated, f.Start = true, true, now
+	case 4:
+		rule.ReadsReferences = true
+		f.Eligible, f.Err = false, policy.ErrReferencesUnknown
+	case 5:
+		rule.ReadsReferences = true
+		f.NotBefore = now.Add(b.hours(2))
+	case 6:
+		rule.HasTTLExpression, f.TTL = true, policy.NeverTTL
+	case 7:
+		rule.HasTTLExpression, f.TTL = true, b.hours(20)
+	}
+	switch b.Intn(8 * b.calm) {
+	case 0:
+		ruling.Standing.Newest = true
+		rule.Keep = 3
+		b.in.Ranks[rule.ID] = Rank{Place: 2, Of: 5, Keep: 3}
+	case 1, 2:
+		rule.TTL, rule.Capacity = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 5}
+		ruling.Standing.Excess = b.oneIn(2)
+	}
+	switch {
+	case isImage:
+		rule.Kind, f.FirstSeen, f.Unpullable = v1alpha1.ImageKind, now.Add(-b.hours(10)), b.oneIn(4)
+		rule.Images = policy.Images{MinAge: b.hours(4), HasThresholds: rule.TTL < 0, High: 85, Low: 80}
+	case b.oneIn(3):
+		rule.Owner = true
+		if !b.oneIn(3) {
+			f.Owner = &policy.Owner{UID: "owner"}
+		}
+	}
+	if b.oneIn(10) {
+		rule.Namespace, rule.ServiceAccount = "shop", "cleaner"
+	}
+	if b.oneIn(8) {
+		b.tryOut(rule)
+	}
+	ruling.Facts = f
+	return ruling
+}
+
+// tryOut has a RetentionPolicy that is a dry run change a rule.
+func (b *builder) tryOut(rule *policy.Rule) {
+	ttl, trial := b.hours(40), *rule
+	o := policy.Override{From: "shop/trial", Path: "spec.overrides[0]", Policy: rule.ID.Policy, TTL: &ttl}
+	rule.Overrides = append(rule.Overrides, &o)
+	enforced := o
+	enforced.InForce = true
+	trial.Overrides = append(slices.Clip(trial.Overrides), &enforced)
+	trial.Suspended, trial.Keep = rule.Suspended || b.oneIn(3), rule.Keep+b.Intn(2)
+	rule.Trial = &trial
+}
+
+// status is what the cluster says of a policy: limits that are reached, objects that come back, a permission that is missing.
+func (b *builder) status(name string) {
+	var conditions []metav1.Condition
+	add := func(kind string, status metav1.ConditionStatus, reason string) {
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: reason + " of " + name})
+	}
+	switch b.Intn(6 * b.calm) {
+	case 0:
+		add(v1alpha1.ConditionEnforcing, metav1.ConditionFalse, string(policy.IsLimited))
+	case 1:
+		add(v1alpha1.ConditionEnforcing, metav1.ConditionFalse, "LedgerUnavailable")
+	}
+	if b.oneIn(6) {
+		add(v1alpha1.ConditionRecreated, metav1.ConditionTrue, "Recreated")
+	}
+	if b.oneIn(2) {
+		add(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "Forbidden")
+		for _, r := range b.in.Rulings {
+			r.Rule.Unpermitted = r.Rule.Unpermitted || r.Rule.ID.Policy == name && r.Rule.ServiceAccount != ""
+		}
+	}
+	b.in.Status[name] = v1alpha1.RetentionPolicyStatus{Conditions: conditions}
+}
+
+// owner finds one that nothing keeps, one that is held, none, or an error.
+func (b *builder) owner() func(policy.Owner) (map[string]any, error) {
+	metadata := map[string]any{"uid": "owner", "namespace": "shop", "name": "owner"}
+	var err error
+	switch b.Intn(8 * b.calm) {
+	case 0:
+		metadata["annotations"] = map[string]any{v1alpha1.HoldAnnotation: "true"}
+	case 1:
+		metadata["uid"] = "another"
+	case 2:
+		err = errors.New("forbidden")
+	}
+	owner := map[string]any{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata}
+	return func(policy.Owner) (map[string]any, error) { return owner, err }
 }

@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +95,37 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestWhatAnotherControllerManages: the page names the controller and what lets the rule delete the object all the same.
+func TestWhatAnotherControllerManages(t *testing.T) {
+	managed := func(mode v1alpha1.Mode) *explain.Page {
+		object := map[string]any{"kind": "Job", "metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/tracking-id": "x"}}}
+		rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: mode, TTL: time.Hour}
+		return explain.New(explain.Input{
+			At: at, Object: object, Subject: policy.Subject{Flags: policy.OfArgoCD},
+			Rulings: []policy.Ruling{{Rule: rule, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-2 * time.Hour)}, Known: true}},
+		})
+	}
+	byArgoCD := explain.Block{Reason: policy.ManagedByArgoCD, Message: "Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id",
+		Remedy: "set delete.allowManaged: true in rule p/r"}
+	dryRun := explain.Block{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}
+	for mode, want := range map[v1alpha1.Mode][]explain.Block{v1alpha1.Enforce: {byArgoCD}, v1alpha1.DryRun: {byArgoCD, dryRun}} {
+		page := managed(mode)
+		if diff := cmp.Diff(want, page.Blocks); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
+		var remedies []string
+		for _, b := range want {
+			remedies = append(remedies, b.Remedy)
+		}
+		what := strings.Join(remedies, ", and ")
+		if len(page.Changes) != 1 || page.Changes[0].What != what || !page.Changes[0].At.Equal(at) {
+			t.Errorf("%s: %+v, want %s", mode, page.Changes, what)
+		}
+		if said := page.Rules[0].Says; said.Reason != policy.ManagedByArgoCD {
+			t.Errorf("%s: the rule says %s", mode, said.Reason)
+		}
 	}
 }

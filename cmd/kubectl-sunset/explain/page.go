@@ -71,7 +71,8 @@ type Rule struct {
 	Rank        *Rank  // nil when the rule ranks nothing
 	Trial       *Trial // nil when no RetentionPolicy only tries to change the rule
 
-	full string // what has images go by it for want of space
+	full  string // what has images go by it for want of space
+	steps []step // that would change what it says
 }
 
 // New writes the page.
@@ -117,12 +118,16 @@ func (in *Input) rule(r policy.Ruling) Rule {
 		rule.Rank = &rank
 	}
 	rule.Trial = in.trial(r, &rule)
+	rule.steps = in.stepsOf(r, &rule)
 	return rule
 }
 
+// weighed are the flags of a subject that each rule weighs for itself. The others keep the subject whatever the rules say.
+const weighed = policy.HasTTL | policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm
+
 // says is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
 func says(s policy.Subject, r policy.Ruling, at time.Time) policy.Verdict {
-	s.Flags &= policy.HasTTL
+	s.Flags &= weighed
 	return policy.Forecast(s, []policy.Ruling{r}, r.Rule.ID.Policy, at)
 }
 

@@ -17,25 +17,26 @@ type world struct {
 	outside map[Block]bool  // what keeps the object though the rules do not
 }
 
-// outcome is what becomes of an object, and when.
+// outcome is what becomes of an object.
 type outcome struct {
 	action policy.Action
-	due    time.Time
+	due    time.Time // for Wait: since when it is due does not matter to an object that goes now
 }
 
 // step is something that may change in the world.
 type step struct {
-	what  string       // in words; empty where nobody should do it
-	at    time.Time    // when it happens by itself; zero when it may never
-	guess bool         // nobody can know when the object would go then
-	block Block        // what it ends; zero for nothing
-	from  func(*world) // makes the world one where the step is still to be done; nil where it is
-	do    func(*world)
+	what   string       // in words; empty where nobody should do it
+	at     time.Time    // when it happens by itself; zero when it may never
+	guess  bool         // nobody can know when the object would go then
+	author bool         // it takes the author of a policy, or an administrator
+	block  Block        // what it ends; zero for nothing
+	from   func(*world) // makes the world one where the step is still to be done; nil where it is
+	do     func(*world)
 }
 
 // worldOf is the world as it is, in which each step is still to be done.
 func worldOf(in *Input, steps []step) *world {
-	w := &world{at: in.At, subject: in.Subject, rulings: in.Rulings, holds: map[string]bool{}, outside: map[Block]bool{}}
+	w := &world{at: in.At, subject: in.Subject, rulings: slices.Clone(in.Rulings), holds: map[string]bool{}, outside: map[Block]bool{}}
 	for _, s := range steps {
 		if s.from != nil {
 			s.from(w)
@@ -59,8 +60,11 @@ func (w *world) outcome() outcome {
 		s.Flags |= policy.IsHeld
 	}
 	v, _ := policy.Decide(s, w.rulings, w.at)
-	if v.Action == policy.Keep || len(w.outside) > 0 {
+	switch {
+	case v.Action == policy.Keep || len(w.outside) > 0:
 		return outcome{}
+	case v.Action == policy.Delete:
+		return outcome{action: policy.Delete}
 	}
 	return outcome{v.Action, v.Due}
 }
@@ -100,12 +104,12 @@ func (w *world) pass(r *policy.Ruling) {
 
 // ofRule is a change of one rule that ends a block.
 func ofRule(id policy.RuleID, b Block, how func(*policy.Rule)) step {
-	return step{what: b.Remedy, block: b, do: func(w *world) { w.change(id, func(r *policy.Ruling) { how(r.Rule) }) }}
+	return step{what: b.Remedy, author: true, block: b, do: func(w *world) { w.change(id, func(r *policy.Ruling) { how(r.Rule) }) }}
 }
 
 // ofPolicy is a change of all rules of a policy that ends a block. Sunset marks what they find eligible then.
 func ofPolicy(name string, b Block, how func(*policy.Rule)) step {
-	return step{what: b.Remedy, block: b, do: func(w *world) {
+	return step{what: b.Remedy, author: true, block: b, do: func(w *world) {
 		for _, r := range w.rulings {
 			if r.Rule.ID.Policy == name {
 				w.change(r.Rule.ID, func(r *policy.Ruling) { how(r.Rule); w.mark(r) })

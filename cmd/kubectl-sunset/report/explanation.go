@@ -236,6 +236,8 @@ func (e *explanation) changes(changes []explain.Change) {
 		switch {
 		case c.Self:
 			what += " at " + moment(c.At, e.at)
+		case c.Stays:
+			what += ": it would stay"
 		case !c.At.IsZero() && !c.At.After(e.at):
 			what += ": it would go now"
 		case !c.At.IsZero():

@@ -132,8 +132,9 @@ type pageBlock struct {
 }
 
 type pageChange struct {
-	What string `json:"what"`
-	At   string `json:"at,omitempty"`
+	What  string `json:"what"`
+	At    string `json:"at,omitempty"`    // when the object would be deleted
+	Stays bool   `json:"stays,omitempty"` // it would not be deleted
 }
 
 // ExplanationJSON writes a page for programs.
@@ -170,7 +171,7 @@ func newPage(p *explain.Page) page {
 			return pageOther{o.ID.Policy, o.ID.Rule, string(o.Mode), string(o.Why), o.Message}
 		}),
 		Blocks:  each(p.Blocks, func(b explain.Block) pageBlock { return pageBlock{string(b.Reason), b.Message, b.Remedy} }),
-		Changes: each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At)} }),
+		Changes: each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At), c.Stays} }),
 	}
 }
 

@@ -173,7 +173,7 @@ Rules about its kind that do not select it:
 
 What would change it:
   - batch/jobs finds it due at 2026-03-01T16:10:00Z, in 60m
-  - annotation sunset.x-k8s.io/hold: "true" on the object would keep it
+  - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"it goes now": {batch, with(job, `"2026-03-01T12:10:00Z"`, `"2026-02-28T12:10:00Z"`, "2026-03-01T12:00:00Z", "2026-02-28T12:00:00Z"), nil, `
 Job team-a/report, 27h old
@@ -195,7 +195,7 @@ batch/jobs, mode Enforce
                                                      "web"
 
 What would change it:
-  - annotation sunset.x-k8s.io/hold: "true" on the object would keep it
+  - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"it is held, and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset.x-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil, `
 Job team-a/report, 3h10m old
@@ -298,7 +298,7 @@ batch/jobs, mode Enforce
                                                      ""
 
 What would change it:
-  - annotation sunset.x-k8s.io/hold: "true" on the object would keep it
+  - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"a dry run": {with(batch, "mode: Enforce", "mode: DryRun"), job, func(in *explain.Input) {
 			in.Verdict = policy.Forecast(in.Subject, in.Rulings, "batch", in.At)
@@ -404,7 +404,7 @@ batch/jobs, mode Enforce
   startTime: finishedAt(object)                      2026-03-01T12:10:00Z
 
 What would change it:
-  - annotation sunset.x-k8s.io/hold: "true" on the object would keep it
+  - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"a rule that cannot be understood": {with(batch, "finishedAt(object)", "finishedat(object)"), job, nil, `
 Job team-a/report, 3h10m old

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -141,8 +142,8 @@ func (b *backlog) describe(streams genericiooptions.IOStreams) {
 	if len(b.pending.Namespaces) > 0 {
 		what = "its rules where they came to apply, or what kept objects is gone: " + strings.Join(b.pending.Namespaces, ", ")
 	}
-	fmt.Fprintf(streams.Out, "due at once:   %d of %d objects that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
-		b.pending.Due, b.pending.Selected, b.pending.Week, what, b.pending.Hash)
+	fmt.Fprintf(streams.Out, "due at once:   %s that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
+		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)
 }
 
 const approveHelp = `Let a policy in force delete what is due at once though it is more than spec.approval lets pass unseen (condition

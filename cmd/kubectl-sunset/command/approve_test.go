@@ -61,6 +61,7 @@ func TestApproveChangesNothingWhere(t *testing.T) {
 		wants  string
 	}{
 		"nothing waits":                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "nothing waits for approval"},
+		"one object waits":             {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitFine, "1 of 1 object that the rules select"},
 		"it is a dry run":              {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
 		"another spec was counted":     {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "has changed since its backlog was counted"},
 		"there is no such policy":      {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},

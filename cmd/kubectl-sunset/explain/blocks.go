@@ -159,7 +159,15 @@ func (in *Input) backlog(name string) string {
 	if pending == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %d of %d objects would be deleted now, and at worst %d within 7 days", pending.Due, pending.Selected, pending.Week)
+	return fmt.Sprintf(": %s would be deleted now, and at worst %d within 7 days", Share(pending.Due, pending.Selected), pending.Week)
+}
+
+// Share is how many of some objects, in words.
+func Share(some, all int64) string {
+	if all == 1 {
+		return fmt.Sprintf("%d of 1 object", some)
+	}
+	return fmt.Sprintf("%d of %d objects", some, all)
 }
 
 func approval(r *policy.Rule) string {

@@ -98,6 +98,14 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 	}
 }
 
+func TestShare(t *testing.T) {
+	for want, n := range map[string][2]int64{"0 of 1 object": {0, 1}, "1 of 1 object": {1, 1}, "1 of 2 objects": {1, 2}, "0 of 0 objects": {0, 0}} {
+		if got := explain.Share(n[0], n[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestWhatAnotherControllerManages: the page names the controller and what lets the rule delete the object all the same.
 func TestWhatAnotherControllerManages(t *testing.T) {
 	managed := func(mode v1alpha1.Mode) *explain.Page {

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,19 +99,35 @@ func (e *explaining) run(ctx context.Context, args []string) error {
 	in.Apart(true)
 	in.Enforce()
 	e.defined = in.Names
-	report.Problems(e.streams.ErrOut, in.Policies)
-	invalid := in.Problems() > 0
 	page, err := e.page(ctx, files, in, object)
 	if err != nil {
+		report.Problems(e.streams.ErrOut, in.Policies)
 		return err
 	}
+	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.Object.APIVersion, page.Object.Kind)))
+	report.Problems(e.streams.ErrOut, about)
+	page.Rehearsed = rehearsed(page, about)
 	if err := e.print(page); err != nil {
 		return err
 	}
-	if invalid || hasFailed(page) {
+	isInvalid := func(p inventory.Policy) bool { return len(p.Problems) > 0 }
+	if slices.ContainsFunc(about, isInvalid) || hasFailed(page) {
 		return errFindings
 	}
 	return nil
+}
+
+// rehearsed names the policies of files that are dry runs there and have a say about the object here.
+func rehearsed(page *explain.Page, policies []inventory.Policy) []string {
+	var names []string
+	for _, p := range policies {
+		selects := func(r explain.Rule) bool { return r.ID.Policy == p.Name }
+		changes := p.Namespace == page.Object.Namespace && len(p.Overrides) > 0
+		if p.Rehearsed && (changes || slices.ContainsFunc(page.Rules, selects)) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // hasFailed reports whether an expression failed on the object.

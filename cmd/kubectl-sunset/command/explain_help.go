@@ -37,7 +37,8 @@ JSON and YAML have the same:
      "expressions": [{"field", "text", "tag", "value", "error", "skipped",
        "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
-   "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at", "stays"}]}
+   "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at", "stays"}],
+   "judgedAsEnforced": ["policies whose files say DryRun"]}
 
 Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, an expression failed on
 the object, or what refers to it is unknown; 2 wrong usage, no such object, or a file or cluster that cannot be read.`

@@ -200,10 +200,17 @@ func TestExplainASecretByItsMetadata(t *testing.T) {
 func TestExplainBesidePoliciesInFiles(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "goes now: due since 2026-02-28T02:00:00Z")
-	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-09T01:00:00Z", "batch/jobs, mode Enforce", "more/r, mode Enforce")
-	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
+	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-09T01:00:00Z",
+		"\nnote: policy more says mode: DryRun; judged here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
+	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest",
+		"note: policy dev/new says mode: DryRun; judged", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
 	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
 	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)
+	got = s.explain(t, livePolicy("broken", "Enforce", "Pod", "1 day")+"\n---\n"+livePolicy("more", "Enforce", "Job", "9d"), "job/a", "-f", "-")
+	wants(t, got, command.ExitFine, "goes at 2026-03-09T01:00:00Z")
+	if got.err != "" || strings.Contains(got.out, "DryRun") {
+		t.Errorf("the page of a Job says\n%s%s", got.out, got.err)
+	}
 	s.store(policiesPath, forbidden)
 	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T01:00:00Z", "note: list the cluster's policies: not for you")
 }

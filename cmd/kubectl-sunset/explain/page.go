@@ -50,6 +50,7 @@ type Page struct {
 	Others     []Other     // about its kind, that do not select it
 	Blocks     []Block     // what keeps it though a rule may find it due
 	Changes    []Change    // what would change the verdict
+	Rehearsed  []string    // policies that are dry runs as written, and are judged here as if they were enforced
 }
 
 // Object says which object it is.

@@ -180,10 +180,12 @@ func (in *Inventory) Warnings() int {
 
 // Enforce makes every policy act as if it were enforced, which is what a preview is for. Suspended ones stay suspended.
 func (in *Inventory) Enforce() {
-	for _, p := range in.Policies {
+	for i := range in.Policies {
+		p := &in.Policies[i]
 		if p.Mode == v1alpha1.Suspended {
 			continue
 		}
+		p.Rehearsed = p.Mode == v1alpha1.DryRun || p.Mode == ""
 		p.Mode = v1alpha1.Enforce
 		for _, rule := range p.Rules {
 			rule.Mode = v1alpha1.Enforce
@@ -205,17 +207,34 @@ func (in *Inventory) Rules() []*policy.Policy {
 
 // KeepAbout forgets the policies of the cluster that have no say about some kinds, and with them their problems.
 func (in *Inventory) KeepAbout(kinds sets.Set[schema.GroupKind]) {
+	about := in.about()
+	in.Policies = slices.DeleteFunc(in.Policies, func(p Policy) bool {
+		return p.File == "" && !about(p).HasAny(kinds.UnsortedList()...)
+	})
+}
+
+// InFilesAbout are the policies of files that have a say about a kind, and those that cannot be read so far that their kinds are known.
+func (in *Inventory) InFilesAbout(kind schema.GroupKind) []Policy {
+	about := in.about()
+	return slices.DeleteFunc(slices.Clone(in.Policies), func(p Policy) bool {
+		kinds := about(p)
+		return p.File == "" || kinds.Len() > 0 && !kinds.HasAny(kind, schema.GroupKind{})
+	})
+}
+
+// about gives the kinds that a policy has a say about: its own, and those of the rules that it changes in its namespace.
+func (in *Inventory) about() func(Policy) sets.Set[schema.GroupKind] {
 	targets := map[string]sets.Set[schema.GroupKind]{}
 	for _, p := range in.Policies {
 		targets[p.Name] = KindsOf(p.Policy)
 	}
-	in.Policies = slices.DeleteFunc(in.Policies, func(p Policy) bool {
-		about := targets[p.Name]
+	return func(p Policy) sets.Set[schema.GroupKind] {
+		kinds := KindsOf(p.Policy)
 		for _, o := range p.Overrides {
-			about = about.Union(targets[o.Policy])
+			kinds = kinds.Union(targets[o.Policy])
 		}
-		return p.File == "" && !about.HasAny(kinds.UnsortedList()...)
-	})
+		return kinds
+	}
 }
 
 // KindsOf are the kinds that a policy is about: those of its rules, or, where it only declares references, those to which they are.

@@ -35,6 +35,9 @@ type Policy struct {
 	item     manifest.Item
 
 	Checked []policy.Problem // what Check warns of
+
+	// Rehearsed: it is a dry run as written, which Enforce made act as if it were enforced.
+	Rehearsed bool
 }
 
 // Line is the line of File that a problem is about, from 1; 0 for a policy of the cluster.

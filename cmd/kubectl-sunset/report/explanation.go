@@ -62,6 +62,9 @@ func (e *explanation) head(p *explain.Page) {
 	if p.Owner != nil {
 		e.line(0, "%s", ownerIn(p.Owner))
 	}
+	for _, name := range p.Rehearsed {
+		e.line(0, "note: policy %s says mode: DryRun; judged here as mode: Enforce", name)
+	}
 }
 
 // ownerIn is the owner that goes instead, in one sentence.

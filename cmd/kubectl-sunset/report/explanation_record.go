@@ -28,6 +28,7 @@ type page struct {
 	Others     []pageOther     `json:"otherRules"`
 	Blocks     []pageBlock     `json:"blocks"`
 	Changes    []pageChange    `json:"changes"`
+	Rehearsed  []string        `json:"judgedAsEnforced,omitempty"` // policies whose files say DryRun
 }
 
 // verdict has what Verdict says of more than one object, without the object.
@@ -170,8 +171,9 @@ func newPage(p *explain.Page) page {
 		Others: each(p.Others, func(o explain.Other) pageOther {
 			return pageOther{o.ID.Policy, o.ID.Rule, string(o.Mode), string(o.Why), o.Message}
 		}),
-		Blocks:  each(p.Blocks, func(b explain.Block) pageBlock { return pageBlock{string(b.Reason), b.Message, b.Remedy} }),
-		Changes: each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At), c.Stays} }),
+		Blocks:    each(p.Blocks, func(b explain.Block) pageBlock { return pageBlock{string(b.Reason), b.Message, b.Remedy} }),
+		Changes:   each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At), c.Stays} }),
+		Rehearsed: p.Rehearsed,
 	}
 }
 

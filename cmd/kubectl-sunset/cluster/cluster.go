@@ -81,6 +81,25 @@ func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]
 	return append(cluster, namespaced...), err
 }
 
+// PermittedPolicies are the cluster's policies that the user may list. Where that is not permitted in all namespaces, they have the
+// RetentionPolicies of the one that is given, if any. Forbidden are the errors about policies that are left out.
+func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (found []map[string]any, forbidden []error, err error) {
+	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, "")
+	if apierrors.IsForbidden(err) && namespace != "" {
+		namespaced, err = c.policies(ctx, NamespacedPolicies.Resource, namespace)
+	}
+	if err == nil {
+		found, err = c.policies(ctx, ClusterPolicies.Resource, "")
+	} else if apierrors.IsForbidden(err) {
+		forbidden = append(forbidden, err)
+		found, err = c.policies(ctx, ClusterPolicies.Resource, "")
+	}
+	if apierrors.IsForbidden(err) {
+		forbidden, err = append(forbidden, err), nil
+	}
+	return append(found, namespaced...), forbidden, err
+}
+
 func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource, namespace string) ([]map[string]any, error) {
 	var found []map[string]any
 	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
@@ -158,8 +177,19 @@ func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]polic
 		}
 		return list.GetContinue(), nil
 	})
+	if only != "" && apierrors.IsForbidden(err) {
+		return c.namespace(ctx, only) // which a Role in it permits
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces, whose labels policies select by: %w", err)
 	}
 	return found, nil
+}
+
+func (c *Cluster) namespace(ctx context.Context, name string) (map[string]policy.Namespace, error) {
+	n, err := c.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get the namespace, by whose labels policies select: %w", err)
+	}
+	return map[string]policy.Namespace{name: policy.NamespaceOf(n.Labels, n.Annotations)}, nil
 }

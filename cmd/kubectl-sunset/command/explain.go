@@ -111,7 +111,7 @@ func (e *explaining) run(ctx context.Context, args []string) error {
 		return err
 	}
 	isInvalid := func(p inventory.Policy) bool { return len(p.Problems) > 0 }
-	if slices.ContainsFunc(about, isInvalid) || hasFailed(page) {
+	if slices.ContainsFunc(about, isInvalid) || hasFailed(page) || page.Unread != nil && files.Len() == 0 {
 		return errFindings
 	}
 	return nil
@@ -172,6 +172,7 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 		Ranks:        map[policy.RuleID]explain.Rank{},
 		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
 		Status:       more.Status,
+		Unread:       more.Unread,
 		FindOwner:    more.FindOwner,
 		UsedBy:       more.UsedBy,
 		References:   by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References(),

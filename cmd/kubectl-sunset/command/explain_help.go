@@ -24,6 +24,9 @@ a tag, such as image/app:v1, or at least twelve letters of the ID.
 - A rule without startTime counts from the mark on the object. Without one its time to live starts at --at.
 - The rights of a RetentionPolicy's ServiceAccount are not checked; what the policy's status says of them is shown.
 
+- If you may not list the ClusterRetentionPolicies, the page says so, is marked INCOMPLETE, and goes on with the
+  RetentionPolicies of the namespace. It names the commands by which an administrator permits it.
+
 JSON and YAML have the same:
 
   {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
@@ -38,10 +41,12 @@ JSON and YAML have the same:
        "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
    "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at", "stays"}],
+   "incomplete": {"errors": [], "grant": ["commands that permit what you may not read"]},
    "judgedAsEnforced": ["policies whose files say DryRun"]}
 
 Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, an expression failed on
-the object, or what refers to it is unknown; 2 wrong usage, no such object, or a file or cluster that cannot be read.`
+the object, what refers to it is unknown, or the page is incomplete and no policy is in files; 2 wrong usage, no such
+object, or a file or cluster that cannot be read.`
 
 const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain job/report -n team-a

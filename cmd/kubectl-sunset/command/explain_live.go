@@ -35,7 +35,7 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 			return nil, err
 		}
 	}
-	force, err := readInForce(ctx, c, e.loader, len(in.Policies) > 0, notes{e.streams.ErrOut})
+	force, err := readPermitted(ctx, c, e.loader, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
 	about := rulesAbout(input.Kinds, input.Policies)
 	if namespace != "" {
-		if input.Namespaces, err = namespacesFor(ctx, c, namespace, about); err != nil {
+		if input.Namespaces, err = force.namespaces(ctx, c, namespace, about); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +56,7 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), FindOwner: func(o policy.Owner) (map[string]any, error) {
+	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
 		return c.Owner(ctx, o, namespace)
 	}}), nil
 }

@@ -24,7 +24,7 @@ func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what a
 		return nil, err
 	}
 	say := notes{e.streams.ErrOut}
-	force, err := readInForce(ctx, c, e.loader, len(in.Policies) > 0, say)
+	force, err := readPermitted(ctx, c, e.loader, "")
 	if err != nil {
 		return nil, err
 	}
@@ -45,5 +45,5 @@ func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what a
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), UsedBy: seen.Uses[image.ID]}), nil
+	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), UsedBy: seen.Uses[image.ID]}), nil
 }

@@ -18,6 +18,7 @@ import (
 
 const (
 	teamPoliciesPath = "/apis/sunset.x-k8s.io/v1alpha1/retentionpolicies"
+	devPoliciesPath  = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/dev/retentionpolicies"
 	devJobsPath      = "/apis/batch/v1/namespaces/dev/jobs"
 )
 
@@ -212,7 +213,39 @@ func TestExplainBesidePoliciesInFiles(t *testing.T) {
 		t.Errorf("the page of a Job says\n%s%s", got.out, got.err)
 	}
 	s.store(policiesPath, forbidden)
-	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T01:00:00Z", "note: list the cluster's policies: not for you")
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T01:00:00Z",
+		"\nINCOMPLETE: ", "  list the cluster's policies: not for you\n")
+}
+
+// A developer with permissions in one namespace is told what the page leaves out, and who can permit it.
+func TestExplainWithoutTheClustersPolicies(t *testing.T) {
+	s := newExplained(t)
+	denied := func(resource, scope string) string {
+		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,
+			"message":"%[1]s is forbidden: User \"dev\" cannot list resource \"%[1]s\" at the %[2]s scope"}`, resource, scope)
+	}
+	s.store(policiesPath, denied("clusterretentionpolicies.sunset.x-k8s.io", "cluster"))
+	s.store(teamPoliciesPath, denied("retentionpolicies.sunset.x-k8s.io", "cluster"))
+	s.store(namespacesPath, denied("namespaces", "cluster"))
+	s.store(namespacesPath+"/dev", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"dev","labels":{"env":"dev"}}}`)
+	own := `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"RetentionPolicy","metadata":{"name":"own","namespace":"dev","uid":"own"},
+		"spec":{"mode":"Enforce","serviceAccountName":"cleaner","rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","ttl":"3d"}]}}`
+	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", []string{own})
+	page := s.explain(t, "", "job/a", "-n", "dev")
+	wants(t, page, command.ExitFindings, "dev/own/r, mode Enforce", "\nINCOMPLETE: ",
+		"list the cluster's policies: clusterretentionpolicies.sunset.x-k8s.io is\n      forbidden: User \"dev\" cannot list",
+		"  kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER\n")
+	if strings.Contains(page.out, "namespaces is forbidden") || strings.Contains(page.out, "  list the cluster's policies: retentionpolicies") {
+		t.Errorf("the page complains of what it has read:\n%s", page.out)
+	}
+	wants(t, s.explain(t, "", "job/a", "-n", "dev", "-o", "json"), command.ExitFindings, `"incomplete": {`, `"errors": [`)
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "1 error:", "clusterretentionpolicies.sunset.x-k8s.io is forbidden", "dev/own/r", "--user=USER")
+	wants(t, s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-n", "dev", "-f", "-"), command.ExitFine, "p/r", "note: list the cluster's policies: clusterretentionpolicies")
+
+	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", nil)
+	s.store(namespacesPath+"/dev", denied("namespaces", "cluster"))
+	wants(t, s.explain(t, "", "job/a", "-n", "dev"), command.ExitFindings, "No rule that you may read is about its kind.", "\nINCOMPLETE: ", "namespaces is forbidden")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitTrouble, "error: no policy that you may read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
 }
 
 func TestExplainWhatNothingSelects(t *testing.T) {

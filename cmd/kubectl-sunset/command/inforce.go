@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
@@ -20,30 +22,71 @@ import (
 
 // inForce is the cluster's policies, each in its own mode.
 type inForce struct {
-	policies []*policy.Policy
-	status   map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
-	replaced []*policy.Policy                          // by policies in files
-	unknown  bool                                      // they may not be listed
+	policies  []*policy.Policy
+	status    map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
+	replaced  []*policy.Policy                          // by policies in files
+	forbidden []error                                   // about what the user may not read
 }
 
-// readInForce lists the cluster's policies. Who may not list them can still judge by policies in files, and is told what
-// is missing.
-func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, files bool, say notes) (*inForce, error) {
-	objects, err := c.Policies(ctx, "")
-	if files && apierrors.IsForbidden(err) {
-		say.note("%v; judged by the policies in files alone, and not compared", err)
-		return &inForce{unknown: true}, nil
+// readInForce lists the cluster's policies.
+func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader) (*inForce, error) {
+	force, err := readPermitted(ctx, c, loader, "")
+	if err == nil && len(force.forbidden) > 0 {
+		err = force.forbidden[0]
 	}
+	return force, err
+}
+
+// readPermitted lists the cluster's policies that the user may list: in all namespaces, or else in one.
+func readPermitted(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, namespace string) (*inForce, error) {
+	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	force := &inForce{status: map[string]v1alpha1.RetentionPolicyStatus{}}
+	force := &inForce{status: map[string]v1alpha1.RetentionPolicyStatus{}, forbidden: forbidden}
 	for _, object := range objects {
 		p := loader.Load(object)
 		force.policies = append(force.policies, p)
 		force.status[p.Name] = statusOf(object)
 	}
 	return force, nil
+}
+
+// namespaces are what namespacesFor gives. One that the user may not read counts as one without labels and holds.
+func (f *inForce) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
+	known, err := namespacesFor(ctx, c, only, rules)
+	if only != "" && apierrors.IsForbidden(err) {
+		f.forbidden = append(f.forbidden, err)
+		return nil, nil
+	}
+	return known, err
+}
+
+// grantPolicies has the commands by which an administrator lets a user read what policies are made of.
+var grantPolicies = []string{
+	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset.x-k8s.io,retentionpolicies.sunset.x-k8s.io,namespaces",
+	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
+}
+
+// failures say what the user may not read, and how to permit it.
+func (f *inForce) failures() []preview.Failure {
+	var failures []preview.Failure
+	for _, err := range f.forbidden {
+		failures = append(failures, preview.Failure{Message: err.Error() + "; judged without it; " + permit()})
+	}
+	return failures
+}
+
+// unread is the same for a page.
+func (f *inForce) unread() *explain.Unread {
+	if len(f.forbidden) == 0 {
+		return nil
+	}
+	return &explain.Unread{Errors: f.forbidden, Grant: grantPolicies}
+}
+
+func permit() string {
+	return "to permit it, an administrator runs, with your user name for USER: " + strings.Join(grantPolicies, " && ")
 }
 
 // statusOf is what the controller says of a policy. A status that cannot be read says nothing.
@@ -73,7 +116,7 @@ func (f *inForce) join(in *inventory.Inventory, loader *inventory.Loader) {
 // judgeOf compares with the rules in force where there is something to compare: policies in files, and theirs known. What
 // a replaced policy alone is about is compared too, as its rules are gone.
 func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, force *inForce) (_ judge, err error) {
-	if input.Kinds == nil || force.unknown {
+	if input.Kinds == nil || len(force.forbidden) > 0 {
 		input.Referred, err = referredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
 		return preview.New(input), err
 	}

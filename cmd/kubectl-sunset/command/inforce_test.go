@@ -92,11 +92,11 @@ func TestPreviewGoesOnWithoutTheClustersPolicies(t *testing.T) {
 	s := newLive(t)
 	s.pages[policiesPath] = []string{forbidden}
 	got := s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-f", "-")
-	wants(t, got, command.ExitFine, "Job    a      Delete", "note: list the cluster's policies: not for you; judged by the policies in files alone, and not compared")
+	wants(t, got, command.ExitFine, "Job    a      Delete", "note: list the cluster's policies: not for you; judged without it, and not compared with the rules in force")
 	if strings.Contains(got.out, "rules in force") {
 		t.Errorf("compared with rules that are not known:\n%s", got.out)
 	}
-	wants(t, s.preview(t, ""), command.ExitTrouble, "error: list the cluster's policies: not for you")
+	wants(t, s.preview(t, ""), command.ExitTrouble, "error: no policy that you may read: list the cluster's policies: not for you")
 }
 
 func TestPreviewTellsWhatItCannotCompare(t *testing.T) {

@@ -75,12 +75,15 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, err
 	}
 	fromFiles := in.Rules()
-	force, err := readInForce(ctx, c, loader, len(fromFiles) > 0, notes{p.streams.ErrOut})
+	force, err := readPermitted(ctx, c, loader, p.namespace)
 	if err != nil {
 		return nil, err
 	}
 	force.join(in, loader)
-	if len(in.Policies) == 0 {
+	switch {
+	case len(in.Policies) == 0 && len(force.forbidden) > 0:
+		return nil, fmt.Errorf("no policy that you may read: %w; %s", force.forbidden[0], permit())
+	case len(in.Policies) == 0:
 		return nil, errors.New("no policy in the cluster; name one with -f")
 	}
 	input.Policies = in.Rules()
@@ -95,7 +98,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		}
 		in.KeepAbout(input.Kinds)
 	}
-	if input.Namespaces, err = namespacesFor(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
+	if input.Namespaces, err = force.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
 		return nil, err
 	}
 	judge, err := p.judgeOf(ctx, c, input, force)
@@ -108,6 +111,14 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		return nil, err
 	}
 	result.Fail(live.failures...)
+	if len(fromFiles) == 0 {
+		result.Fail(force.failures()...)
+	}
+	for _, err := range force.forbidden {
+		if len(fromFiles) > 0 {
+			notes{p.streams.ErrOut}.note("%v; judged without it, and not compared with the rules in force", err)
+		}
+	}
 	return result, nil
 }
 

@@ -124,7 +124,7 @@ func (g *granting) inForce(ctx context.Context, loader *inventory.Loader) ([]*po
 	if err != nil {
 		return nil, err
 	}
-	force, err := readInForce(ctx, c, loader, false, notes{g.streams.ErrOut})
+	force, err := readInForce(ctx, c, loader)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Input struct {
 	Others []Other
 	// Status is what the cluster says of its policies, by name; those of files have none.
 	Status map[string]v1alpha1.RetentionPolicyStatus
+	// Unread is nil where all policies are known.
+	Unread *Unread
 	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
 	FindOwner func(policy.Owner) (map[string]any, error)
 	// References is what refers to a ConfigMap or Secret; nil where no rule about its kind asks.
@@ -50,7 +52,14 @@ type Page struct {
 	Others     []Other     // about its kind, that do not select it
 	Blocks     []Block     // what keeps it though a rule may find it due
 	Changes    []Change    // what would change the verdict
+	Unread     *Unread     // nil where all policies are known
 	Rehearsed  []string    // policies that are dry runs as written, and are judged here as if they were enforced
+}
+
+// Unread is what the user may not read of what decides about the object. The page leaves it out, and may be wrong for that.
+type Unread struct {
+	Errors []error
+	Grant  []string // the commands by which an administrator permits it
 }
 
 // Object says which object it is.
@@ -78,7 +87,7 @@ type Rule struct {
 
 // New writes the page.
 func New(in Input) *Page {
-	p := &Page{At: in.At, Object: objectOf(in), Verdict: in.Verdict}
+	p := &Page{At: in.At, Object: objectOf(in), Verdict: in.Verdict, Unread: in.Unread}
 	for _, r := range in.Rulings {
 		if r.Known && !r.Facts.Selected {
 			p.Others = append(p.Others, unselected(r.Rule))

@@ -27,6 +27,7 @@ func Explanation(w io.Writer, p *explain.Page) error {
 	e.others(p)
 	e.blocks(p.Blocks)
 	e.changes(p.Changes)
+	e.unread(p.Unread)
 	return buffer.Flush()
 }
 
@@ -61,6 +62,9 @@ func (e *explanation) head(p *explain.Page) {
 	e.line(0, "%s", Sentence(p.Verdict, p.At))
 	if p.Owner != nil {
 		e.line(0, "%s", ownerIn(p.Owner))
+	}
+	if p.Unread != nil {
+		e.line(0, "INCOMPLETE: judged without what you may not read; see below")
 	}
 	for _, name := range p.Rehearsed {
 		e.line(0, "note: policy %s says mode: DryRun; judged here as mode: Enforce", name)
@@ -206,9 +210,14 @@ func stay(n int) string {
 
 func (e *explanation) others(p *explain.Page) {
 	switch {
+	case len(p.Rules) == 0 && len(p.Others) == 0 && p.Unread != nil:
+		e.title("No rule that you may read is about its kind.")
+		return
 	case len(p.Rules) == 0 && len(p.Others) == 0:
 		e.title("Nothing selects it, because no rule is about its kind.")
 		return
+	case len(p.Rules) == 0 && p.Unread != nil:
+		e.title("No rule that you may read selects it, because:")
 	case len(p.Rules) == 0:
 		e.title("Nothing selects it, because:")
 	case len(p.Others) > 0:
@@ -216,6 +225,21 @@ func (e *explanation) others(p *explain.Page) {
 	}
 	for _, o := range p.Others {
 		e.line(2, "%s: %s (%s)", o.ID, o.Message, o.Why)
+	}
+}
+
+// unread writes the commands unbroken, to be copied.
+func (e *explanation) unread(u *explain.Unread) {
+	if u == nil {
+		return
+	}
+	e.title("What you may not read:")
+	for _, err := range u.Errors {
+		e.line(2, "%s", err)
+	}
+	e.title("To permit it, an administrator runs, with your user name for USER:")
+	for _, command := range u.Grant {
+		fmt.Fprintf(e.w, "  %s\n", command)
 	}
 }
 

@@ -28,6 +28,7 @@ type page struct {
 	Others     []pageOther     `json:"otherRules"`
 	Blocks     []pageBlock     `json:"blocks"`
 	Changes    []pageChange    `json:"changes"`
+	Unread     *pageUnread     `json:"incomplete,omitempty"`
 	Rehearsed  []string        `json:"judgedAsEnforced,omitempty"` // policies whose files say DryRun
 }
 
@@ -118,6 +119,12 @@ type pagePart struct {
 	Skipped  bool   `json:"skipped,omitempty"`
 }
 
+// pageUnread is what the page leaves out.
+type pageUnread struct {
+	Errors []string `json:"errors"`
+	Grant  []string `json:"grant"` // the commands by which an administrator permits it
+}
+
 type pageOther struct {
 	Policy  string `json:"policy"`
 	Rule    string `json:"rule"`
@@ -173,8 +180,16 @@ func newPage(p *explain.Page) page {
 		}),
 		Blocks:    each(p.Blocks, func(b explain.Block) pageBlock { return pageBlock{string(b.Reason), b.Message, b.Remedy} }),
 		Changes:   each(p.Changes, func(c explain.Change) pageChange { return pageChange{c.What, known(c.At), c.Stays} }),
+		Unread:    newUnread(p.Unread),
 		Rehearsed: p.Rehearsed,
 	}
+}
+
+func newUnread(u *explain.Unread) *pageUnread {
+	if u == nil {
+		return nil
+	}
+	return &pageUnread{each(u.Errors, error.Error), u.Grant}
 }
 
 func newOwner(o *explain.Owner) *pageOwner {

@@ -68,7 +68,7 @@ func (d *diagnosis) explain(issues *cel.Issues) []finding {
 		if len(findings) == mostFindings {
 			break
 		}
-		if known[e.ExprID] || unreadable && strings.HasPrefix(e.Message, "Syntax error") {
+		if known[e.ExprID] || unreadable && (strings.HasPrefix(e.Message, "Syntax error") || strings.HasPrefix(e.Message, "reserved identifier")) {
 			continue
 		}
 		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}

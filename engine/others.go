@@ -29,27 +29,52 @@ var otherLoops = map[string]string{
 	"any": "exists", "some": "exists", "every": "all", "forEach": "all", "select": "filter", "where": "filter", "collect": "map",
 }
 
-const nullHint = "write null; has() says whether a field is there, such as has(object.status.phase)"
-
 // otherValues are what other languages call values of CEL.
 var otherValues = map[string]string{
 	"True": "write true; what is text, such as the status of a condition, stands in quotes: 'True'", "TRUE": "write true",
 	"False": "write false; what is text, such as the status of a condition, stands in quotes: 'False'", "FALSE": "write false",
-	"nil": nullHint, "None": nullHint, "NULL": nullHint, "Null": nullHint,
-	"undefined": "has() says whether a field is there, such as has(object.status.phase)",
+	"nil": presenceHint, "None": presenceHint, "NULL": presenceHint, "Null": presenceHint, "undefined": presenceHint,
 }
 
-// call is the call that a complaint is about; nil for none.
-func (d *diagnosis) call(c complaint) (call ast.Expr) {
+// presence is a comparison with what other languages have in place of a field that is not there, as CEL asks for it; empty for any other.
+func (d *diagnosis) presence(c complaint) (instead string) {
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		not, compares := map[string]string{operators.Equals: "!", operators.NotEquals: ""}[functionOf(e)]
+		if !compares {
+			return
+		}
+		for i, arg := range e.AsCall().Args() {
+			switch compared := e.AsCall().Args()[1-i]; {
+			case arg.ID() != c.expression:
+			case functionOf(compared) == operators.Index && len(d.textsOf(compared)) == 2:
+				instead = not + fmt.Sprintf("(%[2]s in %[1]s)", d.textsOf(compared)...)
+			case compared.Kind() == ast.SelectKind:
+				instead = not + "has(" + asWritten(compared, d.tree.SourceInfo()) + ")"
+			}
+		}
+	}))
+	return instead
+}
+
+// expression is the part that a complaint is about; nil for none.
+func (d *diagnosis) expression(c complaint) (found ast.Expr) {
 	if d.tree == nil {
 		return nil
 	}
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.ID() == c.expression && e.Kind() == ast.CallKind {
-			call = e
+		if e.ID() == c.expression {
+			found = e
 		}
 	}))
-	return call
+	return found
+}
+
+// call is the call that a complaint is about; nil for none.
+func (d *diagnosis) call(c complaint) ast.Expr {
+	if e := d.expression(c); e != nil && e.Kind() == ast.CallKind {
+		return e
+	}
+	return nil
 }
 
 // longestHint is up to how many characters of an expression a hint repeats.
@@ -170,6 +195,10 @@ func (d *diagnosis) operandHint(c complaint) string {
 		literal, isText := literalOf(operand)
 		switch {
 		case len(text) > longestHint:
+		case functionOf(operand) == operators.LogicalNot && i == 0 && negated[functionOf(call)] != "" && len(d.textsOf(call)) == 2:
+			return fmt.Sprintf("! is about the operand alone: write %s %s %s", asWritten(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[functionOf(call)], d.textsOf(call)[1])
+		case operand.Kind() == ast.SelectKind && other == "int" && isSize(operand.AsSelect().FieldName()):
+			return fmt.Sprintf("write size(%s); the value of a key is text", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
 		case strings.HasPrefix(types[i], "optional(") && zeroOf[other] != "":
 			return fmt.Sprintf("what .? and [?] give may be missing: say what counts then, such as %s.orValue(%s)", text, zeroOf[other])
 		case types[i] == "string" && other == "timestamp" && isText:
@@ -188,6 +217,12 @@ func (d *diagnosis) operandHint(c complaint) string {
 	}
 	return ""
 }
+
+// negated are the comparisons that are true where others are not.
+var negated = map[string]string{operators.Equals: "!=", operators.NotEquals: "=="}
+
+// isSize reports whether other languages have the size of a value in a field of this name.
+func isSize(field string) bool { return field == "size" || otherFunctions[field] == "size(%s)" }
 
 // zeroOf are values of types, as examples.
 var zeroOf = map[string]string{"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}

@@ -43,9 +43,9 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a function in the wrong case":         {"Finished(object)", []string{"1:1: unknown function Finished() (did you mean finished(object)?)"}},
 		"a misspelt library function":          {"object.a.startWith('x')", []string{"1:10: unknown function startWith() (did you mean object.a.startsWith('x')?)"}},
 		"an unknown function":                  {"foo(object)", []string{"1:1: unknown function foo() (docs/cel.md lists the functions)"}},
-		"our function called on the object":    {"object.finished()", []string{"1:8: finished does not take dyn.() (write finished(object))"}},
-		"our function without arguments":       {"finished()", []string{"1:1: finished does not take () (write finished(object))"}},
-		"days of text":                         {"days('7') > days(1)", []string{"1:1: days does not take (string) (write days(n))"}},
+		"our function called on the object":    {"object.finished()", []string{"1:8: finished() lacks its arguments (write finished(object))"}},
+		"our function without arguments":       {"finished()", []string{"1:1: finished() lacks its arguments (write finished(object))"}},
+		"days of text":                         {"days('7') > days(1)", []string{"1:1: days() does not take (string) (write days(n))"}},
 		"days in a duration":                   {"days(1) > duration('7d')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (write days(7); in a rule, ttl: 7d says it too)"}},
 		"days and hours in a duration":         {"days(1) > duration('1d12h')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (write days(1) + duration('12h'); in a rule, ttl: 1d12h says it too)"}},
 		"nonsense in a duration":               {"days(1) > duration('soon')", []string{"1:20: this is not a duration in CEL, whose units are h, m, s, ms, us and ns (for days write days(7))"}},
@@ -59,8 +59,8 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a missing parenthesis":                {"finished(object", []string{"1:16: cannot be read: missing ')' at the end"}},
 		"a time as text in a sum":              {"'x' + timestamp('2026-01-01T00:00:00Z') == 1", []string{"1:5: + does not take (string, timestamp) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
 		"text and number":                      {"'a' == 1", []string{"1:5: == does not take (string, int) (the other side is text: write '1')"}},
-		"what may be missing in a comparison":  {"object.status.?failed == 1", []string{"1:23: == does not take (optional(dyn), int) (what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0))"}},
-		"in something that is no list":         {"object.x in 3", []string{"1:10: in does not take (dyn, int) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
+		"what may be missing in a comparison":  {"object.status.?failed == 1", []string{"1:23: == does not take (optional(any), int) (what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0))"}},
+		"in something that is no list":         {"object.x in 3", []string{"1:10: in does not take (any, int) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
 		"a list of several types":              {"object.x in [1, 'a']", []string{"1:17: string beside int: the elements of a list or map have one type (dyn(...) around each makes it one)"}},
 		"three loops inside each other":        {"object.x.all(a, a.all(b, b.all(c, c)))", []string{"1:28: too many loops inside each other: at most two of all, exists, map, filter and the like"}},
 		"a loop too many through a variable":   {"object.x.all(a, variables.loops)", []string{"1:1: with its variables written out: comprehension exceeds nesting limit (a variable that loops counts as a loop where it is used; at most two may stand inside each other)"}},
@@ -112,7 +112,7 @@ func TestProblemsOfRules(t *testing.T) {
 		"every expression is reported at once": {
 			change: func(r *v1alpha1.Rule) { r.Eligible, r.StartTime, r.TTLExpression = "a", "1", "7" },
 			want: []string{
-				`spec.rules[0].eligible:1:1: unknown name "a" (a field of the object begins with object, such as object.a; text stands in quotes: 'a')`,
+				`spec.rules[0].eligible:1:1: unknown name "a" (fields are read from the object, such as object.status.phase; text stands in quotes: 'a')`,
 				"spec.rules[0].startTime:1:1: gives int, but startTime must give timestamp or optional(timestamp) (write a time, such as finishedAt(object) or object.metadata.creationTimestamp)",
 				"spec.rules[0].ttlExpression:1:1: gives int, but ttlExpression must give duration or optional(duration) (days(7) is seven days, duration('90s') ninety seconds)",
 			},
@@ -126,7 +126,7 @@ func TestProblemsOfRules(t *testing.T) {
 		"a variable is reported where it stands, and its user is not": {
 			change:    func(r *v1alpha1.Rule) { r.Eligible = "variables.b" },
 			variables: []v1alpha1.Variable{{Name: "a", Expression: "true"}, {Name: "b", Expression: "variables.a && x"}},
-			want:      []string{`spec.variables[1].expression:1:16: unknown name "x" (a field of the object begins with object, such as object.x; text stands in quotes: 'x')`},
+			want:      []string{`spec.variables[1].expression:1:16: unknown name "x" (fields are read from the object, such as object.status.phase; text stands in quotes: 'x')`},
 		},
 		"a variable cannot use a later one": {
 			change:    func(*v1alpha1.Rule) {},

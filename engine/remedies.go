@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -38,6 +41,8 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return finding{message: clockMessage, hint: clockHint}
 	case strings.HasPrefix(after, "("):
 		return d.unknownFunction(name, c)
+	case otherValues[name] == presenceHint && d.presence(c) != "":
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "write " + d.presence(c)}
 	case otherValues[name] != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: otherValues[name]}
 	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
@@ -57,14 +62,25 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		}
 	}
 	name = strings.TrimPrefix(name, ".")
-	if meant := policy.Closest(name, objectFields); meant != "" {
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean object.%s?", meant)}
+	if meant := policy.Closest(name, slices.Sorted(maps.Keys(objectFields))); meant != "" {
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
 	}
-	return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("a field of the object begins with object, such as object.%s; text stands in quotes: '%[1]s'", name)}
+	return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("fields are read from the object, such as object.status.phase; text stands in quotes: '%s'", name)}
 }
 
-// objectFields are the fields that most objects have.
-var objectFields = []string{"metadata", "spec", "status", "kind", "apiVersion", "data"}
+// objectFields are the fields that most objects have, by their last names.
+var objectFields = func() map[string]string {
+	fields := map[string]string{"phase": "object.status.phase", "conditions": "object.status.conditions"}
+	for _, top := range []string{"metadata", "spec", "status", "kind", "apiVersion", "data"} {
+		fields[top] = "object." + top
+	}
+	metadata := reflect.TypeFor[metav1.ObjectMeta]()
+	for i := range metadata.NumField() {
+		name, _, _ := strings.Cut(metadata.Field(i).Tag.Get("json"), ",")
+		fields[name] = "object.metadata." + name
+	}
+	return fields
+}()
 
 // dashedKey is a label or annotation up to a - or / in its key, which CEL computes with, and restOfKey what follows.
 var (
@@ -152,10 +168,28 @@ func (d *diagnosis) noOverload(c complaint) finding {
 			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
 		}
 		return f
-	case slices.Contains(ourNames(), function):
-		return finding{message: fmt.Sprintf("%s does not take %s", function, args), hint: "write " + signatureOf(function)}
+	case isOperator && function == operators.Conditional:
+		return finding{message: "CONDITION ? VALUE : OTHER does not take " + args, hint: "the condition is true or false, and both values are of one type"}
+	case isOperator:
+		return finding{message: "brackets do not take " + args, hint: "a list has elements by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
 	}
-	return finding{message: fmt.Sprintf("%s does not take %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+	receiver, arguments, isMember := strings.Cut(args, ".(")
+	f := finding{message: fmt.Sprintf("%s() does not take %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+	switch {
+	case isMember && arguments == ")":
+		f.message = function + "() lacks its arguments"
+	case isMember:
+		f.message = fmt.Sprintf("%s has no %s(%s", receiver, function, arguments)
+	case args == "()":
+		f.message = function + "() lacks its arguments"
+	}
+	switch texts := d.textsOf(d.call(c)); {
+	case slices.Contains(ourNames(), function):
+		f.hint = "write " + signatureOf(function)
+	case function == "contains" && len(texts) == 2 && (strings.HasPrefix(receiver, "list(") || strings.HasPrefix(receiver, "map(")):
+		f.hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
+	}
+	return f
 }
 
 // noFields explains a field of what has none.
@@ -174,7 +208,7 @@ func (d *diagnosis) noFields(c complaint) finding {
 		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?labels[?'%s'].orValue('')", key)
 	case isAnnotation:
 		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?annotations[?'%s'].orValue('')", annotation)
-	case strings.HasPrefix(otherFunctions[field], "size("):
+	case isSize(field):
 		f.hint = "write size(" + parent + ")"
 	case strings.HasPrefix(c.caught[1], "list(") && parent != "":
 		f.hint = fmt.Sprintf("a loop asks all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
@@ -261,32 +295,74 @@ func (d *diagnosis) badHas(complaint) finding {
 
 func (d *diagnosis) reserved(c complaint) finding {
 	f := finding{message: fmt.Sprintf("%q is a reserved word", c.caught[1])}
-	switch c.caught[1] {
-	case "namespace":
+	code, _ := codeOf(d.text)
+	switch foreign, found := d.foreignIn(code); {
+	case c.caught[1] == "namespace":
 		f.hint = "did you mean object.metadata.namespace?"
-	case "if":
-		code, _ := codeOf(d.text)
-		if foreign, found := d.foreignIn(code); found {
-			return foreign
-		}
+	case found:
+		return foreign
 	}
 	return f
 }
 
 func (d *diagnosis) mixedTypes(c complaint) finding {
+	if f, found := d.noCondition(c); found {
+		return f
+	}
 	return finding{
 		message: fmt.Sprintf("%s beside %s: the elements of a list or map have one type", typeName(c.caught[2]), typeName(c.caught[1])),
 		hint:    "dyn(...) around each makes it one",
 	}
 }
 
-// fieldOf is the path of the field that a complaint is about; empty unless that is a variable's, by way of others.
-func (d *diagnosis) fieldOf(c complaint) (path string) {
+// noCondition explains x == 'a' || 'b', and other values where a condition stands.
+func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
+	var compared ast.Expr // the first comparison that is a part of the condition
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.ID() == c.expression {
-			path = pathOf(e)
+		function := functionOf(e)
+		if found || !slices.Contains([]string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot}, function) {
+			return
+		}
+		for _, part := range partsOf(e, function) {
+			if compared == nil && chained[function] == functionOf(part) {
+				compared = part
+			}
+			if part.ID() == c.expression {
+				symbol, _ := operators.FindReverse(function)
+				text := asWritten(part, d.tree.SourceInfo())
+				f.message, found = fmt.Sprintf("%s takes conditions, and %s is of type %s", symbol, text, typeName(c.caught[2])), true
+			}
+		}
+		if !found {
+			compared = nil
 		}
 	}))
+	if texts := d.textsOf(compared); found && texts != nil {
+		symbol, _ := operators.FindReverse(functionOf(compared))
+		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, asWritten(d.expression(c), d.tree.SourceInfo()))
+	}
+	return f, found
+}
+
+// chained are the comparisons with one value that it makes sense to join.
+var chained = map[string]string{operators.LogicalOr: operators.Equals, operators.LogicalAnd: operators.NotEquals}
+
+// partsOf are the operands of a row of one operator.
+func partsOf(e ast.Expr, function string) (parts []ast.Expr) {
+	if functionOf(e) != function {
+		return []ast.Expr{e}
+	}
+	for _, arg := range e.AsCall().Args() {
+		parts = append(parts, partsOf(arg, function)...)
+	}
+	return parts
+}
+
+// fieldOf is the path of the field that a complaint is about; empty unless that is a variable's, by way of others.
+func (d *diagnosis) fieldOf(c complaint) (path string) {
+	if e := d.expression(c); e != nil {
+		path = pathOf(e)
+	}
 	return path
 }
 

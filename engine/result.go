@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -164,8 +165,17 @@ func unexpected(r result, v ref.Val) error {
 var typeNames = strings.NewReplacer("optional_type", "optional", "google.protobuf.Timestamp", "timestamp",
 	"google.protobuf.Duration", "duration", "null_type", "null")
 
+// dynamic is what cel-go calls a value of which only the object says the type, and schemaPath the type of a part of an object.
+var (
+	dynamic    = regexp.MustCompile(`\bdyn\b`)
+	schemaPath = regexp.MustCompile(`\b(?:object|node)(?:/[\w\[\]]+)+`)
+)
+
 // typeName is a CEL type, or a text of cel-go that names some, as docs/cel.md writes it.
-func typeName(s string) string { return typeNames.Replace(s) }
+func typeName(s string) string {
+	s = schemaPath.ReplaceAllStringFunc(typeNames.Replace(s), func(path string) string { return strings.ReplaceAll(path, "/", ".") })
+	return dynamic.ReplaceAllString(s, "any")
+}
 
 // longestError bounds the text of an error, which may quote the object.
 const longestError = 256

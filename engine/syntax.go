@@ -1,44 +1,70 @@
 package engine
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
 
-// foreign are operators and notations of other languages. cel-go says of each something else, which helps nobody.
+// foreign are operators and notations of other languages. cel-go says of each something else, which helps nobody. A hint repeats groups of
+// the pattern, as regexp.Expand does.
 var foreign = []struct {
-	pattern       *regexp.Regexp // its first group is what is foreign
+	pattern       *regexp.Regexp // its first group is what is foreign; with fields written out, from the field on
 	message, hint string
 }{
-	{regexp.MustCompile(`(?:^|[^.\w])(\d+(?:[dwhms]|[KMGTPE]i|[kMGT]))\b`), "a number has no unit in CEL", "functions say what is meant, such as days(1), duration('24h') or quantity('1Gi')"},
-	{regexp.MustCompile(`([“”‘’` + "`" + `])`), "a text stands in ' or \"", "write the quotes anew"},
-	{regexp.MustCompile(`(?i:[^.\w])((?i:is\s+(?:not\s+)?null))\b`), "'is null' is no operator", "has() says whether a field is there, such as has(object.status.phase)"},
-	{regexp.MustCompile(`(?:^|[^.\w])((?i:like))\b`), "'like' is no operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
-	{regexp.MustCompile(`(!\s*in)\b`), "'!in' is no operator", "write !(VALUE in LIST)"},
-	{regexp.MustCompile(`(?:^|[^.\w])((?i:not\s+in))\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)\s*(?:d|[dD]ays?))\b`), unitMessage, "write days($2)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)\s*(?:w|[wW]eeks?))\b`), unitMessage, "write days(7 * $2)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+(?:\.\d+)?)\s*([hs]|ms))\b`), unitMessage, "write duration('$2$3')"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)\s*(h)(?:rs?|ours?))\b`), unitMessage, "write duration('$2$3')"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)\s*(m)(?:ins?|inutes?))\b`), unitMessage, "write duration('$2$3')"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)\s*(s)(?:ecs?|econds?))\b`), unitMessage, "write duration('$2$3')"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+)m)\b`), unitMessage, "write duration('${2}m'), or quantity('${2}m') for a quantity"},
+	{regexp.MustCompile(`(?:^|[^.\w])((\d+(?:\.\d+)?(?:[KMGTPE]i|[kMGTPE]))[bB]?)\b`), unitMessage, "functions compare quantities, such as quantity(VALUE).isGreaterThan(quantity('$2'))"},
+	{regexp.MustCompile("([“”‘’`]([^“”‘’`']*)[“”‘’`])"), quotesMessage, "write '$2'"},
+	{regexp.MustCompile("([“”‘’`])"), quotesMessage, "replace it with ' or \""},
+	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+null))\b`), "'is null' is no operator", "write !has($2)"},
+	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+not\s+null))\b`), "'is not null' is no operator", "write has($2)"},
+	{regexp.MustCompile(`[^.\w]((?i:is\s+(?:not\s+)?null))\b`), "'is null' is no operator", presenceHint},
+	{regexp.MustCompile(`[^.\w]((?i:is\s+not))\b`), "'is not' is no operator", "write !="},
+	{regexp.MustCompile(`[^.\w]((?i:is))\b`), "'is' is no operator", "write =="},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:(?:not\s+)?like))\b`), "'like' is no operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
+	{regexp.MustCompile(`((` + aField + `)\s*(?:!|(?i:not))\s*in\s*(\[[^\]]*\]))`), "'not in' is no operator", "write !($2 in $3)"},
+	{regexp.MustCompile(`(?:^|[^.\w])((?i:not)\s+in|!\s*in)\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`((` + aField + `)\.in\s*\(\s*(\[[^\]]*\])\s*\))`), "in is an operator, not a function", "write $2 in $3"},
+	{regexp.MustCompile(`(\.\s*in)\s*\(`), "in is an operator, not a function", "write VALUE in LIST"},
 	{regexp.MustCompile(`(?:^|[^.\w])((?i:not))\b`), "'not' is no operator", "write !"},
 	{regexp.MustCompile(`(?:^|[^.\w])((?i:and))\b`), "'and' is no operator", "write &&"},
 	{regexp.MustCompile(`(?:^|[^.\w])((?i:or))\b`), "'or' is no operator", "write ||"},
 	{regexp.MustCompile(`(?:^|[^.\w])(if)\b`), "there is no 'if' in CEL", "write CONDITION ? VALUE : OTHER"},
+	{regexp.MustCompile(`(?:^|[^.\w])(return)\b`), "there is no 'return' in CEL: an expression is its value", "leave it out"},
+	{regexp.MustCompile(`(?:^|[^.\w])(for|while|loop)\b`), "there is no loop statement in CEL", loopHint},
+	{regexp.MustCompile(`(?:^|[^.\w])(var|let|const)\b`), "there are no assignments in CEL", "declare it in spec.variables, and read it as variables.NAME"},
 	{regexp.MustCompile(`(===)`), "'===' is no operator", "write =="},
 	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
 	{regexp.MustCompile(`(<>)`), "'<>' is no operator", "write !="},
-	{regexp.MustCompile(`(=~)`), "'=~' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
+	{regexp.MustCompile(`(=~|~=)`), "'$1' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
 	{regexp.MustCompile(`(=<)`), "'=<' is no operator", "write <="},
 	{regexp.MustCompile(`([-+*/%:]=)`), "there are no assignments in CEL", "an expression gives one value; == compares"},
-	{regexp.MustCompile(`(~=)`), "'~=' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
-	{regexp.MustCompile(`(=>|->)`), "there is no arrow in CEL", ">= compares; a loop takes a name and a condition, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`(=>|->)`), "there is no arrow in CEL", ">= compares; " + loopHint},
 	{regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=~>]|$)`), "a single =", "== compares"},
 	{regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), "'&' is no operator", "write &&"},
 	{regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), "'|' is no operator", "write ||"},
 	{regexp.MustCompile(`(\?\?)`), "'??' is no operator", "say what counts where the field is missing, such as object.spec.?priority.orValue(0)"},
 	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is no operator", "the dot comes first, and orValue() says what counts where the field is missing, such as object.status.?phase.orValue('')"},
 	{regexp.MustCompile(`\bin\s*(\()\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*\)`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
-	{regexp.MustCompile(`[\w)\]](\[\s*\*?\s*\])\s*\.`), "an index is a number", "a loop asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"},
+	{regexp.MustCompile(`[\w)\]](\[\s*\*?\s*\])\s*\.`), "an index is a number", loopHint},
 	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is not CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
 	{regexp.MustCompile(`(;)`), "an expression has no ; at its end", "leave it out"},
 	{regexp.MustCompile(`(#)`), "a comment in CEL begins with //", "write //, or put the comment outside of the expression"},
 }
+
+const (
+	aField        = `\bobject(?:\.\w+)+` // of the object, as a pattern
+	unitMessage   = "a number has no unit in CEL"
+	quotesMessage = "a text stands in ' or \""
+	presenceHint  = "has() says whether a field is there, such as has(object.status.phase)"
+	loopHint      = "a function asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"
+)
 
 // syntax says of a text that the parser cannot read what is written otherwise in CEL, or else cuts the parser's list of everything it
 // would have liked better.
@@ -46,6 +72,9 @@ func (d *diagnosis) syntax(c complaint) finding {
 	code, unclosed := codeOf(d.text)
 	if unclosed >= 0 {
 		return d.located(unclosed, finding{message: syntaxMessage + ": a quote that does not end", hint: "write the same quote at the end of the text"})
+	}
+	if f, found := d.badEscape(); found {
+		return f
 	}
 	if f, found := d.foreignIn(code); found {
 		return f
@@ -58,8 +87,6 @@ func (d *diagnosis) syntax(c complaint) finding {
 		return finding{message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", hint: "write CONDITION ? VALUE : OTHER"}
 	case strings.HasPrefix(detail, "the end"):
 		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
-	case strings.HasPrefix(detail, "token recognition error") && badEscape.MatchString(d.text):
-		return finding{message: syntaxMessage + ": a backslash before a character that needs none", hint: "in a text a backslash is doubled, or write r'...', such as matches(r'^build-\\d+$')"}
 	case detail == "extraneous input ')'":
 		return finding{message: syntaxMessage + ": one ) too many", hint: "leave it out"}
 	}
@@ -71,7 +98,8 @@ func (d *diagnosis) foreignIn(code string) (f finding, found bool) {
 	at := len(code)
 	for _, known := range foreign {
 		if match := known.pattern.FindStringSubmatchIndex(code); match != nil && match[2] < at {
-			at, f = match[2], finding{message: syntaxMessage + ": " + known.message, hint: known.hint}
+			filled := func(template string) string { return string(known.pattern.ExpandString(nil, template, d.text, match)) }
+			at, f = match[2], finding{message: syntaxMessage + ": " + filled(known.message), hint: filled(known.hint)}
 		}
 	}
 	return d.located(at, f), f.message != ""
@@ -85,8 +113,19 @@ func (d *diagnosis) located(offset int, f finding) finding {
 	return f
 }
 
-// badEscape is a backslash that CEL does not know in a text.
-var badEscape = regexp.MustCompile(`\\[^abfnrtvxXuU0-7?"'` + "`" + `\\]`)
+// unknownEscape is a backslash, and what follows, that CEL does not know in a text.
+var unknownEscape = regexp.MustCompile(`^(?:[^\\]|\\[abfnrtvxXuU0-7?"'` + "`" + `\\])*(\\[^abfnrtvxXuU0-7?"'` + "`" + `\\])`)
+
+// badEscape finds the first text with such a backslash.
+func (d *diagnosis) badEscape() (f finding, found bool) {
+	for _, at := range literals.FindAllStringIndex(d.text, -1) {
+		literal := d.text[at[0]:at[1]]
+		if caught := unknownEscape.FindStringSubmatch(literal); caught != nil && strings.ContainsAny(literal[:1], `'"`) {
+			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is no escape sequence in a text", syntaxMessage, caught[1]), hint: "write r" + literal}), true
+		}
+	}
+	return f, false
+}
 
 var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
 

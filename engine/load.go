@@ -26,7 +26,8 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 	var problems []policy.Problem
 	if size = c.Size(p); size > room {
 		problems = []policy.Problem{tooLarge(p, size, room)}
-	} else {
+	} else if !p.LacksVariables() { // else what reads them would be blamed for it, and every rule is invalid anyway
+
 		compiled, problems = c.compileRules(p)
 	}
 	p.AddProblems(append(problems, p.SwitchedOff()...)...)

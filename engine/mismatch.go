@@ -49,8 +49,21 @@ func (t *schemaTypes) hintAt(parent, name string) string {
 			return fmt.Sprintf("did you mean %s?", paths[0])
 		}
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return inCommon(b, name) - inCommon(a, name) })
 	if more := len(names) - shown; more > 0 {
 		names = append(names[:shown:shown], fmt.Sprintf("and %d more", more))
 	}
 	return "it has " + strings.Join(names, ", ")
+}
+
+// inCommon is the length of the longest part that two names share, in whichever case; 0 for one that is too short to say anything.
+func inCommon(a, b string) (longest int) {
+	const least = 3
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	for from := range a {
+		for to := from + max(longest+1, least); to <= len(a) && strings.Contains(b, a[from:to]); to++ {
+			longest = to - from
+		}
+	}
+	return longest
 }

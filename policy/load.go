@@ -222,9 +222,14 @@ func (r *Rule) loadRest(at report) {
 	}
 }
 
-// problem adds a problem, unless reading the field has told one already.
+// LacksVariables reports whether the list of variables cannot be read, so that nothing is known of any.
+func (p *Policy) LacksVariables() bool {
+	return slices.ContainsFunc(p.Problems, func(known Problem) bool { return known.Path == variablesField })
+}
+
+// problem adds a problem, unless reading the field, or one around it, has told one already.
 func (p *Policy) problem(path, message, hint string) {
-	if slices.ContainsFunc(p.Problems, func(known Problem) bool { return known.Path == path }) {
+	if slices.ContainsFunc(p.Problems, func(known Problem) bool { return within(path, known.Path) }) {
 		return
 	}
 	if message == "missing" && slices.ContainsFunc(p.meant, func(m Meant) bool { return m.explains(path) }) {

@@ -123,6 +123,8 @@ func (d *Document) parseNamespaced(raw json.RawMessage) {
 	}
 }
 
+const variablesField = "spec.variables"
+
 func overridePath(i int) string { return fmt.Sprintf("spec.overrides[%d]", i) }
 
 func (d *Document) parseBoth(raw *both) {
@@ -130,7 +132,7 @@ func (d *Document) parseBoth(raw *both) {
 	if !d.read("spec.mode", raw.Mode, &s.Mode) {
 		s.Mode = v1alpha1.Mode(raw.Mode) // no mode either, and so not taken for the default
 	}
-	d.read("spec.variables", raw.Variables, &s.Variables)
+	d.read(variablesField, raw.Variables, &s.Variables)
 	d.read("spec.approval", raw.Approval, &s.Approval)
 	d.read("spec.limits", raw.Limits, &s.Limits)
 	s.Rules = make([]v1alpha1.Rule, len(raw.Rules))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +96,51 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	if s, ok := value.(string); ok && json.Unmarshal([]byte(s), into) == nil {
 		return fmt.Sprintf("write %s without quotes", s)
 	}
-	return ""
+	return formHint(field, value)
+}
+
+// form is how to write an object in place of which people write a text or a number.
+type form struct {
+	written string // with %v for the value that they wrote, if it can be kept
+	example any    // such a value
+	values  string // all that there are, with blanks between; empty for any of the type of the example
+}
+
+var forms = map[string]form{
+	"target":            {"target: {apiVersion: batch/v1, kind: Job}", nil, ""},
+	"images":            {"images: {highThresholdPercent: 80, lowThresholdPercent: 70}", nil, ""},
+	"selector":          {"selector: {matchLabels: {%v}}", "app: web", ""},
+	"nodeSelector":      {"nodeSelector: {matchLabels: {%v}}", "disk: ssd", ""},
+	"namespaceSelector": {"namespaceSelector: {matchLabels: {%v}}", "env: dev", ""},
+	"keepNewest":        {"keepNewest: {count: %v}", int64(3), ""},
+	"capacity":          {"capacity: {max: %v}", int64(100), ""},
+	"limits":            {"limits: {maxDeletions: %v, window: 1h}", int64(100), ""},
+	"approval":          {"approval: {required: %v}", "Always", "Always WhenLarge"},
+	"delete":            {"delete: {propagationPolicy: %v}", "Foreground", "Foreground Background Orphan"},
+	"override":          {"override: {suspend: %v}", true, ""},
+	"ttl":               {"ttl: {max: %v}", "30d", ""},
+}
+
+var equality = regexp.MustCompile(`^([\w./-]+)\s*={1,2}\s*([\w.-]+)$`)
+
+// formHint shows the object that is written in place of a value.
+func formHint(field string, value any) string {
+	f, isKnown := forms[field]
+	if !isKnown {
+		return ""
+	}
+	text, _ := value.(string)
+	if label := equality.FindStringSubmatch(text); label != nil && strings.HasSuffix(field, "elector") {
+		return "write " + fmt.Sprintf(f.written, label[1]+": "+quoted(label[2]))
+	}
+	switch {
+	case f.example == nil:
+		return "write its fields, such as " + f.written
+	case strings.HasSuffix(field, "elector"), reflect.TypeOf(value) != reflect.TypeOf(f.example),
+		f.values != "" && !slices.Contains(strings.Fields(f.values), text):
+		return "write its fields, such as " + fmt.Sprintf(f.written, f.example)
+	}
+	return "write " + fmt.Sprintf(f.written, value)
 }
 
 func jsonType(value any) string {

@@ -77,7 +77,10 @@ func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
 	reported := map[[2]string]bool{}
 	for _, u := range all {
 		to := d.belongsIn(u)
-		switch {
+		switch word := wordFor(u); {
+		case word != nil:
+			d.addWord(u, word)
+			continue
 		case to == "":
 			d.Problems = append(d.Problems, Problem{Path: u.path(), Message: "unknown field", Hint: d.spelling(u)})
 			continue
@@ -94,6 +97,58 @@ func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
 		}
 		d.Problems = append(d.Problems, misplaced(to, together))
 	}
+}
+
+// word is what other tools, and people, call what a place of a policy has, or does without.
+type word struct {
+	places, names string // each with blanks between
+	field         string // what was probably meant; empty if there is none
+	hint          string // empty for a field that takes the same value
+}
+
+var words = []word{
+	{"spec spec.rules[]", "schedule cron interval", "", "leave it out: each object expires by startTime and ttl, at any time"},
+	{"spec", "dryRun enforce enabled", "mode", "write mode: DryRun, or mode: Enforce"},
+	{"spec", "suspend suspended paused disabled", "mode", "write mode: Suspended"},
+	{"spec", "policies", "rules", ""},
+	{"spec", "namespaces namespace includeNamespaces", "namespaceSelector",
+		"select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy"},
+	{"spec.rules[]", "when if where condition conditions filter cel expression predicate", "eligible", ""},
+	{"spec.rules[]", "maxAge olderThan age after expireAfter expiry duration retention retentionPeriod keepFor expirationTime ttlAfterFinished", "ttl", ""},
+	{"spec.rules[]", "ttlSeconds ttlSecondsAfterFinished", "ttl", "a duration has a unit, such as ttl: 90s"},
+	{"spec.rules[]", "match matches resource resources", "target", "write target: {apiVersion: GROUP/VERSION, kind: KIND}, such as target: {apiVersion: batch/v1, kind: Job}"},
+	{"spec.rules[]", "keep keepLast maxCount historyLimit maxHistory", "keepNewest", "the newest objects are kept by count, such as keepNewest: {count: 3}"},
+	{"spec.rules[]", "timestamp since from start startAt", "startTime", ""},
+	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes; delete says how"},
+	{"spec.rules[]", "dryRun enforce enabled mode", "", "the mode is that of the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
+	{"spec.rules[].target", "labelSelector", "selector", ""},
+	{"spec.rules[].target", "labels", "selector", "write selector: {matchLabels: {LABEL: VALUE}}, such as selector: {matchLabels: {app: web}}"},
+	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind has a rule of its own"},
+	{"spec.rules[].target", "group version apiGroup apiGroups apiVersions", "apiVersion", "write apiVersion: GROUP/VERSION, such as apiVersion: batch/v1"},
+	{"spec.rules[].target", "namespace namespaces", "", "namespaceSelector and excludeNamespaces in spec say where the policy applies; a RetentionPolicy is about its own namespace"},
+}
+
+// wordFor is nil for a field that is no such word.
+func wordFor(u unknown) *word {
+	place := index.ReplaceAllString(u.parent, "[]")
+	for i := range words {
+		if slices.Contains(strings.Fields(words[i].places), place) && slices.Contains(strings.Fields(words[i].names), u.name) {
+			return &words[i]
+		}
+	}
+	return nil
+}
+
+// addWord says what to write in place of such a word.
+func (d *Document) addWord(u unknown, w *word) {
+	hint := cmp.Or(w.hint, fmt.Sprintf("did you mean %s?", w.field))
+	if w.field != "" {
+		d.Meant = append(d.Meant, Meant{By: u.path(), Path: joinPath(u.parent, w.field)})
+		if _, is := u.beside[w.field]; is {
+			hint = fmt.Sprintf("leave it out: %s stands beside it", w.field)
+		}
+	}
+	d.Problems = append(d.Problems, Problem{Path: u.path(), Message: "unknown field", Hint: hint})
 }
 
 func (d *Document) places() []place {
@@ -219,5 +274,5 @@ var element = regexp.MustCompile(`^spec\.(rules|overrides|references)(\[\d+\])?`
 // explains reports whether the problem of the field that is there concerns all that a missing field would concern.
 func (m Meant) explains(missing string) bool {
 	part := element.FindString(m.By)
-	return (m.Path == missing || m.Path == index.ReplaceAllString(missing, "[]")) && (part == "" || part == element.FindString(missing))
+	return (within(missing, m.Path) || within(index.ReplaceAllString(missing, "[]"), m.Path)) && (part == "" || part == element.FindString(missing))
 }

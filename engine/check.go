@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -34,6 +36,9 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 	}
 	for _, e := range r.source.expressions() {
 		_, findings := r.compiler.checked(e.text, e.wants, s)
+		if e.wants == start && len(findings) == 0 {
+			findings = s.noTime(e.text, schema)
+		}
 		problems = append(problems, problemsAt(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}
 	return problems
@@ -51,4 +56,31 @@ func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, fi
 		t = checked.OutputType()
 	}
 	return t, findings
+}
+
+// looksLikeTime is what fields that hold a time are called. Many CustomResourceDefinitions do not give their format.
+var looksLikeTime = regexp.MustCompile(`(?i)(time|timestamp|date|at|since|until|expir\w*|\w+ed)$`)
+
+// noTime finds a startTime that is a text of the object, and no time.
+func (s *scope) noTime(text string, schema *spec.Schema) []finding {
+	parsed, issues := s.env.Parse(text)
+	if len(issues.Errors()) > 0 {
+		return nil
+	}
+	path := pathOf(parsed.NativeRep().Expr())
+	steps := strings.Split(path, ".")
+	if steps[0] != objectVariable || looksLikeTime.MatchString(path) {
+		return nil
+	}
+	for _, step := range steps[1:] {
+		field, isThere := schema.Properties[step]
+		if !isThere {
+			return nil
+		}
+		schema = &field
+	}
+	if !schema.Type.Contains("string") || len(schema.Type) != 1 || schema.Format != "" {
+		return nil
+	}
+	return []finding{{message: path + " is text, and no time", hint: start.example(), line: 1, column: 1}}
 }

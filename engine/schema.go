@@ -76,7 +76,7 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 		return r.component(strings.TrimPrefix(ref, componentPrefix))
 	}
 	out := spec.Schema{}
-	out.Type, out.Nullable, out.Required = s.Type, s.Nullable, s.Required
+	out.Type, out.Format, out.Nullable, out.Required = s.Type, s.Format, s.Nullable, s.Required
 	for _, name := range []string{openExtension, numberExtension, embeddedExtension} {
 		if on, _ := s.Extensions.GetBool(name); on {
 			out.AddExtension(name, true)
@@ -108,7 +108,7 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 // merge adds what another schema says about the same value: OpenAPI v3 wraps references that have a default in allOf.
 func merge(s *spec.Schema, other spec.Schema) {
 	if len(s.Type) == 0 {
-		s.Type = other.Type
+		s.Type, s.Format = other.Type, other.Format
 	}
 	if s.Items == nil {
 		s.Items = other.Items

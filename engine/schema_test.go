@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -113,6 +114,26 @@ func TestCheck(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestCheckOfStartTime: a text is no time, unless its format or its name says that it is one.
+func TestCheckOfStartTime(t *testing.T) {
+	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Properties["status"].Properties["endedAt"] = *spec.StringProperty()
+	for start, warned := range map[string]bool{
+		"object.metadata.creationTimestamp": false, "object.status.completionTime": false, "object.status.endedAt": false,
+		"object.metadata.?name": true, "object.status.phase": true, "object.metadata.labels['a']": false,
+		"object.spec.gone.a": false, "object.spec.mixed": false, "finishedAt(object)": false,
+	} {
+		r := rule()
+		r.StartTime = start
+		if problems := mustCompile(t, newCompiler(t), r).Check(s); len(problems) > 0 != warned {
+			t.Errorf("%s: %v", start, problems)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // foreign are operators and notations of other languages. cel-go says of each something else, which helps nobody. A hint repeats groups of
@@ -92,6 +94,9 @@ func (d *diagnosis) syntax(c complaint) finding {
 	}
 	return finding{message: syntaxMessage + ": " + detail}
 }
+
+// IsUnreadable reports whether a problem is that an expression does not parse.
+func IsUnreadable(p policy.Problem) bool { return strings.HasPrefix(p.Message, syntaxMessage) }
 
 // foreignIn finds the first that is foreign in an expression without its texts.
 func (d *diagnosis) foreignIn(code string) (f finding, found bool) {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,14 +11,15 @@ import (
 )
 
 // UnknownKind says that a kind is not among those that are served, and which of them was probably meant: the kind of this name in
-// another group or version, or else the kind with nearly this name, or whose resource has nearly this name, in the same version.
+// another group or version, or else the kind with nearly this name, or whose resource has nearly this name, in the same version, or else
+// the kind that kubectl takes this name for.
 // The result guessed reports whether there is one. The webhook, the condition and the command line take their text from here.
 func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.APIResourceList) (problem Problem, guessed bool) {
 	problem = Problem{
 		Path: path, Message: fmt.Sprintf("there is no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: "is its CustomResourceDefinition installed?",
 	}
 	var near []string
-	kinds := map[string]string{} // by what is near
+	kinds, elsewhere := map[string]string{}, "" // the kinds by what is near
 	for _, list := range served {
 		for _, resource := range list.APIResources {
 			switch {
@@ -25,9 +27,15 @@ func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.API
 			case list.GroupVersion == kind.GroupVersion().String():
 				near = append(near, resource.Kind, resource.Name)
 				kinds[resource.Kind], kinds[resource.Name] = resource.Kind, resource.Kind
+				if isCalled(resource, kind.Kind) {
+					problem.Hint = fmt.Sprintf("did you mean %s?", resource.Kind)
+					return problem, true
+				}
 			case resource.Kind == kind.Kind && slices.Contains(resource.Verbs, "list"):
 				problem.Hint = fmt.Sprintf("did you mean apiVersion: %s?", list.GroupVersion)
 				return problem, true
+			case elsewhere == "" && isCalled(resource, kind.Kind) && slices.Contains(resource.Verbs, "list"):
+				elsewhere = fmt.Sprintf("did you mean apiVersion: %s and kind: %s?", list.GroupVersion, resource.Kind)
 			}
 		}
 	}
@@ -35,7 +43,14 @@ func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.API
 		problem.Hint = fmt.Sprintf("did you mean %s?", kinds[name])
 		return problem, true
 	}
-	return problem, false
+	problem.Hint = cmp.Or(elsewhere, problem.Hint)
+	return problem, elsewhere != ""
+}
+
+// isCalled reports whether kubectl takes a name, in whichever case, for the kind of a resource.
+func isCalled(resource metav1.APIResource, name string) bool {
+	names := append([]string{resource.Kind, resource.Name, resource.SingularName}, resource.ShortNames...)
+	return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // InNoNamespace says that a rule of a RetentionPolicy is about a cluster-scoped kind.

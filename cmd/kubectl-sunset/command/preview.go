@@ -76,12 +76,14 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 		return err
 	}
 	in.Apart(true)
+	in.Check(loader)
 	in.Enforce()
 	result, err := p.judge(ctx, files, in, loader)
 	if err != nil {
 		return err
 	}
 	report.Problems(p.streams.ErrOut, in.Policies)
+	report.Warnings(p.streams.ErrOut, in.Policies)
 	if err := p.print(result); err != nil {
 		return err
 	}

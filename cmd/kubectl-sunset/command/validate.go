@@ -66,7 +66,8 @@ func (v *validate) run(ctx context.Context, args []string) error {
 		return err
 	}
 	in.Apart(false)
-	in.Check(files, loader)
+	in.Check(loader)
+	in.Lack(files)
 	missing, err := v.missing(ctx, in)
 	if err != nil {
 		return err

@@ -7,9 +7,8 @@ import (
 )
 
 // Check finds what may be wrong with the policies by what is known without a cluster: kinds and their fields, those of
-// CustomResourceDefinitions in the files among them, and rules that overrides name. It also finds which of the files and
-// directories that were named hold no policy, and no CustomResourceDefinition that policies may be about.
-func (in *Inventory) Check(files *manifest.Files, loader *Loader) {
+// CustomResourceDefinitions in the files among them, and rules that overrides name.
+func (in *Inventory) Check(loader *Loader) {
 	known := kinds.Builtin()
 	for _, object := range in.definitions {
 		known.Define(object)
@@ -27,8 +26,10 @@ func (in *Inventory) Check(files *manifest.Files, loader *Loader) {
 			}
 		}
 	}
-	in.Lacking = files.Without(in.relevant)
 }
+
+// Lack finds which of the files and directories that were named hold no policy, and no CustomResourceDefinition that policies may be about.
+func (in *Inventory) Lack(files *manifest.Files) { in.Lacking = files.Without(in.relevant) }
 
 // clusterRules are the names of the rules of each ClusterRetentionPolicy. Files that are alternatives to each other may have several
 // policies of one name.

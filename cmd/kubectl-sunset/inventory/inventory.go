@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -25,7 +24,7 @@ type Inventory struct {
 	Nodes      []engine.Node                 // the Node objects
 	Images     bool                          // there are images of nodes among the others
 	Others     int                           // objects that are no policies
-	Lacking    []string                      // what validate was given and holds no policy; Check finds it
+	Lacking    []string                      // what validate was given and holds no policy; Lack finds it
 	Names      map[schema.GroupKind][]string // of kinds that CustomResourceDefinitions define: resources and short names
 
 	definitions []map[string]any // the CustomResourceDefinitions
@@ -73,17 +72,11 @@ func (in *Inventory) add(item manifest.Item, object map[string]any, loader *Load
 		return
 	}
 	in.relevant[item.File] = true
-	p := loader.Load(object)
+	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, item: item, ignored: outsideNamespace(object)}
 	for _, slip := range item.Slips() {
-		problem := policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint}
-		if slip.Tag != "" {
-			problem.Message = "a value that begins with ! is a tag in YAML, and no text"
-			problem.Hint = fmt.Sprintf("write %q", slip.Tag)
-			p.Problems = slices.DeleteFunc(p.Problems, func(other policy.Problem) bool { return other.Path == slip.Path })
-		}
-		p.AddProblems(problem)
+		p.slipped(slip)
 	}
-	in.Policies = append(in.Policies, Policy{Policy: p, File: item.File, Document: item.Document, item: item})
+	in.Policies = append(in.Policies, p)
 }
 
 // Apart makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that

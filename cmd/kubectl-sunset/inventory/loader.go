@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/engine"
@@ -38,6 +40,7 @@ type Policy struct {
 
 	// Rehearsed: it is a dry run as written, which Enforce made act as if it were enforced.
 	Rehearsed bool
+	ignored   []policy.Problem // warnings of what is written and does not count
 }
 
 // Line is the line of File that a problem is about, from 1; 0 for a policy of the cluster.
@@ -48,8 +51,60 @@ func (p Policy) Line(problem policy.Problem) int {
 	return p.item.LineOf(problem.Path, problem.Line)
 }
 
-// Warnings are those of its rules, and of Check.
-func (p Policy) Warnings() []policy.Problem { return append(p.Policy.Warnings(), p.Checked...) }
+// Warnings are those of its rules, of what does not count, and of Check.
+func (p Policy) Warnings() []policy.Problem {
+	return p.inOrder(slices.Concat(p.Policy.Warnings(), p.ignored, p.Checked))
+}
+
+// InOrder are its problems in the order of the file.
+func (p Policy) InOrder() []policy.Problem { return p.inOrder(p.Problems) }
+
+func (p Policy) inOrder(problems []policy.Problem) []policy.Problem {
+	lines := map[policy.Problem]int{}
+	for _, problem := range problems {
+		lines[problem] = p.Line(problem)
+	}
+	return slices.SortedStableFunc(slices.Values(problems), func(a, b policy.Problem) int { return lines[a] - lines[b] })
+}
+
+var (
+	isExpression = regexp.MustCompile(`\.(eligible|startTime|ttlExpression|groupBy|outcome|expression|names)$`)
+	continues    = regexp.MustCompile(`^#\s*(&&|\|\||[=!]=|[)\]'"])`) // of an expression, which no comment begins with
+)
+
+// outsideNamespace warns of a ClusterRetentionPolicy with a namespace, which the API server leaves out: it is about all namespaces.
+func outsideNamespace(object map[string]any) []policy.Problem {
+	meta, _ := object["metadata"].(map[string]any)
+	if namespace, _ := meta["namespace"].(string); namespace == "" || object["kind"] != v1alpha1.ClusterRetentionPolicyKind.Kind {
+		return nil
+	}
+	return []policy.Problem{{
+		Path: "metadata.namespace", Message: "a ClusterRetentionPolicy is in no namespace, and about all of them",
+		Hint: "leave it out, or write a RetentionPolicy",
+	}}
+}
+
+const cutHint = "YAML takes # and what follows for a comment: write the whole value in quotes, or on a line of its own below >-"
+
+// slipped adds what decoding let pass.
+func (p *Policy) slipped(slip manifest.Slip) {
+	isHere := func(other policy.Problem) bool { return other.Path == slip.Path }
+	switch {
+	case slip.Tag != "":
+		p.Problems = slices.DeleteFunc(p.Problems, isHere)
+		p.AddProblems(policy.Problem{Path: slip.Path, Message: "a value that begins with ! is a tag in YAML, and no text", Hint: fmt.Sprintf("write %q", slip.Tag)})
+	case slip.Comment == "":
+		p.AddProblems(policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint})
+	case !isExpression.MatchString(slip.Path):
+	case slices.ContainsFunc(p.Problems, isHere):
+		if at := slices.IndexFunc(p.Problems, isHere); engine.IsUnreadable(p.Problems[at]) {
+			p.Problems[at].Hint = cutHint
+			p.AddProblems() // its rule has it too
+		}
+	case continues.MatchString(slip.Comment):
+		p.ignored = append(p.ignored, policy.Problem{Path: slip.Path, Message: fmt.Sprintf("%q is not a part of the expression", slip.Comment), Hint: cutHint})
+	}
+}
 
 // Where is the place for people.
 func (p Policy) Where() string {
@@ -94,8 +149,11 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
 	}
 	p := document.Load(l.Protection)
-	if name == "" && document.Metadata.GenerateName == "" {
+	switch {
+	case name == "" && document.Metadata.GenerateName == "":
 		p.AddProblems(policy.Problem{Path: "metadata.name", Message: "missing", Hint: "name the policy; status, events and metrics use the name"})
+	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
+		p.AddProblems(policy.Problem{Path: "metadata.name", Message: fmt.Sprintf("%q is no name of a policy", name), Hint: "lower case letters, digits, - and dots"})
 	}
 	if document.Namespaced() && p.Namespace == "" {
 		p.AddProblems(policy.Problem{Path: "metadata.namespace", Message: "missing", Hint: "a RetentionPolicy is about its own namespace"})

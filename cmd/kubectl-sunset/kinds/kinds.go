@@ -37,7 +37,8 @@ func Builtin() *Known {
 				continue
 			}
 			plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(name))
-			k.add(gv.WithKind(name), plural.Resource, !slices.Contains(clusterScoped, name), func() *spec.Schema {
+			resource := metav1.APIResource{Name: plural.Resource, Namespaced: !slices.Contains(clusterScoped, name), ShortNames: ShortNames(gv.WithKind(name))}
+			k.add(gv.WithKind(name), resource, func() *spec.Schema {
 				s := schemaOf(t)
 				return &s
 			})
@@ -56,14 +57,14 @@ func isRemoved(object any) bool {
 	return in <= minor
 }
 
-func (k *Known) add(kind schema.GroupVersionKind, plural string, namespaced bool, schemaOf func() *spec.Schema) {
+func (k *Known) add(kind schema.GroupVersionKind, resource metav1.APIResource, schemaOf func() *spec.Schema) {
 	version := kind.GroupVersion().String()
 	at := slices.IndexFunc(k.served, func(l *metav1.APIResourceList) bool { return l.GroupVersion == version })
 	if at < 0 {
 		at, k.served = len(k.served), append(k.served, &metav1.APIResourceList{GroupVersion: version})
 	}
-	k.served[at].APIResources = append(k.served[at].APIResources,
-		metav1.APIResource{Name: plural, Kind: kind.Kind, Namespaced: namespaced, Verbs: metav1.Verbs{"list"}})
+	resource.Kind, resource.Verbs = kind.Kind, metav1.Verbs{"list"}
+	k.served[at].APIResources = append(k.served[at].APIResources, resource)
 	k.schemas[kind] = schemaOf
 }
 
@@ -139,7 +140,9 @@ func (k *Known) Define(object map[string]any) {
 			s.Properties["metadata"] = schemaOf(reflect.TypeFor[metav1.ObjectMeta]())
 		}
 		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
-		k.add(kind, d.Spec.Names.Plural, d.Spec.Scope == "Namespaced", func() *spec.Schema { return s })
+		names := d.Spec.Names
+		resource := metav1.APIResource{Name: names.Plural, SingularName: names.Singular, Namespaced: d.Spec.Scope == "Namespaced", ShortNames: names.ShortNames}
+		k.add(kind, resource, func() *spec.Schema { return s })
 	}
 }
 

@@ -19,8 +19,13 @@ func schemaOf(t reflect.Type, within ...reflect.Type) spec.Schema {
 	if _, several := zero.(interface{ OpenAPIV3OneOfTypes() []string }); several {
 		return spec.Schema{}
 	}
-	if own, ok := zero.(interface{ OpenAPISchemaType() []string }); ok {
-		return typed(own.OpenAPISchemaType()[0])
+	if own, ok := zero.(interface {
+		OpenAPISchemaType() []string
+		OpenAPISchemaFormat() string
+	}); ok {
+		s := typed(own.OpenAPISchemaType()[0])
+		s.Format = own.OpenAPISchemaFormat()
+		return s
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -84,11 +84,12 @@ func child(mapping *yaml.Node, name string) *yaml.Node {
 
 // Slip is what decoding lets pass and whoever must understand every word asks for.
 type Slip struct {
-	Path string
-	Tag  string // a value that starts with ! is not a value for YAML but a tag; empty for a field that stands twice
+	Path    string
+	Tag     string // a value that starts with ! is not a value for YAML but a tag
+	Comment string // what follows a value without quotes on its line, with its #; without a Tag or Comment the field stands twice
 }
 
-// Slips finds fields that stand twice in one mapping, the later hiding the earlier, and values that are tags.
+// Slips finds fields that stand twice in one mapping, the later hiding the earlier, values that are tags, and values that a comment follows.
 func (i Item) Slips() []Slip {
 	var found []Slip
 	if i.isJSON {
@@ -105,6 +106,9 @@ func (i Item) Slips() []Slip {
 	walk = func(at *yaml.Node, path string) {
 		if strings.HasPrefix(at.Tag, "!") && !strings.HasPrefix(at.Tag, "!!") {
 			found = append(found, Slip{Path: path, Tag: strings.TrimSpace(at.Tag + " " + at.Value)})
+		}
+		if at.Kind == yaml.ScalarNode && at.Style == 0 && at.LineComment != "" {
+			found = append(found, Slip{Path: path, Comment: at.LineComment})
 		}
 		seen := map[string]bool{}
 		for key, value := range fields(at) {

@@ -15,7 +15,7 @@ import (
 // Problems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
 func Problems(w io.Writer, policies []inventory.Policy) {
 	for _, p := range policies {
-		for _, problem := range p.Problems {
+		for _, problem := range p.InOrder() {
 			fmt.Fprint(w, describe(p, problem))
 		}
 	}
@@ -82,7 +82,7 @@ func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []g
 		v.Problems = append(v.Problems, problem{File: name, Message: noPolicy, Hint: noPolicyHint})
 	}
 	for _, p := range in.Policies {
-		for _, found := range p.Problems {
+		for _, found := range p.InOrder() {
 			v.Problems = append(v.Problems, newProblem(p, found))
 		}
 		for _, found := range p.Warnings() {

@@ -252,7 +252,9 @@ func TestExplainWhatNothingSelects(t *testing.T) {
 	s := newExplained(t, strings.Replace(livePolicy("labels", "Enforce", "Job", "1h"), `"kind":"Job"`, `"kind":"Job","selector":{"matchLabels":{"team":"x"}}`, 1),
 		strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `{"env":"dev"}`, `{"env":"prod"}`, 1))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "Nothing selects it, because:",
-		"labels/r: its selector wants team=x (LabelsDiffer)", "p/r: namespaceSelector wants env=prod (NamespaceNotSelected)")
+		"labels/r: its selector wants team=x (LabelsDiffer)", "p/r: namespaceSelector wants env=prod (NamespaceNotSelected)",
+		"What would change it:", "set labels on the object: team=x, if labels/r finds it eligible",
+		"select dev in namespaceSelector of p, if p/r finds it eligible")
 	s.store("/api/v1/namespaces/dev/pods/static", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"static","namespace":"dev","uid":"u","resourceVersion":"5","annotations":{"kubernetes.io/config.mirror":"x"}}}`)
 	s.inForce(livePolicy("p", "Enforce", "Pod", "1h"))
 	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it mirrors a Pod that only its node can end (MirrorPod)")

@@ -62,6 +62,11 @@ func (p *Page) steps(w *world, obstacles []step) []step {
 	for i := range p.Rules {
 		steps = append(steps, p.Rules[i].steps...)
 	}
+	if len(p.Rules) == 0 { // else more rules are not what the reader looks for
+		for _, o := range p.Others {
+			steps = append(steps, o.selecting(p.Object.Namespace)...)
+		}
+	}
 	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
 		steps = append(steps, step{what: "set annotation " + v1alpha1.HoldAnnotation + `: "true" on the object`,
 			do: func(w *world) { w.holds["now"] = true }})

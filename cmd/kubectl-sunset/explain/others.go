@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -14,6 +17,8 @@ type Other struct {
 	Mode    v1alpha1.Mode
 	Why     Why
 	Message string
+
+	rule *policy.Rule
 }
 
 // Why is a stable word for why a rule does not select an object.
@@ -63,7 +68,7 @@ func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, polic
 				continue
 			}
 			if why, message := whyNot(p, namespace, n, protection); why != "" {
-				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: why, Message: message})
+				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: why, Message: message, rule: r})
 			}
 		}
 	}
@@ -85,4 +90,26 @@ func whyNot(p *policy.Policy, namespace string, n policy.Namespace, protection p
 		return NamespaceNotSelected, "namespaceSelector wants " + p.Namespaces.String()
 	}
 	return "", ""
+}
+
+// selecting is the change that makes the rule select the object; none if a protection would have to end, or an image would have to be on
+// another node.
+func (o Other) selecting(namespace string) []step {
+	var what string
+	switch o.Why {
+	case LabelsDiffer:
+		what = "set labels on the object: " + metav1.FormatLabelSelector(o.rule.Spec.Target.Selector)
+	case NamespaceNotSelected:
+		what = "select " + namespace + " in namespaceSelector of " + o.ID.Policy
+	case NamespaceExcluded:
+		what = "remove " + namespace + " from excludeNamespaces of " + o.ID.Policy
+	default:
+		return nil
+	}
+	return []step{{what: what + ", if " + o.ID.String() + " finds it eligible", author: o.Why != LabelsDiffer, guess: true, do: func(w *world) {
+		if !slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID }) {
+			w.rulings = append(w.rulings, policy.Ruling{Rule: o.rule, Known: true})
+		}
+		w.change(o.ID, w.find)
+	}}}
 }

@@ -142,5 +142,5 @@ func says(s policy.Subject, r policy.Ruling, at time.Time) policy.Verdict {
 }
 
 func unselected(r *policy.Rule) Other {
-	return Other{ID: r.ID, Mode: r.Mode, Why: LabelsDiffer, Message: "its selector wants " + metav1.FormatLabelSelector(r.Spec.Target.Selector)}
+	return Other{ID: r.ID, Mode: r.Mode, Why: LabelsDiffer, Message: "its selector wants " + metav1.FormatLabelSelector(r.Spec.Target.Selector), rule: r}
 }

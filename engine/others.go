@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,6 +68,21 @@ func (d *diagnosis) expression(c complaint) (found ast.Expr) {
 		}
 	}))
 	return found
+}
+
+// loopVariable is that of the innermost loop around what a complaint is about; empty for none.
+func (d *diagnosis) loopVariable(c complaint) (name string) {
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.ComprehensionKind || !goesOver(e.AsComprehension()) {
+			return
+		}
+		ast.PreOrderVisit(e.AsComprehension().LoopStep(), ast.NewExprVisitor(func(inner ast.Expr) {
+			if inner.ID() == c.expression {
+				name = e.AsComprehension().IterVar()
+			}
+		}))
+	}))
+	return name
 }
 
 // call is the call that a complaint is about; nil for none.
@@ -195,8 +211,10 @@ func (d *diagnosis) operandHint(c complaint) string {
 		literal, isText := literalOf(operand)
 		switch {
 		case len(text) > longestHint:
-		case functionOf(operand) == operators.LogicalNot && i == 0 && negated[functionOf(call)] != "" && len(d.textsOf(call)) == 2:
+		case functionOf(operand) == operators.LogicalNot && i == 0 && negated[functionOf(call)] != "" && pathOf(operand.AsCall().Args()[0]) != "" && len(d.textsOf(call)) == 2:
 			return fmt.Sprintf("! is about the operand alone: write %s %s %s", asWritten(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[functionOf(call)], d.textsOf(call)[1])
+		case operand.Kind() == ast.IdentKind && strings.HasPrefix(types[i], "type("):
+			return fmt.Sprintf("%s alone is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), objectVariable))
 		case operand.Kind() == ast.SelectKind && other == "int" && isSize(operand.AsSelect().FieldName()):
 			return fmt.Sprintf("write size(%s); the value of a key is text", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
 		case strings.HasPrefix(types[i], "optional(") && zeroOf[other] != "":

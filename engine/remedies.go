@@ -62,6 +62,9 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		}
 	}
 	name = strings.TrimPrefix(name, ".")
+	if element := d.loopVariable(c); element != "" {
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s.%s, or a field of the object, such as object.status.phase?", element, name)}
+	}
 	if meant := policy.Closest(name, slices.Sorted(maps.Keys(objectFields))); meant != "" {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
 	}

@@ -122,9 +122,9 @@ Files are YAML or JSON and may hold many documents, lists, and objects of other 
 Of a directory the files that end in .yaml, .yml or .json are read.
 
 What may be a mistake is a warning, and the policy is valid all the same: images that expire after minutes, fields and
-kinds that Kubernetes does not have, and overrides of rules that are not there. Validate knows the kinds and fields of the
-Kubernetes version that it was built with, and those of the CustomResourceDefinitions in the files. With
---warnings-as-errors, warnings end with 1 too.
+kinds that Kubernetes does not have, a startTime that is no time, what YAML takes for a comment, and overrides of rules
+that are not there. Validate knows the kinds and fields of the Kubernetes version that it was built with, and those of
+the CustomResourceDefinitions in the files. With --warnings-as-errors, warnings end with 1 too.
 
 No cluster is asked, but with --rights: it says which rights Sunset lacks for the policies, and for RetentionPolicies their
 own ServiceAccounts, each with the role that gives it. The command rights writes those alone.

@@ -16,7 +16,8 @@ import (
 var otherFunctions = map[string]string{
 	"count": "size(%s)", "len": "size(%s)", "length": "size(%s)",
 	"empty": "size(%s) == 0", "isEmpty": "size(%s) == 0",
-	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "%s == null", "not": "!(%s)",
+	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "%s == null", "not": "!(%s)", "xor": "%s != %s",
+	"defined": "has(%s)", "isDefined": "has(%s)", "isset": "has(%s)",
 	"lower": "%s.lowerAscii()", "toLower": "%s.lowerAscii()", "toLowerCase": "%s.lowerAscii()",
 	"upper": "%s.upperAscii()", "toUpper": "%s.upperAscii()", "toUpperCase": "%s.upperAscii()",
 	"hasPrefix": "%s.startsWith(%s)", "beginsWith": "%s.startsWith(%s)", "hasSuffix": "%s.endsWith(%s)",

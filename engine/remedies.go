@@ -99,6 +99,9 @@ func startsUpper(name string) bool {
 }
 
 func (d *diagnosis) unknownFunction(name string, c complaint) finding {
+	if call := d.call(c); name == "exists" && call != nil && !call.AsCall().IsMemberFunction() && len(call.AsCall().Args()) == 1 && len(d.textsOf(call)) == 1 {
+		return finding{message: "exists() asks the elements of a list", hint: fmt.Sprintf("for a field write has(%s)", d.textsOf(call)...)}
+	}
 	if slices.Contains(d.names, name) { // a macro, which cel-go expands only with the arguments that it takes
 		return finding{message: name + "() does not take these arguments", hint: macroHints[name]}
 	}
@@ -161,6 +164,8 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		has := func(name string) bool { return strings.Contains(args, name) }
 		switch {
 		case f.hint != "":
+		case bareDate.MatchString(d.code()):
+			f.hint = fmt.Sprintf("a date stands in quotes: '%s'", bareDate.FindString(d.code()))
 		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
 			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
 		case has("duration") && !has("timestamp"):
@@ -194,6 +199,9 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	}
 	return f
 }
+
+// bareDate is a date without quotes, which CEL subtracts.
+var bareDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
 // noFields explains a field of what has none.
 func (d *diagnosis) noFields(c complaint) finding {
@@ -298,8 +306,7 @@ func (d *diagnosis) badHas(complaint) finding {
 
 func (d *diagnosis) reserved(c complaint) finding {
 	f := finding{message: fmt.Sprintf("%q is a reserved word", c.caught[1])}
-	code, _ := codeOf(d.text)
-	switch foreign, found := d.foreignIn(code); {
+	switch foreign, found := d.foreignIn(d.code()); {
 	case c.caught[1] == "namespace":
 		f.hint = "did you mean object.metadata.namespace?"
 	case found:

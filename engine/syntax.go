@@ -14,6 +14,8 @@ var foreign = []struct {
 	pattern       *regexp.Regexp // its first group is what is foreign; with fields written out, from the field on
 	message, hint string
 }{
+	{regexp.MustCompile(`(?:^|[^.?\w])(now|age)\b`), clockMessage, clockHint},
+	{regexp.MustCompile(`(?:^|[^.?\w])(\d{4}-\d\d-\d\dT[\d:.]+Z)`), "a time stands in quotes", "write timestamp('$1')"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(?:d|[dD]ays?))\b`), unitMessage, "write days($2)"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(?:w|[wW]eeks?))\b`), unitMessage, "write days(7 * $2)"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+(?:\.\d+)?)\s*([hs]|ms))\b`), unitMessage, "write duration('$2$3')"},
@@ -32,6 +34,7 @@ var foreign = []struct {
 	{regexp.MustCompile(`(?:^|[^.?\w])((?i:(?:not\s+)?like))\b`), "'like' is no operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
 	{regexp.MustCompile(`((` + aField + `)\s*(?:!|(?i:not))\s*in\s*(\[[^\]]*\]))`), "'not in' is no operator", "write !($2 in $3)"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not)\s+in|!\s*in)\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`((` + aField + `)\s+(contains|startsWith|endsWith|matches)\s+(_+))`), "'$3' is a function, not an operator", "write $2.$3($4)"},
 	{regexp.MustCompile(`((` + aField + `)\.in\s*\(\s*(\[[^\]]*\])\s*\))`), "in is an operator, not a function", "write $2 in $3"},
 	{regexp.MustCompile(`(\.\s*in)\s*\(`), "in is an operator, not a function", "write VALUE in LIST"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not))\b`), "'not' is no operator", "write !"},
@@ -44,7 +47,7 @@ var foreign = []struct {
 	{regexp.MustCompile(`(===)`), "'===' is no operator", "write =="},
 	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
 	{regexp.MustCompile(`(<>)`), "'<>' is no operator", "write !="},
-	{regexp.MustCompile(`(=~|~=)`), "'$1' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
+	{regexp.MustCompile(`(=~|~=|~)`), "'$1' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
 	{regexp.MustCompile(`(=<)`), "'=<' is no operator", "write <="},
 	{regexp.MustCompile(`([-+*/%:]=)`), "there are no assignments in CEL", "an expression gives one value; == compares"},
 	{regexp.MustCompile(`(=>|->)`), "there is no arrow in CEL", ">= compares; " + loopHint},
@@ -92,8 +95,14 @@ func (d *diagnosis) syntax(c complaint) finding {
 	case detail == "extraneous input ')'":
 		return finding{message: syntaxMessage + ": one ) too many", hint: "leave it out"}
 	}
+	if misplaced := lastQuoted.FindStringSubmatch(detail); misplaced != nil {
+		detail = misplaced[1] + " is not expected here"
+	}
 	return finding{message: syntaxMessage + ": " + detail}
 }
+
+// lastQuoted is what the parser did not expect.
+var lastQuoted = regexp.MustCompile(`^(?:extraneous input |no viable alternative at input |token recognition error at: |)('.*')$`)
 
 // IsUnreadable reports whether a problem is that an expression does not parse.
 func IsUnreadable(p policy.Problem) bool { return strings.HasPrefix(p.Message, syntaxMessage) }
@@ -118,6 +127,21 @@ func (d *diagnosis) located(offset int, f finding) finding {
 	return f
 }
 
+// withEscape is a text whose backslashes are meant: raw, unless some of them are doubled already.
+func withEscape(literal string) string {
+	if !strings.Contains(literal, `\\`) {
+		return "r" + literal
+	}
+	return anyEscape.ReplaceAllStringFunc(literal, func(escape string) string {
+		if unknownEscape.MatchString(escape) {
+			return `\` + escape
+		}
+		return escape
+	})
+}
+
+var anyEscape = regexp.MustCompile(`\\.`)
+
 // unknownEscape is a backslash, and what follows, that CEL does not know in a text.
 var unknownEscape = regexp.MustCompile(`^(?:[^\\]|\\[abfnrtvxXuU0-7?"'` + "`" + `\\])*(\\[^abfnrtvxXuU0-7?"'` + "`" + `\\])`)
 
@@ -126,13 +150,19 @@ func (d *diagnosis) badEscape() (f finding, found bool) {
 	for _, at := range literals.FindAllStringIndex(d.text, -1) {
 		literal := d.text[at[0]:at[1]]
 		if caught := unknownEscape.FindStringSubmatch(literal); caught != nil && strings.ContainsAny(literal[:1], `'"`) {
-			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is no escape sequence in a text", syntaxMessage, caught[1]), hint: "write r" + literal}), true
+			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is no escape sequence in a text", syntaxMessage, caught[1]), hint: "write " + withEscape(literal)}), true
 		}
 	}
 	return f, false
 }
 
 var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
+
+// code is the expression without its texts and comments.
+func (d *diagnosis) code() string {
+	code, _ := codeOf(d.text)
+	return code
+}
 
 // codeOf is an expression of as many bytes with blanks in place of its comments, and _ in place of its texts. unclosed is where a text begins that does not
 // end; -1 for none.

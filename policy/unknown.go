@@ -120,7 +120,7 @@ var words = []word{
 	{"spec.rules[]", "keep keepLast maxCount historyLimit maxHistory", "keepNewest", "the newest objects are kept by count, such as keepNewest: {count: 3}"},
 	{"spec.rules[]", "timestamp since from start startAt", "startTime", ""},
 	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes; delete says how"},
-	{"spec.rules[]", "dryRun enforce enabled mode", "", "the mode is that of the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
+	{"spec.rules[]", "dryRun enforce enabled", "", "the mode is that of the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
 	{"spec.rules[].target", "labelSelector", "selector", ""},
 	{"spec.rules[].target", "labels", "selector", "write selector: {matchLabels: {LABEL: VALUE}}, such as selector: {matchLabels: {app: web}}"},
 	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind has a rule of its own"},

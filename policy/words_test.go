@@ -1,0 +1,32 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestWords: no word is a field of its place, and what is meant is one.
+func TestWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range words {
+		for place := range strings.FieldsSeq(w.places) {
+			known := fieldsAt(clusterPlaces, place)
+			if known == nil || w.field != "" && !slices.Contains(known, w.field) {
+				t.Errorf("%s has no field %s", place, w.field)
+			}
+			if w.field == "" && w.hint == "" {
+				t.Errorf("nothing is said of %s", w.names)
+			}
+			for name := range strings.FieldsSeq(w.names) {
+				if slices.Contains(known, name) {
+					t.Errorf("%s is a field of %s", name, place)
+				}
+				if seen[place+"."+name] {
+					t.Errorf("%s of %s is there twice", name, place)
+				}
+				seen[place+"."+name] = true
+			}
+		}
+	}
+}

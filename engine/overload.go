@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+)
+
+// noOverload explains a function or operator that does not take these types.
+func (d *diagnosis) noOverload(c complaint) finding {
+	function, args := c.caught[1], typeName(c.caught[2])
+	symbol, isOperator := operators.FindReverse(function)
+	switch {
+	case symbol == "in":
+		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
+	case isOperator && strings.Contains(c.caught[2], "optional_type("):
+		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: cmp.Or(d.operandHint(c),
+			"what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0")}
+	case isOperator && symbol != "":
+		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: d.operandHint(c)}
+		has := func(name string) bool { return strings.Contains(args, name) }
+		switch {
+		case f.hint != "":
+		case bareDate.MatchString(d.code()):
+			f.hint = fmt.Sprintf("a date stands in quotes: '%s'", bareDate.FindString(d.code()))
+		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
+			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
+		case has("duration") && !has("timestamp"):
+			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
+		case has("Quantity"):
+			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+		case symbol == "==" || symbol == "!=":
+			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
+		}
+		return f
+	case isOperator && function == operators.Conditional:
+		return finding{message: "CONDITION ? VALUE : OTHER does not take " + args, hint: "the condition is true or false, and both values are of one type"}
+	case isOperator:
+		return finding{message: "brackets do not take " + args, hint: "a list has elements by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
+	}
+	receiver, arguments, isMember := strings.Cut(args, ".(")
+	f := finding{message: fmt.Sprintf("%s() does not take %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+	switch {
+	case isMember && arguments == ")":
+		f.message = function + "() lacks its arguments"
+	case isMember:
+		f.message = fmt.Sprintf("%s has no %s(%s", receiver, function, arguments)
+	case args == "()":
+		f.message = function + "() lacks its arguments"
+	}
+	switch texts := d.textsOf(d.call(c)); {
+	case slices.Contains(ourNames(), function):
+		f.hint = "write " + signatureOf(function)
+	case function == "contains" && len(texts) == 2 && (strings.HasPrefix(receiver, "list(") || strings.HasPrefix(receiver, "map(")):
+		f.hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
+	}
+	return f
+}
+
+// bareDate is a date without quotes, which CEL subtracts.
+var bareDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
+
+func (d *diagnosis) mixedTypes(c complaint) finding {
+	if f, found := d.noCondition(c); found {
+		return f
+	}
+	return finding{
+		message: fmt.Sprintf("%s beside %s: the elements of a list or map have one type", typeName(c.caught[2]), typeName(c.caught[1])),
+		hint:    "dyn(...) around each makes it one",
+	}
+}
+
+// noCondition explains x == 'a' || 'b', and other values where a condition stands.
+func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
+	var compared ast.Expr // the first comparison that is a part of the condition
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		function := functionOf(e)
+		if found || !slices.Contains([]string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot}, function) {
+			return
+		}
+		for _, part := range partsOf(e, function) {
+			if compared == nil && chained[function] == functionOf(part) {
+				compared = part
+			}
+			if part.ID() == c.expression {
+				symbol, _ := operators.FindReverse(function)
+				text := asWritten(part, d.tree.SourceInfo())
+				f.message, found = fmt.Sprintf("%s takes conditions, and %s is of type %s", symbol, text, typeName(c.caught[2])), true
+			}
+		}
+		if !found {
+			compared = nil
+		}
+	}))
+	if texts := d.textsOf(compared); found && texts != nil {
+		symbol, _ := operators.FindReverse(functionOf(compared))
+		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, asWritten(d.expression(c), d.tree.SourceInfo()))
+	}
+	return f, found
+}
+
+// chained are the comparisons with one value that it makes sense to join.
+var chained = map[string]string{operators.LogicalOr: operators.Equals, operators.LogicalAnd: operators.NotEquals}
+
+// partsOf are the operands of a row of one operator.
+func partsOf(e ast.Expr, function string) (parts []ast.Expr) {
+	if functionOf(e) != function {
+		return []ast.Expr{e}
+	}
+	for _, arg := range e.AsCall().Args() {
+		parts = append(parts, partsOf(arg, function)...)
+	}
+	return parts
+}

@@ -65,6 +65,7 @@ var foreign = []struct {
 
 const (
 	aField        = `\bobject(?:\.\w+)+` // of the object, as a pattern
+	syntaxMessage = "cannot be read"
 	unitMessage   = "a number has no unit in CEL"
 	quotesMessage = "a text stands in ' or \""
 	presenceHint  = "has() says whether a field is there, such as has(object.status.phase)"

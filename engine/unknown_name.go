@@ -20,7 +20,6 @@ const (
 	clockHint    = "startTime and ttl say everything about time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
 		"write startTime: object.metadata.creationTimestamp and ttl: 24h"
 	functionsHint = "docs/cel.md lists the functions"
-	syntaxMessage = "cannot be read"
 )
 
 // clockNames are what people call a clock.

@@ -67,6 +67,18 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 	})
 }
 
+// TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind has no rule that may be evaluated any more, and is watched for another minute.
+func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		w.use(rule("jobs"), rule("pods", owners))
+		w.sourceOf(jobs).list(row("job", time.Now(), func(r *draft) { r.Facts.Eligible = false }))
+		w.use(rule("jobs", func(r *policy.Rule) { r.Unwatched = true }), rule("pods", owners))
+		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
+		w.after(3 * time.Hour)
+		expect(t, "removed", none, w.removed())
+	})
+}
+
 // TestTheRulesAboutAnOwnersKindHaveTheirSay: what they say of a Job at the start, and when it goes.
 func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 	const never, soon = -1 * time.Second, 0 * time.Second

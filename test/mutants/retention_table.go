@@ -24,8 +24,28 @@ var retentionTable = map[string]Mutant{
 	},
 	"owner: a kind that is not listed keeps nothing": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
-		Old: "\tcase w == nil:\n\t\treturn policy.Verdict{}, errNotListed",
-		New: "\tcase w == nil:\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
+		Old: "\tcase !wanted:\n\t\treturn policy.Verdict{}, errNotListed",
+		New: "\tcase !wanted:\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
+	},
+	"owner: a kind that is only watched on says that it goes": {
+		File: "controllers/retention/owner.go", Test: "./controllers/retention TestWhatIsStillWatchedSaysNothingOfAnOwner",
+		Old: "\twanted := w != nil && w.until.IsZero()\n",
+		New: "\twanted := w != nil\n",
+	},
+	"kinds: one without a rule is dropped at once": {
+		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestARuleThatComesAndGoesListsItsKindOnce",
+		Old: "w.until = now.Add(unwantedLasts)",
+		New: "w.until = now",
+	},
+	"feed: a namespace that is listed keeps its place in the queue": {
+		File: "controllers/retention/feed.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
+		Old: "f.listed[namespace], f.stale[namespace] = again, again",
+		New: "f.listed[namespace] = again",
+	},
+	"feed: a list rests from its beginning": {
+		File: "controllers/retention/feed.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
+		Old: "again := ended.Add(",
+		New: "again := began.Add(",
 	},
 	"owner: a version that was not judged goes": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",

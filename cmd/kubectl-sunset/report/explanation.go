@@ -300,7 +300,7 @@ var words = map[policy.Reason]string{
 	policy.ManagedByArgoCD:     "Argo CD manages it, and would re-create it",
 	policy.ManagedByFlux:       "Flux manages it, and would re-create it",
 	policy.ManagedByHelm:       "it is a Helm hook",
-	policy.KeptRecreated:       "objects of its name come back as fast as Sunset deletes them",
+	policy.KeptRecreated:       "it, or the owner to delete, was re-created under its name three times, each time within a minute after Sunset deleted it",
 	policy.KeptNewest:          "among the newest of its group",
 	policy.Unpullable:          "it has no digest: no registry may have it",
 	policy.NoOwner:             "its owner is to go, and it has none",

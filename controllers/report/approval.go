@@ -61,18 +61,32 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
 		pending = stillPending(p, before.PendingApproval) // which waits next
 	}
-	if p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil {
-		return before.Previews, pending
-	}
 	due := v.tally(p).Due
 	preview := v1alpha1.Preview{
 		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
 	}
-	if known, ok := previewOf(before, p.Hash); ok && p.Gate != nil && p.Gate.Recount != nil {
-		known.Uncounted = slices.Compact(slices.Sorted(slices.Values(slices.Concat(known.Uncounted, uncounted)))) // they are counted by themselves
-		return replace(before.Previews, known), pending
+	known, knew := previewOf(before, p.Hash)
+	switch {
+	case knew && p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil): // what cannot be counted behind this gate is counted by itself
+		preview.Uncounted = slices.Concat(known.Uncounted, slices.DeleteFunc(uncounted, onNodes(p)))
+		slices.Sort(preview.Uncounted)
+		preview.Uncounted = slices.Compact(preview.Uncounted)
+		if p.Gate.Recount != nil || p.Gate.Uncounted.Len() > 0 {
+			preview.Time, preview.Due, preview.Week = known.Time, known.Due, known.Week
+		}
+		return replace(before.Previews, preview), pending
+	case p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil:
+		return before.Previews, pending
+	default:
+		return remember(before.Previews, preview), pending
 	}
-	return remember(before.Previews, preview), pending
+}
+
+// onNodes reports whether a rule of a policy, by name, is about images of nodes.
+func onNodes(p *policy.Policy) func(rule string) bool {
+	return func(rule string) bool {
+		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ID.Rule == rule && r.OnNodes() })
+	}
 }
 
 // approved is the approval of all that a policy deletes, once it was given. For a policy that is a dry run because of --dry-run, nothing

@@ -81,6 +81,7 @@ func TestWhatACountShows(t *testing.T) {
 		p.Approval.Always = true
 		return p
 	}
+	since := &policy.Gate{Hash: "since", Recount: &policy.Recount{Time: now}}
 	two := &policy.Gate{Hash: "two", Rules: sets.New("a", "b")}
 	approved := func(p *policy.Policy, hash string) *policy.Policy {
 		p.Approved = hash
@@ -126,6 +127,12 @@ func TestWhatACountShows(t *testing.T) {
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
 		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
+		"no more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), nil},
+		"more in a namespace, and a rule cannot be counted now": {gated(anew, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(anew.Hash, "team-a")},
+		"more than before the leader changed, and a rule cannot be counted now": {gated(since, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending("since")},
 		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
 		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
 		"always, nothing is due in a namespace":    {always(anew), 0, nil, noStatus, of(), nil},
@@ -360,6 +367,23 @@ func waiting(t *testing.T, gate *policy.Gate, due int, status v1alpha1.Retention
 	}, func(t *testing.T, w *world) {
 		w.after(10 * time.Second)
 		test(t, w, keeper)
+	})
+}
+
+// TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status says so, though nothing opens yet: an approval of the others comes later.
+func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
+	two := func(gate *policy.Gate) *policy.Policy {
+		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
+	}
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: two}
+		w.Gates = keeper
+		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		expect(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
 	})
 }
 

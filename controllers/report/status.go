@@ -214,7 +214,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	switch passes = passes && counted; {
 	case passes:
 		w.count = &policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
-	case counted && (!knew || v.recounts(p)):
+	case counted && (!knew || v.recounts(p) || !slices.Equal(known.Uncounted, preview.Uncounted)):
 		w.count = &policies.Count{Policy: p.UID, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
 	}
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {

@@ -187,6 +187,11 @@ var policyTable = map[string]Mutant{
 		Old: "if known, ok := byHash[p.Hash]; ok {",
 		New: "if known, ok := byHash[p.Hash]; ok && p.Mode == v1alpha1.Suspended {",
 	},
+	"what cannot be counted beside a change is not counted later": {
+		File: "controllers/report/approval.go", Test: "./controllers/report TestWhatACountShows",
+		Old: "p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil):",
+		New: "p.Gate != nil && p.Gate.Recount != nil && pending == nil:",
+	},
 	"an approval of namespaces outlives the next change": {
 		File: "policy/gate.go", Test: "./policy TestWhatApprovesAScope",
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",

@@ -11,9 +11,10 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name=Mode,type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name=Matched,type=integer,JSONPath=`.status.matched`
-// +kubebuilder:printcolumn:name=Eligible,type=integer,JSONPath=`.status.eligible`
+// +kubebuilder:printcolumn:name=Eligible,type=integer,priority=1,JSONPath=`.status.eligible`
 // +kubebuilder:printcolumn:name=Due,type=integer,JSONPath=`.status.due.now`
 // +kubebuilder:printcolumn:name=Blocked,type=integer,JSONPath=`.status.blocked`
+// +kubebuilder:printcolumn:name=Errors,type=integer,JSONPath=`.status.errors`
 // +kubebuilder:printcolumn:name=Deleted,type=integer,JSONPath=`.status.deleted`
 // +kubebuilder:printcolumn:name=Next,type=string,format=date-time,JSONPath=`.status.nextDueTime`
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

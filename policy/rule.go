@@ -140,7 +140,7 @@ type Capacity struct {
 	Fair    bool // Max counts all namespaces together
 }
 
-// Approval is how much may be deleted at once that nobody has previewed.
+// Approval is how much a change may delete without approval if no dry run has counted it.
 type Approval struct {
 	Percent int64 // of what the rules select, where at least 10 are due
 	Count   int64

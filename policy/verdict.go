@@ -36,7 +36,7 @@ const (
 	Stale             Reason = "Stale"             // facts for a rule, or about the cluster, are missing or too old
 	ReferencesUnknown Reason = "ReferencesUnknown" // nobody knows what refers to it, and the rule wants to know
 	IsSuspended       Reason = "Suspended"         // a suspended rule finds it eligible
-	IsUnapproved      Reason = "ApprovalRequired"  // more would go at once than anybody has previewed
+	IsUnapproved      Reason = "ApprovalRequired"  // a change of its policy waits for approval
 	KeptRecreated     Reason = "Recreated"         // objects of its name come back as fast as they are deleted
 	KeptNewest        Reason = "KeptNewest"        // among the newest of its group
 	Unpullable        Reason = "Unpullable"        // an image that no registry may have, and the rule does not allow for it

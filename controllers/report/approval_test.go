@@ -238,20 +238,20 @@ func TestAPreviewIsOfTheLastCount(t *testing.T) {
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
-	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, that would not have been before: "
+	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, because "
 	tests := map[string]struct {
 		policy *policy.Policy
 		kind   func(k *retention.KindState)
 		want   string
 	}{
 		"a new form": {gated(everywhere), nil,
-			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
-			said + "its rules came to apply, or what kept objects is gone, in team-a; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
+			said + "its rules now apply in team-a, or what kept objects there is gone; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
 		"of a namespace's own": {own, nil,
-			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
 		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
-			said + "its rules are new or have changed; look with kubectl sunset preview, then run kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 	return "it keeps objects that other policies would delete now: " + strings.Join(of, ", ")
 }
 
-// delayed is the condition Delayed; it is not ok, and left out, where no attempt to delete something fails again and again.
+// delayed is the condition Delayed; it is not ok, and left out, where every object that is due can be deleted.
 func (v *view) delayed(p *policy.Policy) standing {
 	all := append(v.nodes.delays(p), v.delays[p.Name]...)
 	if len(all) == 0 {
@@ -94,7 +94,7 @@ func (v *view) delayed(p *policy.Policy) standing {
 	if more := len(all) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return standing{true, all[0].Reason, grant.Line("attempts to delete objects that are due fail: " + strings.Join(parts, "; "))}
+	return standing{true, all[0].Reason, grant.Line("objects that are due stay: " + strings.Join(parts, "; "))}
 }
 
 // named is a policy with its kind.

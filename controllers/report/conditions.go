@@ -234,23 +234,23 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
-	what := "that would not have been before: its rules are new or have changed"
+	why := "because its rules are new or have changed"
 	if p.Approval.Always {
-		what = "and approval.required is Always"
+		why = "and approval.required is Always"
 	}
 	if len(pending.Namespaces) > 0 {
-		what = fmt.Sprintf("that would not have been before: its rules came to apply, or what kept objects is gone, in %s", some(pending.Namespaces))
+		why = fmt.Sprintf("because its rules now apply in %s, or what kept objects there is gone", some(pending.Namespaces))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
-		what = fmt.Sprintf("that would not have been before: they were not due when Sunset last counted this policy, at %s, and the configuration has changed while it was down or restarting",
+		why = fmt.Sprintf("because the configuration has changed since Sunset last counted this policy, at %s, while it was down or restarting",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()
 	if p.Namespace != "" {
 		command += " -n " + p.Namespace
 	}
-	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; look with kubectl sunset preview, then run %s, or set annotation %s=%s",
-		pending.Due, objects(pending.Selected), pending.Week, what, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s, or set annotation %s=%s",
+		pending.Due, objects(pending.Selected), pending.Week, why, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 
 // toChange says for each reason of policy.Lasting what the reason is, and what to do. allowManaged ends those that are not here.

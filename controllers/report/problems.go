@@ -38,7 +38,7 @@ var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
 	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is not suspended any more"},
 	"Throttled":                 {"NotThrottled", "DELETE requests are not slow any more, and do not fail, in all namespaces of the policy"},
-	v1alpha1.ConditionDelayed:   {"NotDelayed", "no attempt to delete an object that is due fails any more"},
+	v1alpha1.ConditionDelayed:   {"NotDelayed", "every object that is due can be deleted again"},
 	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
 }
 

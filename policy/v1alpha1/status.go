@@ -15,8 +15,8 @@ const (
 	ConditionWatching = "Watching"
 	// ConditionEnforcing is True while the policy deletes what is due. Its reason says why not.
 	ConditionEnforcing = "Enforcing"
-	// ConditionApprovalRequired is True while rules in force have met more than approval allows and nobody has seen it
-	// before; the message has the count, and the hash to approve.
+	// ConditionApprovalRequired is True while a change would delete more than approval allows and no dry run has counted it; the
+	// message has the count, and the hash to approve.
 	ConditionApprovalRequired = "ApprovalRequired"
 	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a right that its rules need.
 	ConditionPermitted = "Permitted"
@@ -26,7 +26,7 @@ const (
 	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules; the message names
 	// the rule that keeps the most of them, and why. There is no such condition otherwise.
 	ConditionBlocked = "Blocked"
-	// ConditionDelayed is True while attempts to delete objects that are due fail; the message has the first of them, and why.
+	// ConditionDelayed is True while objects that are due cannot be deleted; the message has the first of them, and why.
 	// There is no such condition otherwise.
 	ConditionDelayed = "Delayed"
 )

@@ -104,16 +104,16 @@ func TestExplainKnowsKindsAsKubectlDoes(t *testing.T) {
 
 func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, `rank 3 of 3 in group "web"; the newest 2 stay`, "goes at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, `rank 3 of 3 in group "web"; the newest 2 stay`, "expires at 2026-03-03T01:00:00Z")
 	wants(t, s.explain(t, "", "job/b"), command.ExitFine, `rank 2 of 3 in group "web"`, "stays: KeptNewest", "1 newer object of its group")
 	wants(t, s.explain(t, "", "job/running"), command.ExitFine, "stays: NotEligible")
 	s.teams(overriding("fewer", "DryRun", `"keepNewest":1`))
-	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "stays: KeptNewest", "were RetentionPolicy dev/fewer enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
+	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "stays: KeptNewest", "if RetentionPolicy dev/fewer were enforced: says due at 2026-03-03T02:00:00Z", "keepNewest 1 from RetentionPolicy dev/fewer")
 
 	fair := strings.NewReplacer(`"keepNewest":{"count":2,"groupBy":"object.metadata.?labels[?'app'].orValue('')"}`, `"capacity":{"max":4,"share":"Fair"}`, `,"keepNewest":1}`, "}").Replace(ranking("Enforce", ""))
 	s = newExplained(t, fair)
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "5 eligible in all namespaces; at most 4 stay", "goes now: there are more than may stay")
-	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "goes at 2026-03-03T02:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "5 eligible in all namespaces; at most 4 stay", "is deleted now: the capacity of the rule is exceeded")
+	wants(t, s.explain(t, "", "job/b"), command.ExitFine, "expires at 2026-03-03T02:00:00Z")
 
 	s = newExplained(t, strings.Replace(fair, `"max":4,"share":"Fair"`, `"percentOfQuota":50`, 1))
 	s.list("/api/v1/namespaces/dev/resourcequotas", "v1", "ResourceQuota", []string{`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"dev"},"spec":{"hard":{"count/jobs.batch":"6"}}}`})
@@ -121,7 +121,7 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "4 eligible in the namespace; at most 3 stay", "50 % of the namespace's quota")
 
 	s = newExplained(t, livePolicy("p", "Enforce", "Job", "3d"))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-03T01:00:00Z")
 	if asked := strings.Join(s.asked, "\n"); strings.Contains(asked, "GET "+devJobsPath+" ") {
 		t.Errorf("others are read that do not matter:\n%s", asked)
 	}
@@ -130,15 +130,15 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 func TestExplainWhatWaitsForApproval(t *testing.T) {
 	gone := `,"status":{"observedGeneration":1,"pendingApproval":{"hash":"77aa","due":412,"selected":1630%s}}`
 	s := newExplained(t, ranking("Enforce", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would go at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: ApprovalRequired", "policy batch waits for approval: 412 of 1630 objects would", "- kubectl sunset approve batch: it would expire at ")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, `,"namespaces":["prod"]`)))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at ")
 	s.inForce(strings.Replace(ranking("Enforce", fmt.Sprintf(gone, "")), `"uid":"u-batch"`, `"annotations":{"sunset.x-k8s.io/approved":"77aa"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at ")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at ")
 	s.inForce(ranking("DryRun", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: DryRun (would go at 2026-03-03T01:00:00Z")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: DryRun (would expire at 2026-03-03T01:00:00Z")
 	s.inForce(ranking("Enforce", fmt.Sprintf(gone, "")))
-	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at ", "mode Enforce")
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "expires at ", "mode Enforce")
 }
 
 func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
@@ -146,17 +146,17 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`
 	s := newExplained(t)
 	s.teams(fmt.Sprintf(own, ""))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "rights of ServiceAccount dev/cleaner from the policy; not checked here", "goes now")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "rights of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
 	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- give ServiceAccount dev/cleaner the right")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- grant ServiceAccount dev/cleaner the missing permission")
 	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev: it would go now\n")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "- kubectl sunset approve own -n dev: it would be deleted now\n")
 }
 
 func TestExplainCountsFromMarks(t *testing.T) {
 	unmarked := strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	s := newExplained(t, unmarked)
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the time asked about; nothing marks",
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the time asked about; nothing marks",
 		"Unmarked: the object is not marked eligible for p/r yet")
 }
 
@@ -167,9 +167,9 @@ func TestExplainBesideAFileKeepsMarks(t *testing.T) {
 	object := strings.Replace(made("a", "dev", "web", 1), `"labels"`, fmt.Sprintf(`"annotations":{"sunset.x-k8s.io/eligible-since":%q},"labels"`, `{"`+markOf(t, alone)+`":"2026-03-01T06:00:00Z"}`), 1)
 	s.store(devJobsPath+"/a", object)
 	s.list(jobsPath, "batch/v1", "Job", []string{object})
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "goes at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-04T06:00:00Z", "start 2026-03-01T06:00:00Z from annotation sunset.x-k8s.io/eligible-since")
 	file := strings.NewReplacer(`,"uid":"u-batch"`, "", `"3d"`, `"2d"`).Replace(alone)
-	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T06:00:00Z")
+	wants(t, s.explain(t, file, "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-03T06:00:00Z")
 	wants(t, s.preview(t, file, "-f", "-"), command.ExitFine, "(2026-03-03T06:00:00Z)   batch/jobs")
 }
 
@@ -190,7 +190,7 @@ func markOf(t *testing.T, text string) string {
 func TestExplainASecretByItsMetadata(t *testing.T) {
 	s := newExplained(t, livePolicy("p", "Enforce", "Secret", "1h"))
 	s.list(devSecretsPath, "v1", "Secret", []string{object("s", "dev", "")})
-	wants(t, s.explain(t, "", "secret/s"), command.ExitFine, "Secret dev/s, 24h old", "goes now")
+	wants(t, s.explain(t, "", "secret/s"), command.ExitFine, "Secret dev/s, 24h old", "is deleted now")
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "/secrets") && !strings.Contains(asked, "PartialObjectMetadata") {
 			t.Errorf("a Secret was asked for with its data: %s", asked)
@@ -200,20 +200,20 @@ func TestExplainASecretByItsMetadata(t *testing.T) {
 
 func TestExplainBesidePoliciesInFiles(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
-	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "goes now: due since 2026-02-28T02:00:00Z")
-	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-09T01:00:00Z",
+	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "is deleted now: due since 2026-02-28T02:00:00Z")
+	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-09T01:00:00Z",
 		"\nnote: policy more says mode: DryRun; judged here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
 	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest",
 		"note: policy dev/new says mode: DryRun; judged", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
 	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
 	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)
 	got = s.explain(t, livePolicy("broken", "Enforce", "Pod", "1 day")+"\n---\n"+livePolicy("more", "Enforce", "Job", "9d"), "job/a", "-f", "-")
-	wants(t, got, command.ExitFine, "goes at 2026-03-09T01:00:00Z")
+	wants(t, got, command.ExitFine, "expires at 2026-03-09T01:00:00Z")
 	if got.err != "" || strings.Contains(got.out, "DryRun") {
 		t.Errorf("the page of a Job says\n%s%s", got.out, got.err)
 	}
 	s.store(policiesPath, forbidden)
-	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "goes at 2026-03-03T01:00:00Z",
+	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-03T01:00:00Z",
 		"\nINCOMPLETE: ", "  list the cluster's policies: not for you\n")
 }
 

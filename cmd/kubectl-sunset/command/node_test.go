@@ -77,7 +77,7 @@ func TestExplainAnImageOfANode(t *testing.T) {
 	seen.Uses = map[string]string{seen.Images[2].ID: "Pod shop/cart-0, as cart:v3"}
 	s := newAgent(t, seen, aboutImages("Enforce"))
 	golden(t, "explain-node", s.explain(t, "", "image/nginx:1.25", "--node", "worker-1"))
-	wants(t, s.explain(t, "", "image/cart:v2", "--node", "worker-1"), command.ExitFine, "goes at 2026-03-05T12:00:00Z", "registry.example.com/shop/cart:v2 +1, 67MB")
+	wants(t, s.explain(t, "", "image/cart:v2", "--node", "worker-1"), command.ExitFine, "expires at 2026-03-05T12:00:00Z", "registry.example.com/shop/cart:v2 +1, 67MB")
 	wants(t, s.explain(t, "", "images", "shop/cart:v3", "--node", "worker-1"), command.ExitFine, "stays: InUse", "in use by Pod shop/cart-0, as cart:v3")
 	wants(t, s.explain(t, "", "image/sha256:"+strings.Repeat("d", 64), "--node", "worker-1"), command.ExitFine, "stays: Unpullable", "example.com/loaded:v1, 67MB")
 	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitFine, "reason: Pinned", "pinned: true", "firstSeen:")
@@ -100,7 +100,7 @@ func TestExplainWantOfSpace(t *testing.T) {
 		wants(t, s.explain(t, "", "image/nginx:1.25", "--node", "worker-1", "-f", policy), command.ExitFine, want)
 	}
 	got := run(t, "", "explain", "image/cart:v41", "-f", samples+"/image-thresholds")
-	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: image-thresholds/space lets those")
+	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: rule")
 }
 
 // A page about a node is the one about the same images in files.
@@ -149,16 +149,16 @@ func TestWhereAnAgentIs(t *testing.T) {
 	unnamed := agentPod("agent-b", "Running", "http")
 	s.list(elsewhere, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
 	s.proxied[elsewhere+"/agent-b:8080/proxy/images"] = tells(onWorker())
-	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "kube-system")...), command.ExitFine, "goes now")
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "kube-system")...), command.ExitFine, "is deleted now")
 	s.list(podsPath, "v1", "Pod", []string{strings.Replace(unnamed, "sunset-system", "kube-system", 1)})
-	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "")...), command.ExitFine, "goes now")
+	wants(t, s.explain(t, "", append(ask, "--agent-namespace", "")...), command.ExitFine, "is deleted now")
 	leaving := strings.Replace(agentPod("agent-c", "Running", "metrics"), `"namespace"`, `"deletionTimestamp":"2026-03-01T11:59:00Z","namespace"`, 1)
 	s.list(agentsPath, "v1", "Pod", []string{leaving, agentPod("agent-d", "Failed", "metrics"), agentPod("agent-a", "Running", "metrics")})
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "goes now")
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now")
 	old := onWorker()
 	old.Taken = now.Add(-time.Hour)
 	s.proxied[agentPath] = tells(old)
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "goes now", "note: the agent on node worker-1 last saw its images 60m ago\n")
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last saw its images 60m ago\n")
 }
 
 func TestTroubleWithAgents(t *testing.T) {

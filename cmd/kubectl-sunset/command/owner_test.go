@@ -36,9 +36,9 @@ func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 
 func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 	explain := func(name string) ran { return run(t, "", "explain", "workload/"+name, "-f", withJob, atNoon) }
-	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report goes instead, and takes along all it owns (Background)")
-	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- nothing keeps its owner Job/audit any more")
-	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- a controller among the object's ownerReferences")
+	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report is deleted instead, with all that it owns (Background)")
+	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- end what keeps its owner Job/audit")
+	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
 }
 
 const (
@@ -51,10 +51,10 @@ const (
 
 func TestExplainLooksAtALiveOwner(t *testing.T) {
 	for name, test := range map[string]struct{ owner, want string }{
-		"finished":     {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "its owner Job/j goes instead"},
+		"finished":     {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "its owner Job/j is deleted instead"},
 		"running":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"}}`, "its owner Job/j has not finished; allowUnfinishedOwner: true"},
-		"another":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-2"}}`, "its owner Job/j is gone or going"},
-		"terminating":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j","deletionTimestamp":"2026-02-28T01:00:00Z"}}`, "its owner Job/j is gone or going"},
+		"another":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-2"}}`, "its owner Job/j is deleted or being deleted"},
+		"terminating":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j","deletionTimestamp":"2026-02-28T01:00:00Z"}}`, "its owner Job/j is deleted or being deleted"},
 		"no such name": {"", "its owner Job/j "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestExplainLooksAtALiveOwner(t *testing.T) {
 			if test.owner != "" {
 				s.store(devJobsPath+"/j", test.owner)
 			}
-			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitFine, "goes now: due since", test.want)
+			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitFine, "is deleted now: due since", test.want)
 		})
 	}
 }

@@ -48,8 +48,8 @@ a week after it, later, and how many are kept. In JSON:
 There is a diff only where the rules in force were compared with.
 
 Exit codes: 0 all objects were judged, whatever the verdicts; 1 a policy is invalid, an expression failed on an object,
-a kind could not be listed, or what an object refers to could not be read; 2 wrong usage, or a file or cluster that
-cannot be read.`
+a kind or, without files, the ClusterRetentionPolicies could not be listed, or what an object refers to could not be
+read; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
   kubectl sunset preview -f policy.yaml

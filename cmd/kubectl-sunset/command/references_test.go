@@ -155,7 +155,7 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 			s := newReferring(t, test.policy)
 			test.change(s)
 			wants(t, s.preview(t, ""), command.ExitFindings, "ConfigMap   free   Keep     ReferencesUnknown", "ConfigMap   used   Keep     ReferencesUnknown", test.why)
-			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (nobody knows what refers to it)", "there may be more: what refers to a ConfigMap is not known completely:")
+			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (what refers to it is not known)", "there may be more: what refers to a ConfigMap is not known completely:")
 		})
 	}
 }
@@ -252,7 +252,7 @@ func TestTheTypeOfASecretHolds(t *testing.T) {
 	s.store(asked(engine.UnheldSecrets), forbidden)
 	wants(t, s.explain(t, "", "secret/web"), command.ExitTrouble, "ask whether the type of Secret web holds it: not for you")
 	s.list(asked(engine.UnheldSecrets), "v1", "Secret", []string{release})
-	wants(t, s.explain(t, "", "secret/web"), command.ExitFine, "goes at", "by rule secrets/r")
+	wants(t, s.explain(t, "", "secret/web"), command.ExitFine, "expires at", "by rule secrets/r")
 }
 
 func TestReferrersForPrograms(t *testing.T) {

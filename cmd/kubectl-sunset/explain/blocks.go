@@ -81,7 +81,7 @@ func (in *Input) held() []step {
 		steps = append(steps, flag(Block{policy.Uncounted, "its Job has not counted the Pod yet", "its Job counts the Pod"}, policy.IsUncounted))
 	}
 	if in.Subject.Flags.Has(policy.IsPinned) {
-		steps = append(steps, flag(Block{policy.Pinned, "the container runtime must have the image", "the container runtime pins the image no more"}, policy.IsPinned))
+		steps = append(steps, flag(Block{policy.Pinned, "the container runtime pins the image", "the container runtime no longer pins the image"}, policy.IsPinned))
 	}
 	if in.Subject.Flags.Has(policy.IsInUse) {
 		steps = append(steps, flag(Block{policy.InUse, in.use(), "no container and no Pod uses the image"}, policy.IsInUse))
@@ -96,7 +96,7 @@ func (in *Input) finalizers() []Block {
 	if len(names) == 0 || in.Subject.Flags.Has(policy.IsTerminating) {
 		return nil
 	}
-	return []Block{{Finalizers, "once deleted it stays until these are removed: " + strings.Join(names, ", "), ""}}
+	return []Block{{Finalizers, "once deleted it stays until these finalizers are removed: " + strings.Join(names, ", "), ""}}
 }
 
 // use is what uses the image.
@@ -108,9 +108,9 @@ func (in *Input) use() string {
 }
 
 func terminating(finalizers []string) Block {
-	b := Block{Reason: policy.Terminating, Message: "somebody deleted it already"}
+	b := Block{Reason: policy.Terminating, Message: "it is being deleted"}
 	if len(finalizers) > 0 {
-		b.Message += "; it stays until these are removed: " + strings.Join(finalizers, ", ")
+		b.Message += "; it stays until these finalizers are removed: " + strings.Join(finalizers, ", ")
 	}
 	return b
 }
@@ -129,7 +129,7 @@ func (in *Input) obstaclesOf(r policy.Ruling) []step {
 		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, "set mode: Enforce in policy " + id.Policy}, enforced))
 	}
 	if r.Rule.Suspended {
-		steps = append(steps, ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "end suspend in the RetentionPolicy"},
+		steps = append(steps, ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "remove suspend: true from the RetentionPolicy"},
 			func(r *policy.Rule) { r.Suspended = false }))
 	}
 	if reason := in.Subject.Flags.Manager(); reason != "" && !r.Rule.AllowManaged {

@@ -238,29 +238,29 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	}
 	switch said.Reason {
 	case policy.Waiting:
-		return []step{{what: id + " finds it due", at: said.Due, do: func(w *world) { w.at = said.Due }}}
+		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *world) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
-		return either(id + " can be evaluated: correct it, or what it reads of the object")
+		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")
 	case policy.ReferencesUnknown:
-		return either("what refers to it becomes known to " + id)
+		return either("Sunset can read all that may refer to it, which rule " + id + " needs")
 	case policy.RuleInvalid:
-		return byAuthor(either(id + " is corrected: kubectl sunset validate says what is wrong"))
+		return byAuthor(either("correct rule " + id + ": kubectl sunset validate says what is wrong"))
 	case policy.NotEligible:
-		return ruling("eligible of "+id+" gives true"+r.nowFalse(), (*world).find)
+		return ruling("eligible of rule "+id+" gives true"+r.nowFalse(), (*world).find)
 	case policy.NoStartTime:
-		return ruling("startTime of "+id+" gives a time", (*world).find)
+		return ruling("startTime of rule "+id+" gives a time", (*world).find)
 	case policy.Unpullable:
-		return byAuthor(facts("images.allowUnpullable of "+id+" lets go what no registry may have", func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true }))
+		return byAuthor(facts("set images.allowUnpullable: true in rule "+id, func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true }))
 	case policy.NoOwner:
-		return ruling("a controller among the object's ownerReferences, which "+id+" would let go", func(_ *world, r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
+		return ruling("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *world, r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return ruling("ttlExpression of "+id+" gives a time to live", func(_ *world, r *policy.Ruling) { r.Facts.TTL = 0 })
+		return ruling("ttlExpression of rule "+id+" gives a time to live", func(_ *world, r *policy.Ruling) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
-		return facts(r.Rank.newer()+" of its group, eligible by "+id, func(r *policy.Ruling) { r.Standing.Newest = false })
+		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Ruling) { r.Standing.Newest = false })
 	case policy.WithinCapacity:
 		what := r.full
 		if what == "" {
-			what = "more eligible objects than the capacity of " + id
+			what = "more objects become eligible than rule " + id + " has capacity for"
 		}
 		return facts(what, func(r *policy.Ruling) { r.Standing.Excess = true })
 	}
@@ -291,13 +291,13 @@ func (r *Rule) nowFalse() string {
 	return "; now false: " + strings.Join(parts, ", ")
 }
 
-// newer is how many newer objects it takes to push one out.
+// newer is how many newer objects it takes until the object is not among the newest, the subject and verb of a sentence.
 func (r *Rank) newer() string {
 	if r == nil || r.Keep-r.Place < 0 {
-		return "newer objects"
+		return "newer objects of its group become"
 	}
 	if n := r.Keep - r.Place + 1; n > 1 {
-		return fmt.Sprintf("%d newer objects", n)
+		return fmt.Sprintf("%d newer objects of its group become", n)
 	}
-	return "1 newer object"
+	return "1 newer object of its group becomes"
 }

@@ -20,7 +20,7 @@ func (in *Input) imagesOf(r *policy.Rule) []Setting {
 	if f := in.Filesystem; f != nil {
 		thresholds.Note = fmt.Sprintf("the filesystem is %d %% full", f.UsedPercent)
 		if int(f.UsedPercent) >= r.Images.High && acts(r) {
-			thresholds.Note += ": the agent lets those go that were unused for longest"
+			thresholds.Note += ": the agent deletes the images that were unused for longest"
 		}
 	}
 	return append(settings, thresholds)
@@ -36,5 +36,5 @@ func full(r *policy.Rule) string {
 	if !r.Images.HasThresholds {
 		return ""
 	}
-	return fmt.Sprintf("the filesystem of the images is %d %% full: %s lets those go that were unused for longest", r.Images.High, r.ID)
+	return fmt.Sprintf("the filesystem of the images is %d %% full: rule %s deletes the images that were unused for longest", r.Images.High, r.ID)
 }

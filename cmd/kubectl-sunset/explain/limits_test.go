@@ -137,3 +137,12 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOwnerOfWhatIsNotEligible: the owner of an object is looked for only once the object is eligible, so it is not said to be missing.
+func TestTheOwnerOfWhatIsNotEligible(t *testing.T) {
+	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Owner: true}
+	page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{{Rule: rule, Facts: policy.Facts{Selected: true}, Known: true}}})
+	if want := "eligible of rule p/r gives true"; len(page.Changes) != 1 || page.Changes[0].What != want {
+		t.Errorf("got %+v, want %s", page.Changes, want)
+	}
+}

@@ -54,7 +54,7 @@ func (in *Input) standing(o *Owner, rule *policy.Rule) (OwnerState, string) {
 	case err != nil:
 		return OwnerUnknown, "its owner " + o.String() + " cannot be read: " + err.Error()
 	case isLeaving(object, o.Owner):
-		return OwnerLeaves, "its owner " + o.String() + " is gone or going: garbage collection takes the object along"
+		return OwnerLeaves, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
@@ -65,15 +65,15 @@ func (in *Input) standing(o *Owner, rule *policy.Rule) (OwnerState, string) {
 	}
 	switch err := engine.MayGo(object, allowed); {
 	case beyond && rule.Namespace != "":
-		return OwnerStays, "its owner " + o.String() + " lives in no namespace, and a RetentionPolicy is about its own"
+		return OwnerStays, "its owner " + o.String() + " is cluster-scoped, and a RetentionPolicy deletes only in its own namespace"
 	case errors.Is(err, engine.ErrUnfinished) && !beyond:
-		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowUnfinishedOwner: true lets it go all the same"
+		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowUnfinishedOwner: true permits its deletion"
 	case errors.Is(err, engine.ErrManaged) && !beyond:
-		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowManaged: true lets it go all the same"
+		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowManaged: true permits its deletion"
 	case err != nil:
 		return OwnerStays, "its owner " + o.String() + " " + err.Error()
 	}
-	return OwnerReady, "its owner " + o.String() + " goes instead, and takes along all it owns"
+	return OwnerReady, "its owner " + o.String() + " is deleted instead, with all that it owns"
 }
 
 // isLeaving reports whether there is no such owner any more.
@@ -88,7 +88,7 @@ func (o *Owner) block() []Block {
 	case o == nil, o.State == OwnerReady:
 		return nil
 	case o.State == OwnerStays:
-		return []Block{{StayingOwner, o.Message, "nothing keeps its owner " + o.String() + " any more"}}
+		return []Block{{StayingOwner, o.Message, "end what keeps its owner " + o.String()}}
 	default:
 		return []Block{{StayingOwner, o.Message, ""}}
 	}

@@ -239,7 +239,7 @@ func TestARuleWithoutItsRights(t *testing.T) {
 	rulings := []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
 	for status, want := range map[metav1.ConditionStatus][]explain.Block{
 		metav1.ConditionTrue:  nil,
-		metav1.ConditionFalse: {{Reason: policy.IsForbidden, Message: "may not delete", Remedy: "give ServiceAccount team-a/cleaner the right that is missing"}},
+		metav1.ConditionFalse: {{Reason: policy.IsForbidden, Message: "may not delete", Remedy: "grant ServiceAccount team-a/cleaner the missing permission"}},
 	} {
 		condition := metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: status, Message: "may not delete"}
 		page := explain.New(explain.Input{At: at, Rulings: rulings, Status: map[string]v1alpha1.RetentionPolicyStatus{

@@ -27,7 +27,7 @@ func (in *Input) forbidden(r *policy.Rule) []Block {
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Block{{policy.IsForbidden, grant.Sentence(c.Message), "give " + accountOf(r) + " the right that is missing"}}
+	return []Block{{policy.IsForbidden, grant.Sentence(c.Message), "grant " + accountOf(r) + " the missing permission"}}
 }
 
 func (in *Input) permitted(r *policy.Rule) *metav1.Condition {

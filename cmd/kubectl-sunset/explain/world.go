@@ -89,6 +89,9 @@ func (w *world) mark(r *policy.Ruling) {
 
 // find makes a rule find the object eligible, since it was created or, if the rule marks, since now.
 func (w *world) find(r *policy.Ruling) {
+	if r.Facts.Owner == nil && !r.Facts.Eligible {
+		r.Facts.Owner = &policy.Owner{} // which the engine looks for only then
+	}
 	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, true, nil, nil
 	if r.Facts.Start.IsZero() {
 		if r.Facts.Start = w.subject.Created; r.Facts.Marked || r.Facts.Start.IsZero() {

@@ -84,13 +84,13 @@ func Sentence(v policy.Verdict, at time.Time) string {
 	text := "stays: " + inWords(v.Reason)
 	switch {
 	case v.Action == policy.Wait:
-		text = "goes at " + moment(v.Due, at)
+		text = "expires at " + moment(v.Due, at)
 	case v.Reason == policy.OverCapacity:
-		text = "goes now: " + words[v.Reason]
+		text = "is deleted now: " + words[v.Reason]
 	case v.Action == policy.Delete:
-		text = "goes now: due since " + moment(v.Due, at)
+		text = "is deleted now: due since " + moment(v.Due, at)
 	case v.Reason == policy.IsDryRun:
-		text = "stays: DryRun (would go at " + moment(v.Due, at) + ")"
+		text = "stays: DryRun (would expire at " + moment(v.Due, at) + ")"
 	}
 	if v.Rule == (policy.RuleID{}) || isAboutObject(v.Reason) {
 		return text
@@ -127,7 +127,7 @@ func (e *explanation) trial(t *explain.Trial) {
 	if t == nil {
 		return
 	}
-	e.line(2, "were RetentionPolicy %s enforced: says %s", strings.Join(t.From, " and "), e.says(t.Says))
+	e.line(2, "if RetentionPolicy %s were enforced: says %s", strings.Join(t.From, " and "), e.says(t.Says))
 	for _, s := range t.Settings {
 		e.line(4, "%s", setting(s))
 	}
@@ -266,9 +266,9 @@ func (e *explanation) changes(changes []explain.Change) {
 		case c.Stays:
 			what += ": it would stay"
 		case !c.At.IsZero() && !c.At.After(e.at):
-			what += ": it would go now"
+			what += ": it would be deleted now"
 		case !c.At.IsZero():
-			what += ": it would go at " + moment(c.At, e.at)
+			what += ": it would expire at " + moment(c.At, e.at)
 		}
 		e.line(2, "- %s", what)
 	}
@@ -285,15 +285,15 @@ func inWords(r policy.Reason) string {
 
 // words are what the reasons mean.
 var words = map[policy.Reason]string{
-	policy.Terminating:         "somebody deleted it already",
+	policy.Terminating:         "it is being deleted",
 	policy.Held:                "annotation " + v1alpha1.HoldAnnotation + ", or something needs it",
 	policy.Uncounted:           "its Job has not counted it yet",
-	policy.Pinned:              "the container runtime must have it",
+	policy.Pinned:              "the container runtime pins it",
 	policy.InUse:               "a container or a Pod uses it",
 	policy.EvaluationFailed:    "an expression failed",
-	policy.RuleInvalid:         "the rule cannot be understood",
+	policy.RuleInvalid:         "the rule is invalid",
 	policy.Stale:               "what the rule says is not known yet",
-	policy.ReferencesUnknown:   "nobody knows what refers to it",
+	policy.ReferencesUnknown:   "what refers to it is not known",
 	policy.IsSuspended:         "the rule is suspended and finds it eligible",
 	policy.IsUnapproved:        "the policy waits for approval",
 	policy.ManagedByMultiKueue: "MultiKueue created it in this worker cluster, and its manager cluster would dispatch it again",
@@ -303,11 +303,11 @@ var words = map[policy.Reason]string{
 	policy.KeptRecreated:       "it, or the owner to delete, was re-created under its name three times, each time within a minute after Sunset deleted it",
 	policy.KeptNewest:          "among the newest of its group",
 	policy.Unpullable:          "it has no digest: no registry may have it",
-	policy.NoOwner:             "its owner is to go, and it has none",
+	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
 	policy.NeverDue:            "ttlExpression gives none",
 	policy.Unmarked:            "not marked eligible yet",
-	policy.OverCapacity:        "there are more than may stay",
-	policy.WithinCapacity:      "there are not too many",
+	policy.OverCapacity:        "the capacity of the rule is exceeded",
+	policy.WithinCapacity:      "no capacity or threshold of the rule is exceeded",
 	policy.NoStartTime:         "eligible, but startTime gives none",
 	policy.NotEligible:         "eligible gives false",
 	policy.NotSelected:         "no rule in force selects it",

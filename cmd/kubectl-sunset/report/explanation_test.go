@@ -148,7 +148,7 @@ func TestExplanation(t *testing.T) {
 	}{
 		"it goes later": {batch + teamA + unrelated, job, ranked(2), `
 Job team-a/report, 3h10m old
-goes at 2026-03-01T16:10:00Z, in 60m, by rule batch/jobs
+expires at 2026-03-01T16:10:00Z, in 60m, by rule batch/jobs
 
 batch/jobs, mode Enforce
   says due at 2026-03-01T16:10:00Z, in 60m
@@ -172,12 +172,12 @@ Rules about its kind that do not select it:
   prod/jobs: namespaceSelector wants env=prod (NamespaceNotSelected)
 
 What would change it:
-  - batch/jobs finds it due at 2026-03-01T16:10:00Z, in 60m
+  - it expires by rule batch/jobs at 2026-03-01T16:10:00Z, in 60m
   - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"it goes now": {batch, with(job, `"2026-03-01T12:10:00Z"`, `"2026-02-28T12:10:00Z"`, "2026-03-01T12:00:00Z", "2026-02-28T12:00:00Z"), nil, `
 Job team-a/report, 27h old
-goes now: due since 2026-03-01T12:10:00Z, 3h ago, by rule batch/jobs
+is deleted now: due since 2026-03-01T12:10:00Z, 3h ago, by rule batch/jobs
 
 batch/jobs, mode Enforce
   says due at 2026-03-01T12:10:00Z, 3h ago
@@ -218,10 +218,11 @@ batch/jobs, mode Enforce
 
 What keeps it:
   Held: annotation sunset.x-k8s.io/hold on the object
-  Finalizers: once deleted it stays until these are removed: example.com/audit
+  Finalizers: once deleted it stays until these finalizers are removed:
+      example.com/audit
 
 What would change it:
-  - remove annotation sunset.x-k8s.io/hold from the object, and eligible of
+  - remove annotation sunset.x-k8s.io/hold from the object, and eligible of rule
       batch/jobs gives true; now false:
       object.metadata.?labels[?'keep'].orValue('') != 'yes'
 `},
@@ -246,8 +247,8 @@ batch/jobs, mode Enforce
                                                      "web"
 
 What would change it:
-  - 2 newer objects of its group, eligible by batch/jobs: it would go at
-      2026-03-02T12:10:00Z, in 21h
+  - 2 newer objects of its group become eligible by rule batch/jobs: it would
+      expire at 2026-03-02T12:10:00Z, in 21h
 `},
 		"an expression fails": {with(batch, "variables.done", "object.status.failed > object.spec.completions && variables.done"), job, nil, `
 Job team-a/report, 3h10m old
@@ -275,11 +276,12 @@ batch/jobs, mode Enforce
                                                      not needed
 
 What would change it:
-  - batch/jobs can be evaluated: correct it, or what it reads of the object
+  - correct rule batch/jobs, or the fields of the object that it reads: an
+      expression fails
 `},
 		"its own TTL is clamped": {batch + teamA, with(job, "labels: {app: web}", "annotations: {sunset.x-k8s.io/ttl: 1m}"), nil, `
 Job team-a/report, 3h10m old
-goes now: due since 2026-03-01T12:20:00Z, 170m ago, by rule batch/jobs
+is deleted now: due since 2026-03-01T12:20:00Z, 170m ago, by rule batch/jobs
 
 batch/jobs, mode Enforce
   says due at 2026-03-01T12:20:00Z, 170m ago
@@ -305,7 +307,7 @@ What would change it:
 			in.Verdict.Action, in.Verdict.Reason = policy.Keep, policy.IsDryRun
 		}, `
 Job team-a/report, 3h10m old
-stays: DryRun (would go at 2026-03-02T12:10:00Z, in 21h), by rule batch/jobs
+stays: DryRun (would expire at 2026-03-02T12:10:00Z, in 21h), by rule batch/jobs
 
 batch/jobs, mode DryRun
   says due at 2026-03-02T12:10:00Z, in 21h
@@ -326,8 +328,8 @@ What keeps it:
   DryRun: policy batch is a dry run
 
 What would change it:
-  - set mode: Enforce in policy batch: it would go at 2026-03-02T12:10:00Z, in
-      21h
+  - set mode: Enforce in policy batch: it would expire at 2026-03-02T12:10:00Z,
+      in 21h
 `},
 		"suspended in the namespace": {batch + with(teamA, "ttl: 4h", "suspend: true"), job, nil, `
 Job team-a/report, 3h10m old
@@ -354,8 +356,8 @@ What keeps it:
   Suspended: an override suspends batch/jobs
 
 What would change it:
-  - end suspend in the RetentionPolicy: it would go at 2026-03-02T12:10:00Z, in
-      21h
+  - remove suspend: true from the RetentionPolicy: it would expire at
+      2026-03-02T12:10:00Z, in 21h
 `},
 		"the policy waits for approval": {batch, with(job, "2026-03-01", "2026-02-27"), func(in *explain.Input) { in.Rulings[0].Rule.Unapproved = true }, `
 Job team-a/report, 2d3h old
@@ -380,17 +382,17 @@ What keeps it:
   ApprovalRequired: policy batch waits for approval
 
 What would change it:
-  - kubectl sunset approve batch: it would go now
+  - kubectl sunset approve batch: it would be deleted now
 `},
 		"too many": {with(batch, "keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}"), job, func(in *explain.Input) {
 			in.Rulings[0].Standing.Excess = true
 			in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Room: &explain.Room{Count: 5012, Max: 5000}}}
 		}, `
 Job team-a/report, 3h10m old
-goes now: there are more than may stay, by rule batch/jobs
+is deleted now: the capacity of the rule is exceeded, by rule batch/jobs
 
 batch/jobs, mode Enforce
-  says due now: OverCapacity (there are more than may stay)
+  says due now: OverCapacity (the capacity of the rule is exceeded)
   ttl 1d from the rule
   capacity 5000 from the rule
   5012 eligible in the namespace; at most 5000 stay
@@ -408,21 +410,21 @@ What would change it:
 `},
 		"a rule that cannot be understood": {with(batch, "finishedAt(object)", "finishedat(object)"), job, nil, `
 Job team-a/report, 3h10m old
-stays: RuleInvalid (the rule cannot be understood), by rule batch/jobs
+stays: RuleInvalid (the rule is invalid), by rule batch/jobs
 
 batch/jobs, mode Enforce
-  says keep: RuleInvalid (the rule cannot be understood)
+  says keep: RuleInvalid (the rule is invalid)
   problem: spec.rules[0].startTime:1:1: unknown function finishedat() (did you
       mean finishedAt(object)?)
   ttl 1d from the rule
   keepNewest 2 from the rule
 
 What would change it:
-  - batch/jobs is corrected: kubectl sunset validate says what is wrong
+  - correct rule batch/jobs: kubectl sunset validate says what is wrong
 `},
 		"being deleted": {batch, with(job, "labels: {app: web}", `deletionTimestamp: "2026-03-01T15:00:00Z", finalizers: [foregroundDeletion]`), nil, `
 Job team-a/report, 3h10m old
-stays: Terminating (somebody deleted it already)
+stays: Terminating (it is being deleted)
 
 batch/jobs, mode Enforce
   says due at 2026-03-02T12:10:00Z, in 21h
@@ -440,7 +442,7 @@ batch/jobs, mode Enforce
                                                      ""
 
 What keeps it:
-  Terminating: somebody deleted it already; it stays until these are removed:
+  Terminating: it is being deleted; it stays until these finalizers are removed:
       foregroundDeletion
 `},
 		"in a held namespace": {batch, job, func(in *explain.Input) {
@@ -469,8 +471,8 @@ What keeps it:
   Held: annotation sunset.x-k8s.io/hold on namespace team-a
 
 What would change it:
-  - remove annotation sunset.x-k8s.io/hold from namespace team-a: it would go at
-      2026-03-02T12:10:00Z, in 21h
+  - remove annotation sunset.x-k8s.io/hold from namespace team-a: it would
+      expire at 2026-03-02T12:10:00Z, in 21h
 `},
 		"nothing selects it": {batch + unrelated, with(job, "team-a", "kube-system"), nil, `
 Job kube-system/report, 3h10m old
@@ -643,7 +645,7 @@ func TestExplanationForPrograms(t *testing.T) {
   ],
   "changes": [
     {
-      "what": "remove annotation sunset.x-k8s.io/hold from the object, and batch/jobs can be evaluated: correct it, or what it reads of the object"
+      "what": "remove annotation sunset.x-k8s.io/hold from the object, and correct rule batch/jobs, or the fields of the object that it reads: an expression fails"
     }
   ]
 }

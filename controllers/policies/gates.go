@@ -159,9 +159,10 @@ type past struct {
 }
 
 // compare sets what was in force before for policies that wait, and drops it for the others. If there are too many books it drops the
-// oldest one, so that memory is bounded: then all due objects of policies that wait for that one count as new.
+// oldest one, if possible one for which only RetentionPolicies wait, so that memory is bounded: then all due objects of policies that wait
+// for that one count as new.
 func (l *Loop) compare() (changed bool) {
-	kept := sets.New[*policy.Book]()
+	kept, ofCluster := sets.New[*policy.Book](), sets.New[*policy.Book]()
 	for _, e := range l.entries() {
 		gate := e.gate()
 		switch {
@@ -172,15 +173,19 @@ func (l *Loop) compare() (changed bool) {
 			e.previews.before, changed = l.pastBook(), true
 		}
 		kept.Insert(e.previews.before)
+		if e.policy.Namespace == "" {
+			ofCluster.Insert(e.previews.before)
+		}
 	}
 	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.book) })
 	if len(l.past) > pastBooks {
+		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.book) }))
 		for _, e := range l.entries() {
-			if e.previews.before == l.past[0].book {
+			if e.previews.before == l.past[drop].book {
 				e.previews.before, e.previews.blind = nil, true
 			}
 		}
-		l.past = l.past[1:]
+		l.past = slices.Delete(l.past, drop, drop+1)
 	}
 	return changed
 }

@@ -113,6 +113,28 @@ func TestWhatOpensNoGate(t *testing.T) {
 	}
 }
 
+// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each of them needs an earlier book of its own.
+func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference(t *testing.T) {
+	l := oneEnforced(t)
+	l.counted("p")
+	l.later(time.Minute)
+	l.policy("p", spec("Enforce", "2h"))
+	l.refresh()
+	for i := range 20 {
+		l.later(time.Minute)
+		l.policy(fmt.Sprint("team-a/own-", i), ownRules("Enforce", "5m"))
+		l.refresh()
+	}
+	known := 0
+	for _, p := range l.book().Policies() {
+		if p.Gate.Before != nil {
+			known++
+		}
+	}
+	expect(t, "policies whose earlier book is known", 16, known)
+	expect(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
+}
+
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
 	for _, mode := range []string{"DryRun", "Suspended"} {
 		t.Run(mode, func(t *testing.T) {

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,8 +30,8 @@ type writes struct {
 	lanes     map[string]*lane        // by namespace
 	tried     map[types.UID]time.Time // when the last write for a policy began
 	ended     chan *write
-	inFlight  int
-	postponed bool // something waits until another write ends
+	inFlight  map[string]*lane // those with a current write
+	postponed bool             // something waits until another write ends
 }
 
 // lane is what is known of the writes in one namespace.
@@ -52,7 +53,7 @@ type write struct {
 }
 
 func newWrites() writes {
-	return writes{lanes: map[string]*lane{}, tried: map[types.UID]time.Time{}, ended: make(chan *write, writesInAll+1)}
+	return writes{lanes: map[string]*lane{}, tried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+1)}
 }
 
 func (w *writes) lane(namespace string) *lane {
@@ -70,24 +71,41 @@ func (w *writes) isUnderWay(p *policy.Policy) bool {
 	return l != nil && l.current != nil && l.current.policy.UID == p.UID
 }
 
-// hasRoom reports whether one more write may begin in a namespace.
-func (w *writes) hasRoom(namespace string) bool {
-	slow := 0
-	for name, l := range w.lanes {
-		if name != "" && l.current != nil && l.slow {
+// underWay counts the namespaces in which a status is being written; ClusterRetentionPolicies do not count.
+func (w *writes) underWay() (quick, slow int) {
+	for namespace, l := range w.inFlight {
+		switch {
+		case namespace == "":
+		case l.slow:
 			slow++
+		default:
+			quick++
 		}
 	}
-	switch others := w.inFlight - slow; {
+	return quick, slow
+}
+
+// hasRoom reports whether one more write may begin in a namespace.
+func (w *writes) hasRoom(namespace string) bool {
+	quick, slow := w.underWay()
+	switch {
 	case namespace == "":
 		return true
-	case w.inFlight >= writesInAll:
-		return false
 	case w.lane(namespace).slow:
-		return slow < slowAtOnce
+		return slow < slowAtOnce && quick+slow < writesInAll
 	default:
-		return others < writesAtOnce
+		return quick < writesAtOnce && quick+slow < writesInAll
 	}
+}
+
+// awaits reports whether a write is under way that is not known to be slow.
+func (w *writes) awaits(last bool) bool {
+	for _, l := range w.inFlight {
+		if last || !l.slow {
+			return true
+		}
+	}
+	return false
 }
 
 // writeAll writes statuses. It does not wait for namespaces in which that is slow: what is not written then, a later report writes.
@@ -96,59 +114,76 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	for _, w := range all {
 		queues[w.policy.Namespace] = append(queues[w.policy.Namespace], w)
 	}
-	for _, queue := range queues { // the one that was tried longest ago is the first
-		slices.SortStableFunc(queue, func(a, b *write) int {
+	var ready []string // namespaces of which a status may be written next
+	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
+		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // the one that was tried longest ago is the first
 			return r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID])
 		})
+		if l := r.writes.lane(namespace); !l.slow || last {
+			ready = append(ready, namespace)
+		} else {
+			queues[namespace] = r.tryAgain(ctx, namespace, queues[namespace])
+		}
 	}
 	for {
-		waits := false
-		for namespace, queue := range queues {
-			l := r.writes.lane(namespace)
-			if !last && l.notBefore.After(r.Clock.Now()) {
-				if len(queue) > 0 {
-					r.changes = soonest(r.changes, l.notBefore)
-				}
-				queue = nil
-			}
-			if len(queue) > 0 && l.current == nil && r.writes.hasRoom(namespace) {
-				r.begin(ctx, queue[0])
-				queue = queue[1:]
-			}
-			queues[namespace] = queue
-			waits = waits || last && l.current != nil || !l.slow && (l.current != nil || len(queue) > 0)
+		for len(ready) > 0 && r.writes.hasRoom(ready[0]) {
+			namespace := ready[0]
+			ready = ready[1:]
+			r.begin(ctx, queues[namespace][0])
+			queues[namespace] = queues[namespace][1:]
 		}
-		if !waits {
+		if !r.writes.awaits(last) {
 			break
 		}
 		select {
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)
 			r.tellGates(tellGatesEvery)
-			continue
-		case <-r.Clock.After(writesWait):
-			for _, l := range r.writes.lanes {
-				l.slow = l.slow || l.current != nil
+			if !last {
+				r.Pulse.Beat()
 			}
-			if last {
-				continue
+			namespace := w.policy.Namespace
+			switch rest := len(queues[namespace]) > 0; {
+			case rest && (last || !r.writes.lane(namespace).slow):
+				ready = append(ready, namespace)
+			case rest:
+				r.writes.postponed = true
+			}
+		case <-r.Clock.After(writesWait):
+			for namespace, l := range r.writes.inFlight {
+				l.slow = true
+				r.writes.postponed = r.writes.postponed || len(queues[namespace]) > 0
 			}
 		case <-ctx.Done():
+			return
 		}
-		break
 	}
-	for _, queue := range queues {
-		r.writes.postponed = r.writes.postponed || len(queue) > 0
+	r.writes.postponed = r.writes.postponed || len(ready) > 0
+}
+
+// tryAgain sends the first status of a slow namespace, if it is time for that, and returns those that are left.
+func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*write) []*write {
+	l := r.writes.lane(namespace)
+	switch {
+	case l.notBefore.After(r.Clock.Now()):
+		r.changes = soonest(r.changes, l.notBefore)
+		return queue
+	case l.current == nil && r.writes.hasRoom(namespace):
+		r.begin(ctx, queue[0])
+		queue = queue[1:]
 	}
+	r.writes.postponed = r.writes.postponed || len(queue) > 0
+	return queue
 }
 
 // begin sends one status.
 func (r *Reporter) begin(ctx context.Context, w *write) {
 	body, err := bodyOf(w.policy, w.status)
 	w.began = r.Clock.Now()
-	r.writes.lane(w.policy.Namespace).current = w
+	l := r.writes.lane(w.policy.Namespace)
+	l.current = w
+	r.writes.inFlight[w.policy.Namespace] = l
 	r.writes.tried[w.policy.UID] = w.began
-	r.writes.inFlight++
 	go func() {
 		if w.err = err; err == nil {
 			w.err = r.apply(ctx, w.policy, body)
@@ -163,7 +198,7 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 	took := now.Sub(w.began)
 	l := r.writes.lane(w.policy.Namespace)
 	l.current, l.slow, l.notBefore = nil, took > slowWrite, time.Time{}
-	r.writes.inFlight--
+	delete(r.writes.inFlight, w.policy.Namespace)
 	if l.slow {
 		l.notBefore = now.Add(took)
 	}
@@ -199,7 +234,7 @@ func (r *Reporter) isWritten(ctx context.Context, w *write) {
 
 // awaitWrites waits for what is under way.
 func (r *Reporter) awaitWrites(ctx context.Context) {
-	for r.writes.inFlight > 0 {
+	for len(r.writes.inFlight) > 0 {
 		select {
 		case w := <-r.writes.ended:
 			r.wrote(ctx, w)

@@ -117,3 +117,15 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 		expect(t, "deleted", int64(3), w.status().Deleted)
 	})
 }
+
+// TestANamespaceThatRecoversIsWrittenAtOnce: one quick write ends the delay.
+func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		end := time.Now().Add(15 * time.Second)
+		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
+		w.Use(editionOf(w.crowd("bad")...))
+		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
+		expect(t, "written", 20, w.writtenOf("bad"))
+		expect(t, "writes", 21, w.patches)
+	})
+}

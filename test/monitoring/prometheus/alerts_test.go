@@ -80,8 +80,9 @@ var tries = map[string]map[string]try{
 		"its limits are reached":             {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="LimitReached"} 1x10`, 5 * time.Minute, nil},
 	},
 	"SunsetApprovalRequired": {
-		"it waits":      {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
-		"nothing waits": {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
+		"it waits":           {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="BacklogTooLarge"} 1x10`, soon, []string{`{policy="p"}`}},
+		"every change waits": {`sunset_policy_condition{policy="p",condition="ApprovalRequired",status="True",reason="AlwaysRequired"} 1x10`, soon, []string{`{policy="p"}`}},
+		"nothing waits":      {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x10`, soon, nil},
 	},
 	"SunsetPolicyStuck": {
 		"it is being counted":          {`sunset_policy_condition{policy="p",condition="Ready",status="False",reason="Counting"} 1x2000`, 11 * time.Minute, []string{`{policy="p", reason="Counting"}`}},
@@ -134,6 +135,7 @@ var tries = map[string]map[string]try{
 	},
 	"SunsetLimitReached": {
 		"more waits than is allowed": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, soon, []string{`{policy="p"}`}},
+		"nothing waits":              {`sunset_ledger_waiting{policy="p"} 0x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 		"there is room":              {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 	},
 	"SunsetNodesStale": {

@@ -61,7 +61,8 @@ type RetentionPolicyStatus struct {
 	// blocked is how many objects are due by the policy's own rules, and kept by rules of other policies.
 	// +optional
 	Blocked int64 `json:"blocked"`
-	// blockedBy are at most five of those rules, the one that keeps the most objects first.
+	// blockedBy are at most five of those rules: those that fail or are stopped, then those that keep what their author asks for,
+	// such as KeptNewest; of both sorts the one that keeps the most objects first.
 	// +optional
 	// +listType=atomic
 	BlockedBy []BlockingRule `json:"blockedBy,omitempty"`

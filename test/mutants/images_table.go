@@ -2,6 +2,11 @@ package mutants
 
 // imagesTable changes looks at the images of a node and their removal.
 var imagesTable = map[string]Mutant{
+	"history: an image was last used when its use began": {
+		File: "controllers/images/history/record.go", Test: "./controllers/images/history TestTimesStayPutAndStepWithTheWallClock",
+		Old: "\tif r.inUse {\n\t\tr.last = observed // it may",
+		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed // it may",
+	},
 	"images: Pods that failed use images": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
@@ -27,6 +32,11 @@ var imagesTable = map[string]Mutant{
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
 		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
 	},
+	"images: a look that fails shows that an image is gone": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestAnErrorDoesNotSayThatTheImageIsThere",
+		Old: "return err == nil && l.byID[id] == nil",
+		New: "return err != nil || l.byID[id] == nil",
+	},
 	"images: a refusal leaves doubt": {
 		File: "controllers/images/remove.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "if outcome.Unsure && outcome.Result != retention.Refused {",
@@ -41,6 +51,26 @@ var imagesTable = map[string]Mutant{
 		File: "controllers/images/remove.go", Test: "./controllers/images TestAnImageIsLookedAtAgain",
 		Old: "took < 0 || took > lookAge",
 		New: "took < 0",
+	},
+	"images: a removal that is tried again counts twice": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		Old: "\tn.unsure.take(t.Name)\n",
+		New: "",
+	},
+	"images: an image that was removed once is never lost to others": {
+		File: "controllers/images/node.go", Test: "./controllers/images TestRanksCountOthers",
+		Old: "!(sent && n.Clock.Now().Sub(at) <= sentFor)",
+		New: "!(sent && !at.IsZero())",
+	},
+	"images: any warrant removes what was prepared": {
+		File: "controllers/images/remove.go", Test: "./controllers/images TestOnlyTheImageOfTheWarrantIsRemoved",
+		Old: "\tif err := mayRemove(w, t); err != nil {\n\t\treturn err\n\t}\n\tif w.Compares()",
+		New: "\tif w.Compares()",
+	},
+	"images: one without a record has an age": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageWithoutARecordIsKept",
+		Old: "\ti.ageless = !known\n",
+		New: "\ti.ageless = !known && i.InUse\n",
 	},
 	"images: the answers about the use of an image count from the end of the look": {
 		File: "controllers/images/remove.go", Test: "./controllers/images TestNoImageIsRemovedByOldAnswersAboutItsUse",

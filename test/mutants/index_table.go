@@ -2,6 +2,11 @@ package mutants
 
 // indexTable changes what is known of objects: marks and loops.
 var indexTable = map[string]Mutant{
+	"index: rows that an earlier book judged are counted by the new one": {
+		File: "controllers/index/index.go", Test: "./controllers/index TestLenAndHas",
+		Old: "return x.synced && x.book == book && x",
+		New: "return x.synced && x",
+	},
 	"marks: a gap leaves the mark": {
 		File: "controllers/index/marks.go", Test: "./controllers/index TestSinceWhenItIsEligible",
 		Old: "case gap, old != nil && old.voids(f):",
@@ -31,6 +36,11 @@ var indexTable = map[string]Mutant{
 		File: "controllers/index/returns.go", Test: "./controllers/index TestAnOwnerThatComesBack",
 		Old: "if i.Owner != nil && d.streak > 0 {",
 		New: "if i.Owner != nil && d.streak > maxReturns {",
+	},
+	"returns: any change in the namespace ends a loop": {
+		File: "controllers/index/returns.go", Test: "./controllers/index TestWhatResetsTheCountOfRecreations",
+		Old: "if is.ID == was.ID && is.EditedSince(was) {",
+		New: "if is.ID == was.ID && is != was {",
 	},
 	"returns: what others delete is a return": {
 		File: "controllers/index/returns.go", Test: "./controllers/index TestWhatResetsTheCountOfRecreations",

@@ -27,6 +27,16 @@ var ledgerTable = map[string]Mutant{
 		Old: "case s.UID == \"\" || s.ResourceVersion == \"\":",
 		New: "case s.UID == \"\" && s.ResourceVersion == \"\":",
 	},
+	"ledger: a terminating object has changed": {
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestWhatIsSeenOfAnObject",
+		Old: "Terminating: o.GetDeletionTimestamp() != nil}",
+		New: "Terminating: false}",
+	},
+	"ledger: an entry in doubt is withdrawn": {
+		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnInheritedEntryIsDoubtful",
+		Old: "\t\tif s.idle() && !s.doubtful {\n\t\t\tk.finish(s, void)",
+		New: "\t\tif s.idle() {\n\t\t\tk.finish(s, void)",
+	},
 	"ledger: an entry that rests is sent": {
 		File: "policy/ledger/send.go", Test: "./policy/ledger TestAnEntryInDoubtIsRetriedLessOften",
 		Old: "!s.idle() || s.rests {",
@@ -41,6 +51,16 @@ var ledgerTable = map[string]Mutant{
 		File: "policy/ledger/entry.go", Test: "./policy/ledger TestInterleavingsFindEachFlaw",
 		Old: "\tif s.quiet.IsZero() {\n\t\ts.quiet = now\n\t}",
 		New: "\ts.quiet = now",
+	},
+	"ledger: spendings that are joined lose every second": {
+		File: "policy/ledger/budget.go", Test: "./policy/ledger TestSpendingsAreBoundedWhateverTheWindow",
+		Old: "if len(pair) == 2 {",
+		New: "if len(pair) > 2 {",
+	},
+	"ledger: the clock that says more counts": {
+		File: "policy/ledger/entry.go", Test: "./policy/ledger TestAClockThatIsSetEndsNoDoubt",
+		Old: "return min(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
+		New: "return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))",
 	},
 	"ledger: what was counted is forgotten at once": {
 		File: "policy/ledger/keeper.go", Test: "./policy/ledger TestOneEntryAnObject",

@@ -2,6 +2,11 @@ package mutants
 
 // ledgersTable changes what is written into ledgers, and when.
 var ledgersTable = map[string]Mutant{
+	"ledgers: a busy server's 5xx is certain": {
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestStuckObjectsDoNotUseUpLimits",
+		Old: "\tcase o.Unsure:\n",
+		New: "\tcase o.Unsure && o.Result != retention.Busy:\n",
+	},
 	"ledgers: a subject that has changed stands": {
 		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "r == nil || !r.stands || r.subject != subjectOf(i) {",
@@ -17,10 +22,20 @@ var ledgersTable = map[string]Mutant{
 		Old: "return e, s, s == r.subject",
 		New: "return e, s, true",
 	},
+	"ledgers: another policy's deletion is recorded": {
+		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestNoLedgerRecordsADeletionOfAnotherPolicy",
+		Old: "if !ok || i.Rule.PolicyUID != policyUID {",
+		New: "if !ok {",
+	},
 	"ledgers: another target is sent than was written down": {
 		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
 		New: "r.subject != subjectOf(i)",
+	},
+	"ledgers: entries are opened whatever the clocks say": {
+		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestNothingIsWrittenDownInDoubt",
+		Old: "if waits && a.office.Check(ctx) != nil {",
+		New: "if waits && a.office.Check(ctx) != nil && a.short {",
 	},
 	"ledgers: limits that were lowered stop nothing": {
 		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",

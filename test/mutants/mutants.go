@@ -35,6 +35,7 @@ var all = merged(
 	imagesTable,
 	retentionTable,
 	ledgerTable,
+	policiesTable,
 )
 
 // merged joins tables. It panics when two tables use one name.

@@ -2,10 +2,25 @@ package mutants
 
 // objectsTable changes requests to the API server.
 var objectsTable = map[string]Mutant{
+	"allowance: an expression that ran out of time is not asked again": {
+		File: "controllers/objects/allowance.go", Test: "./controllers/objects TestAnEvaluationThatTookTooLongIsWorthAskingAgain",
+		Old: " || errors.Is(facts[i].Err, engine.ErrDeadline)",
+		New: "",
+	},
 	"mark: an annotation that should go is emptied": {
 		File: "controllers/objects/mark.go", Test: "./controllers/objects TestMark",
 		Old: "\tvar value any\n\tif text := m.Annotation(); text != \"\" {\n\t\tvalue = text\n\t}\n",
 		New: "\tvalue := m.Annotation()\n",
+	},
+	"memory: an object that is gone takes its namesake along": {
+		File: "controllers/objects/intake.go", Test: "./controllers/objects TestADeletionThatComesLateLeavesTheNamesake",
+		Old: "if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {",
+		New: "if o.row != nil {",
+	},
+	"owner: a RetentionPolicy deletes what lives in no namespace": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
+		Old: "case t.Namespace == \"\" && i.Rule.Namespace != \"\":",
+		New: "case t.Namespace == \"\" && i.Rule.Namespace != \"\" && i.Subject.Namespace == \"\":",
 	},
 	"owner: a protected namespace is free": {
 		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhatStandsInTheWayOfAnOwner",
@@ -42,6 +57,11 @@ var objectsTable = map[string]Mutant{
 		Old: "case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:",
 		New: "case code == http.StatusNotFound:",
 	},
+	"remover: a 429 is a refusal": {
+		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
+		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
+		New: "case code >= http.StatusInternalServerError:",
+	},
 	"remover: a 500 is a refusal": {
 		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
 		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
@@ -52,10 +72,20 @@ var objectsTable = map[string]Mutant{
 		Old: "retention.Busy, code != http.StatusTooManyRequests",
 		New: "retention.Busy, false",
 	},
+	"remover: a DELETE follows a redirect": {
+		File: "controllers/objects/cluster.go", Test: "./controllers/objects TestARedirectIsNoDeletion",
+		Old: "requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }",
+		New: "requests.CheckRedirect = nil",
+	},
 	"remover: a body is sent however late": {
 		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentLate",
 		Old: "\tif !b.begun && !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
+	},
+	"remover: a body that is sent again may be late": {
+		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentAgainLate",
+		Old: "asked.GetBody = func() (io.ReadCloser, error) { return c.bodyOf(r), nil }",
+		New: "asked.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }",
 	},
 	"remover: a body that was sent is said to be unsent": {
 		File: "controllers/objects/send.go", Test: "./controllers/objects TestNoRequestIsSentLate",

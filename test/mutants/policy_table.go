@@ -47,6 +47,11 @@ var policyTable = map[string]Mutant{
 		Old: "if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {",
 		New: "if !r.marks() || !r.Known || !r.Rule.writesMarks() {",
 	},
+	"a mode of another type is a dry run": {
+		File: "policy/parse.go", Test: "./policy TestLoadKeepsRatherThanGuesses",
+		Old: "\t\ts.Mode = v1alpha1.Mode(raw.Mode) // no mode either",
+		New: "\t\ts.Mode = \"\" // no mode either",
+	},
 	"a namespace that changed when the preview was made is not among it": {
 		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "ok && !since.After(upTo)",
@@ -92,20 +97,45 @@ var policyTable = map[string]Mutant{
 		Old: "case s.Flags.Has(IsRecreated):",
 		New: "case s.Flags.Has(IsRecreated) && !r.Rule.AllowManaged:",
 	},
+	"a rule that allows managed objects frees controlled ones": {
+		File: "policy/facts.go", Test: "./policy TestFlagsKeep",
+		Old: "\tif r.Owner {\n\t\treturn f &^ IsControlled",
+		New: "\tif r.Owner || r.AllowManaged {\n\t\treturn f &^ IsControlled",
+	},
+	"a rule that gets a TTL keeps as before": {
+		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		Old: "if was.TTL >= 0 { // a rule",
+		New: "if was.TTL >= 0 || is.TTL >= 0 { // a rule",
+	},
 	"a rule that waits for approval marks": {
 		File: "policy/marks.go", Test: "./policy TestMarkingOf",
 		Old: "!r.suspended() && !r.Unapproved && !r.Unpermitted",
 		New: "!r.suspended() && !r.Unpermitted",
+	},
+	"a rule that was never counted waits only where something changed": {
+		File: "policy/gate.go", Test: "./policy TestWhatAGateCovers",
+		Old: "return g != nil && (g.Uncounted.Has(rule) ||\n",
+		New: "return g != nil && (\n",
 	},
 	"a rule with another ServiceAccount is the same": {
 		File: "policy/rule.go", Test: "./policy TestEveryFieldOfARuleIsCompared",
 		Old: " && r.ServiceAccount == o.ServiceAccount && r.Ledger",
 		New: " && r.Ledger",
 	},
+	"a rule without facts keeps nothing": {
+		File: "policy/combine.go", Test: "./policy TestOneRule",
+		Old: "case !r.Known:\n\t\tv.reason = Stale\n",
+		New: "case !r.Known:\n\t\treturn voice{}\n",
+	},
 	"a rule without permission decides the version": {
 		File: "policy/agree.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
 		Old: "case own && r.Unpermitted != o.Unpermitted:",
 		New: "case false:",
+	},
+	"a selector that is narrowed frees nothing": {
+		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
+		Old: "p.Namespaces.String() == was.Namespaces.String() && was",
+		New: "was",
 	},
 	"a shorter time to live keeps like the longer": {
 		File: "policy/change.go", Test: "./policy TestWhatAChangeFrees",
@@ -122,15 +152,35 @@ var policyTable = map[string]Mutant{
 		Old: "\t\to.TTL = &ttl\n",
 		New: "\t\tif ttl > 0 {\n\t\t\to.TTL = &ttl\n\t\t}\n",
 	},
+	"a void mark is written again": {
+		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		Old: "case r.isUnmarked() || r.Facts.Start.IsZero():",
+		New: "case r.Facts.Start.IsZero():",
+	},
+	"a warrant compares by its own rule alone": {
+		File: "policy/warrant.go", Test: "./policy TestAWarrantComparesIfAnyRuleThatHadASayDoes",
+		Old: "return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() })",
+		New: "return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() && r.Rule == w.intent.Rule })",
+	},
 	"a warrant for another owner is the same": {
 		File: "policy/warrant.go", Test: "./policy TestAWarrantForAnOwner",
 		Old: "a.Owner.same(b.Owner) && a",
 		New: "a",
 	},
+	"a warrant is upheld for a subject that waits": {
+		File: "policy/warrant.go", Test: "./policy TestAWarrantIsUpheld",
+		Old: "return w.Valid() && v.Action == Delete",
+		New: "return w.Valid() && v.Action != Keep",
+	},
 	"a warrant with another propagation is the same": {
 		File: "policy/warrant.go", Test: "./policy TestAWarrantForAnOwner",
 		Old: " && a.Rule.Propagation == b.Rule.Propagation &&",
 		New: " &&",
+	},
+	"an annotation counts where none may": {
+		File: "policy/lifetime.go", Test: "./policy TestLifetime",
+		Old: "case allowed != nil && !*allowed:\n",
+		New: "case allowed != nil && !*allowed && own < l.TTL:\n",
 	},
 	"an annotation of zero is missing": {
 		File: "policy/lifetime.go", Test: "./policy TestLifetime",
@@ -197,6 +247,11 @@ var policyTable = map[string]Mutant{
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",
 		New: "append([]string{p.ApprovalHash()}, slices",
 	},
+	"an approval that is always required is required of many alone": {
+		File: "policy/gate.go", Test: "./policy TestHowMuchMayGoUnseen",
+		Old: "return a.Always && due > 0 ||",
+		New: "return a.Always && due >= atLeast ||",
+	},
 	"an approved namespace stays approved whatever changes later": {
 		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "ok && at.Equal(since) {",
@@ -206,6 +261,11 @@ var policyTable = map[string]Mutant{
 		File: "policy/marks.go", Test: "./policy TestWhereMarksAreDistrusted",
 		Old: "\t\treturn r.Facts.Outdated\n\tdefault",
 		New: "\t\treturn false\n\tdefault",
+	},
+	"an excess goes although its TTL never ends": {
+		File: "policy/combine.go", Test: "./policy TestOneRule",
+		Old: "case v.ttl < 0 && r.Rule.hasTTL():",
+		New: "case v.ttl < 0 && r.Rule.hasTTL() && !r.Standing.Excess:",
 	},
 	"an excess that expired before is due only now": {
 		File: "policy/combine.go", Test: "./policy TestOneRule",
@@ -226,6 +286,16 @@ var policyTable = map[string]Mutant{
 		File: "policy/marks.go", Test: "./policy TestMarkingOf",
 		Old: "\tif s.Flags.Has(IsTerminating) {\n\t\treturn false",
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
+	},
+	"an override hides what a rule would delete": {
+		File: "policy/backlog.go", Test: "./policy TestWhatIsHeldForNowIsInTheWorstCase",
+		Old: "bare.Suspended, bare.Overrides = false, nil",
+		New: "bare.Suspended = false",
+	},
+	"an override of a suspended policy shortens": {
+		File: "policy/override.go", Test: "./policy TestLifetime",
+		Old: "return ttl, o.InForce || ttl >= base",
+		New: "return ttl, o.InForce || o.Rests || ttl >= base",
 	},
 	"an override of keepNewest ranks nothing": {
 		File: "policy/book.go", Test: "./policy TestRankedIsWhatAnyNamespaceHasRanked",
@@ -266,6 +336,11 @@ var policyTable = map[string]Mutant{
 		File: "policy/book.go", Test: "./policy TestNoQuotaOverflows",
 		Old: "\tbounded.Capacity = Capacity{}\n",
 		New: "\tbounded.Capacity.Max = 0\n",
+	},
+	"another thing to delete needs no approval": {
+		File: "policy/load_settings.go", Test: "./policy TestEveryFieldOfASpecIsInItsHash",
+		Old: "same == (v1alpha1.Delete{}) {",
+		New: "same.What != v1alpha1.DeleteOwner || !same.AllowUnfinishedOwner {",
 	},
 	"doubt of other policies opens the gate": {
 		File: "policy/backlog.go", Test: "./policy TestWhatIsNotKnownOfOthersOpensNoGate",
@@ -311,6 +386,11 @@ var policyTable = map[string]Mutant{
 		File: "policy/combine.go", Test: "./policy TestWhatIsNotKnownOfOthersOpensNoGate",
 		Old: "[]Reason{Stale, ReferencesUnknown, IsForbidden}",
 		New: "[]Reason{Stale, IsForbidden}",
+	},
+	"what is due after the quiet period is due later": {
+		File: "policy/backlog.go", Test: "./policy TestABacklogIsOneInItsQuietPeriodToo",
+		Old: "soon, later := quietBy(policy, t.now), t.now.Add(horizon)",
+		New: "soon, later := t.now, t.now.Add(horizon)",
 	},
 	"what is terminating takes a place among the newest": {
 		File: "policy/rank.go", Test: "./controllers/index TestAgainstTheModel",

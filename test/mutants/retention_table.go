@@ -167,4 +167,39 @@ var retentionTable = map[string]Mutant{
 		Old: "\t\tlast = try{result: result}\n",
 		New: "\t\tlast.result = result\n",
 	},
+	"pipeline: what is retried keeps its room in the ledger": {
+		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestWhatIsRetriedLeavesTheLedger",
+		Old: "\tp.kind.index.Return(it.uid, p.owner.Clock.Now())\n\tp.stays(it)\n",
+		New: "\tp.kind.index.Return(it.uid, p.owner.Clock.Now())\n",
+	},
+	"preflight: what the ledger does not permit is not retried": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatTheLedgerDoesNotPermitIsRetried",
+		Old: "\t\tf.retry(f.it, ledgerPause)\n\t\treturn nil\n",
+		New: "\t\treturn nil\n",
+	},
+	"feed: rows that answer older questions are taken": {
+		File: "controllers/retention/feed.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
+		Old: "if f.kind.current != f || f.asks.About(namespace).Layout != asked {",
+		New: "if f.kind.current != f {",
+	},
+	"questions: rules without permission are asked": {
+		File: "controllers/retention/questions.go", Test: "./controllers/retention TestARuleThatMayNotWatchIsNotAsked",
+		Old: "if program == nil || rule.Unwatched {",
+		New: "if program == nil {",
+	},
+	"preflight: the permissions without the one to mark suffice to mark": {
+		File: "controllers/retention/remove.go", Test: "./controllers/retention TestARuleThatComesToMarkNeedsThePermissionToMark",
+		Old: "o.Kind == r.Kind && o.Mark == r.Mark",
+		New: "o.Kind == r.Kind",
+	},
+	"kinds: queued subjects are deleted by rules that are gone": {
+		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestTheFenceMayChangeTheRules",
+		Old: "\t\t\tw.index.SetBook(r.book, now) // what is queued already is judged by it\n",
+		New: "",
+	},
+	"preflight: what is not due any more is forgotten": {
+		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAClockThatIsSet",
+		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.tries.forget(f.it)\n",
+		New: "\t\tf.tries.forget(f.it)\n",
+	},
 }

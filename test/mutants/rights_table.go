@@ -12,6 +12,16 @@ var rightsTable = map[string]Mutant{
 		Old: "answer{at: now, err: err, allowed",
 		New: "answer{at: c.clock.Now(), err: err, allowed",
 	},
+	"rights: an owner is deleted without permission to read it": {
+		File: "controllers/rights/checker.go", Test: "./controllers/rights TestRightsToAnOwner",
+		Old: "const owning = \"get,delete\"",
+		New: "const owning = \"delete\"",
+	},
+	"rights: answers about owners count for long": {
+		File: "controllers/rights/checker.go", Test: "./controllers/rights TestAnswersCountForASecond",
+		Old: "kind: kind, verbs: owning}, freshFor)",
+		New: "kind: kind, verbs: owning}, allowedEvery)",
+	},
 	"rights: answers are forgotten after a second": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestTheLoopTellsChanges",
 		Old: "return now.Sub(a.at) > forget",

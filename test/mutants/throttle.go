@@ -2,6 +2,11 @@ package mutants
 
 // throttleMutants change how namespaces that are slow or fail are kept from delaying others.
 var throttleMutants = map[string]Mutant{
+	"limiter: a 429 in a throttled namespace holds for no other": {
+		File: "controllers/retention/place.go", Test: "./controllers/retention TestA429InAThrottledNamespaceRestsAll",
+		Old: "if attempt != nil && (fresh || attempt.asksForLess()) {",
+		New: "if attempt != nil && fresh {",
+	},
 	"throttle: a slow request keeps its place": {
 		File: "controllers/retention/throttle.go", Old: "if pl.given = give; give {", New: "if pl.given = give && it.uid == \"\"; pl.given {",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
@@ -25,6 +30,16 @@ var throttleMutants = map[string]Mutant{
 	"throttle: a denial in 5 s is one in no time": {
 		File: "controllers/retention/throttle.go", Old: "\t\t\trest = deniedRetry\n", New: "\t\t\trest = 0\n",
 		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
+	},
+	"throttle: successes before a failure count towards its end": {
+		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatFailsNowAndThenStaysThrottled",
+		Old: "l.good, l.until = 0, now.Add(throttledFor)",
+		New: "l.until = now.Add(throttledFor)",
+	},
+	"throttle: throttled namespaces do not wait for Retry-After": {
+		File: "controllers/retention/place.go", Test: "./controllers/retention TestThrottledNamespacesWaitForRetryAfter",
+		Old: "(!failing || p.owner.failing.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
+		New: "(!failing || p.owner.failing.Wait(ctx) == nil) {",
 	},
 	"throttle: what nothing was attempted of is a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",

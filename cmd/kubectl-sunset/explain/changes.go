@@ -186,16 +186,19 @@ func (w *world) changeBy(steps ...step) Change {
 func (in *Input) stepsOf(ruling policy.Ruling, r *Rule) []step {
 	w := (&world{at: in.At, subject: in.Subject, rulings: []policy.Ruling{ruling}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
 	steps := tryOut(ruling.Rule, r)
-	for first := true; ; first = false {
-		said := says(in.Subject, w.rulings[0], in.At)
-		next := in.stepsBy(said, r)
-		if waits := said.Reason == policy.Waiting; len(next) == 0 || waits && !first {
-			return steps
-		} else if steps = append(steps, next...); waits {
-			return steps
-		}
-		w = w.after(next[len(next)-1])
+	said := says(in.Subject, w.rulings[0], in.At)
+	if said.Reason == policy.Waiting {
+		return append(steps, in.stepsBy(said, r)...)
 	}
+	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = says(in.Subject, w.rulings[0], in.At) {
+		reason = said.Reason
+		next := in.stepsBy(said, r)
+		if len(next) == 0 {
+			break
+		}
+		steps, w = append(steps, next...), w.after(next[len(next)-1])
+	}
+	return steps
 }
 
 // permit ends all that keeps an object of which a rule says nothing by itself.

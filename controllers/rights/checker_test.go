@@ -154,7 +154,9 @@ func TestAnswersCountForASecond(t *testing.T) {
 		verbs []string
 	}{
 		"the kind": {func(ctx context.Context, c *rights.Checker) (time.Time, error) { return c.Check(ctx, rule()) }, []string{"list", "delete"}},
-		"an owner": {func(ctx context.Context, c *rights.Checker) (time.Time, error) { return c.CheckOwner(ctx, rule(), jobs) }, []string{"get", "delete"}},
+		"an owner": {func(ctx context.Context, c *rights.Checker) (time.Time, error) {
+			return c.CheckOwner(ctx, rule(), jobs)
+		}, []string{"get", "delete"}},
 	} {
 		t.Run(about, func(t *testing.T) {
 			s, clock, c := asking()

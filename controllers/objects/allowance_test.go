@@ -29,7 +29,8 @@ func (c *evaluating) Since(t time.Time) time.Duration {
 }
 
 // TestNamespacesShareTheTimeOfEvaluations: some have rules that take long and are asked about objects all the time. They leave
-// a quarter of the time to others, or half of it if they take long on each object, the rules of the cluster are always asked, and a namespace whose rules take their ordinary time, too.
+// a quarter of the time to others, or half of it if they take long on each object. The rules of the cluster are always asked, and so are those
+// of a namespace whose rules take their ordinary time.
 func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	c := newCompiler(t)
 	e := c.NewEvaluator(t.Context())

@@ -19,8 +19,9 @@ import (
 const (
 	compileWait = 250 * time.Millisecond // how long a check waits until a policy that has just been edited is compiled
 	restFactor  = 10                     // pause of a namespace between two compilations, as a multiple of the time that the last one took
+	restOfAll   = 3                      // pause of all namespaces that have compiled before, likewise
 	longestRest = 2 * time.Second
-	turnFactor  = 100 // for so long, as a multiple of the same time, the namespace comes after others
+	turnFactor  = 200 // for so long, as a multiple of the same time, the namespace comes after others
 )
 
 var errCompiling = errors.New("a policy that was edited is being compiled")
@@ -32,7 +33,7 @@ var errCompiling = errors.New("a policy that was edited is being compiled")
 type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
-	until   time.Time        // namespaces that have compiled before wait until then, so that they use at most half of one CPU
+	until   time.Time        // namespaces that have compiled before wait until then, so that they use at most a quarter of one CPU
 	next    chan struct{}    // closed when something was edited or compiled
 }
 
@@ -186,7 +187,7 @@ func (l *Loop) rest(namespace string, began time.Time) {
 		l.compiling.rests = map[string]pause{}
 	}
 	now := l.Clock.Now()
-	l.compiling.until = now.Add(min(took, longestRest))
+	l.compiling.until = now.Add(min(restOfAll*took, longestRest))
 	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
 }
 

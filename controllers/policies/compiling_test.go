@@ -159,8 +159,8 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 	})
 }
 
-// TestAnEditWaitsForOneOfTheOthers where fifty other namespaces edit all the time what takes long to compile. Those get half of a
-// processor.
+// TestAnEditWaitsForOneOfTheOthers where fifty other namespaces edit all the time what takes long to compile. Those get a
+// quarter of a processor.
 func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	const takes = 300 * time.Millisecond
 	slow := map[string]time.Duration{}
@@ -201,8 +201,8 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 			}
 		}
 		busy, passed := time.Duration(c.floods()-before)*takes, time.Since(began)
-		if busy < passed/3 || busy > passed/2+takes {
-			t.Errorf("the other namespaces compiled for %s of %s; want half", busy, passed)
+		if busy < passed/6 || busy > passed/4+takes {
+			t.Errorf("the other namespaces compiled for %s of %s; want a quarter", busy, passed)
 		}
 		c.take(nil)
 	})

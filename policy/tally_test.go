@@ -364,3 +364,62 @@ func TestWhatIsNeededCountsAsHeld(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestWhatADryRunHasShownIsNotNew: what a policy deletes in force that it would have deleted as a dry run, if that was counted. A dry run
+// that was not counted has shown nothing.
+func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
+	for name, test := range map[string]struct {
+		was       policy.Ruling // of the same policy, before the change
+		previewed bool
+		due       int64
+	}{
+		"a dry run that was counted":              {says("a", dryRun), true, 0},
+		"a dry run that was not":                  {says("a", dryRun), false, 1},
+		"a dry run that kept it":                  {says("a", dryRun, ttl(2*hour)), true, 1},
+		"in force":                                {says("a"), false, 0},
+		"in force, and counted before as dry run": {says("a"), true, 0},
+		"suspended":                               {says("a", suspended), true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := policy.NewBook(nil, nil, policy.Protection{})
+			waits := says("a", unapproved)
+			waits.Rule.Gate = &policy.Gate{Before: before, Previewed: test.previewed}
+			tallies := policy.NewTallies(now)
+			tallies.AddAfter(policy.Subject{}, rulings(waits), func(book *policy.Book) (policy.Subject, []policy.Ruling) {
+				if book != before {
+					t.Error("asked about another book")
+				}
+				return policy.Subject{}, rulings(test.was)
+			})
+			if got := tallies.Policies["p"].Pending.Due; got != test.due {
+				t.Errorf("%d are due by the change, want %d", got, test.due)
+			}
+		})
+	}
+}
+
+// TestWhatIsNewSinceACount: an object that was created since the leader before counted was not due then. Under a rule that ranks it may
+// take the place of another, which is due instead.
+func TestWhatIsNewSinceACount(t *testing.T) {
+	ranks := func(r *policy.Ruling) { r.Rule.Keep = 1 }
+	for name, test := range map[string]struct {
+		created time.Time
+		ruling  policy.Ruling
+		want    policy.Backlog
+	}{
+		"it was there":                     {started, says("a", unapproved), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
+		"it was there, and the rule ranks": {started, says("a", unapproved, ranks), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
+		"it was not due":                   {started, says("a", unapproved, ttl(2*hour)), policy.Backlog{Selected: 1, Week: 1}},
+		"it is new":                        {now, says("a", unapproved, ttl(0)), policy.Backlog{Selected: 1}},
+		"it is new, and the rule ranks":    {now, says("a", unapproved, ttl(0), ranks), policy.Backlog{Selected: 1, Newcomers: 1}},
+		"it has finished since":            {started, says("a", unapproved, ttl(0), start(now)), policy.Backlog{Selected: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.ruling.Rule.Gate = &policy.Gate{Recount: &policy.Recount{Time: now}}
+			got := tallyOf(policy.Subject{Created: test.created}, test.ruling).Policies["p"].Pending.Backlog
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

@@ -58,6 +58,29 @@ func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	}
 }
 
+// TestAPodThatIsDeletedDuringTheChecksUsesItsImage: its containers may have started after the runtime has answered.
+func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
+	for _, ranks := range []bool{false, true} {
+		m := newMachine(t)
+		m.has("go/app:v1", "a")
+		m.has("go/else:v1", "b")
+		w := m.warrant("a")
+		w.Rule().Capacity.Bounded = ranks
+		m.pods = []corev1.Pod{naming("go/app:v1")}
+		m.during = func(call string) { // only the first list of Pods of each look has it
+			switch call {
+			case "Uses":
+				m.pods = nil
+			case "Pods":
+				m.pods = []corev1.Pod{naming("go/app:v1")}
+			}
+		}
+		if o := m.removeBy(w); o.Result != retention.Changed || len(m.removed) > 0 {
+			t.Errorf("the rule ranks: %v: %s (%v) after %d removals", ranks, o.Result, o.Err, len(m.removed))
+		}
+	}
+}
+
 // TestAnImageThatAPodNamesIsUsed, in whatever field the Pod names it, until the Pod has succeeded or failed.
 func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }

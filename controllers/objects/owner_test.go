@@ -3,6 +3,7 @@ package objects_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -231,6 +234,33 @@ func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 	o := remove(t.Context(), c, ownerWarrant(t, owned, &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}))
 	expect(t, "result", retention.Removed, o.Result)
 	expect(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
+}
+
+// TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: another API server may serve it by then, which may ignore preconditions.
+func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
+	clock, all := clocktesting.NewFakeClock(now), fine(nil)
+	server := roundTripper(func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		_, _ = recorder.WriteString(all[r.Method+" "+r.URL.Path])
+		return recorder.Result(), nil
+	})
+	c, err := objects.New(objects.Options{
+		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: server}, Mapper: mapper(), Clock: clock,
+		Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := func() bool {
+		_, blocked := c.Aim(t.Context(), ownerWarrant(t, owned, owner).Intent())
+		return blocked != nil
+	}
+	expect(t, "blocked", false, blocked())
+	all["GET "+batchServed] = `{"spec":{"service":{"name":"x"}}}`
+	clock.Step(time.Minute - 1)
+	expect(t, "blocked a nanosecond before a minute has passed", false, blocked())
+	clock.Step(1)
+	expect(t, "blocked after a minute", true, blocked())
 }
 
 // TestOnlyWhatWasAimedAtIsRemoved: a target that is not the warrant's is refused without a request.

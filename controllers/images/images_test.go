@@ -388,19 +388,40 @@ func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
 	}
 }
 
-// TestAnImageWithoutARecordIsKept: nobody knows how old it is, as there are more images than are remembered.
+// TestAnImageWithoutARecordIsKept, even by a rule that does not ask how old it is: there are more images than are remembered.
 func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	m := newMachine(t)
-	for i := range history.MaxImages {
-		id := fmt.Sprintf("sha256:%064x", i)
-		m.listed[id] = cri.Image{ID: id}
-	}
-	if err := m.look(); err != nil {
+	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1)))
+	if err != nil {
 		t.Fatal(err)
 	}
+	p := document.Load(policy.Protection{})
+	rule := p.Rules[0]
+	programs := m.Compiler.Load(p)
+	if rule.Invalid() {
+		t.Fatal(p.Problems)
+	}
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	removes := func(id string) bool {
+		var row *index.Row
+		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.Row) { row = r })
+		if err != nil || row == nil {
+			t.Fatalf("%v, %v", row, err)
+		}
+		_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now().Add(time.Hour))
+		return w.Valid()
+	}
+	first := fmt.Sprintf("sha256:%064x", 0)
+	for i := range history.MaxImages {
+		id := fmt.Sprintf("sha256:%064x", i)
+		m.listed[id] = cri.Image{ID: id, Digests: []string{"registry/x@" + id}}
+	}
+	if !removes(first) {
+		t.Error("an image with a record is kept")
+	}
 	m.has("go/app:v1", "a")
-	if w := m.warrant("a"); w.Valid() {
-		t.Error("it is removed")
+	if removes(id("a")) {
+		t.Error("an image without a record is removed")
 	}
 }
 

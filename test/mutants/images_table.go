@@ -7,6 +7,11 @@ var imagesTable = map[string]Mutant{
 		Old: "\tif r.inUse {\n\t\tr.last = observed // it may",
 		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed // it may",
 	},
+	"images: Pods that are deleted during a look use nothing": {
+		File: "controllers/images/look.go", Test: "./controllers/images TestAPodThatIsDeletedDuringTheChecksUsesItsImage",
+		Old: "[][]corev1.Pod{before, after}",
+		New: "[][]corev1.Pod{after, before[:0]}",
+	},
 	"images: Pods that failed use images": {
 		File: "controllers/images/look.go", Test: "./controllers/images TestAnImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",

@@ -29,6 +29,7 @@ var all = merged(
 	rightsTable,
 	objectsTable,
 	policyTable,
+	changeTable,
 	ledgersTable,
 	indexTable,
 	engineTable,

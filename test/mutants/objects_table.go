@@ -47,6 +47,11 @@ var objectsTable = map[string]Mutant{
 		Old: "case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):",
 		New: "case s.UID != t.UID:",
 	},
+	"owner: what served a kind once serves it for ever": {
+		File: "controllers/objects/owner.go", Test: "./controllers/objects TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute",
+		Old: "return known && lease.Elapsed(c.clock.Now(), at) < allowedEvery",
+		New: "return known && (lease.Elapsed(c.clock.Now(), at) < allowedEvery || !at.IsZero())",
+	},
 	"remover: Retry-After in the body is not read": {
 		File: "controllers/objects/remove.go", Test: "./controllers/objects TestOutcomeOf",
 		Old: "if err != nil && status.Details != nil {",

@@ -3,9 +3,9 @@ package mutants
 // policiesTable changes what is read, and what waits for approval, before a deletion.
 var policiesTable = map[string]Mutant{
 	"fence: a RetentionPolicy that cannot be read is no doubt": {
-		File: "controllers/policies/namespaces.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
-		Old: "\tif err := l.live.unread[name]; err != nil {\n\t\treturn err\n\t}\n",
-		New: "",
+		File: "controllers/policies/fence.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+		Old: "case unread != nil:",
+		New: "case unread != nil && false:",
 	},
 	"fence: leadership may end while policies are read": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestDoubtFailsClosed",
@@ -14,13 +14,13 @@ var policiesTable = map[string]Mutant{
 	},
 	"fence: quotas have no age": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestTheAgeOfQuotasCounts",
-		Old: "\tif l.boundByQuotas(namespace) {\n\t\tanswers",
-		New: "\tif l.boundByQuotas(namespace) && namespace == \"\" {\n\t\tanswers",
+		Old: "\tif bound {\n",
+		New: "\tif bound && namespace == \"\" {\n",
 	},
 	"gates: a count from before a change ends the wait for it": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestWhatWasCountedBesideAVetoDoesNotOutliveIt",
-		Old: "if c.Outdated.Equal(e.previews.outdated) {",
-		New: "if !c.Outdated.After(e.previews.outdated) {",
+		Old: "c.Outdated.Equal(e.outdated())",
+		New: "!c.Outdated.After(e.outdated())",
 	},
 	"known: an older view replaces a newer one": {
 		File: "controllers/policies/known.go", Test: "./controllers/policies TestARelabelledNamespaceStaysSo",

@@ -363,7 +363,7 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		unwatched := func(r *policy.Rule) { r.Unpermitted, r.Unwatched = true, true }
-		w.use(rule("a"), own("team-a", "b", unwatched), rule("c", about(pods)))
+		w.use(rule("a"), own("team-a", "b", unwatched))
 		s := w.source(0)
 		x := row("x", w.began)
 		s.list(x)
@@ -371,7 +371,7 @@ func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
 		w.after(time.Minute)
 		expect(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
 		expect(t, "listed without permission", []string{}, s.relisted())
-		w.use(rule("a"), own("team-a", "b"), rule("c", about(pods)))
+		w.use(rule("a"), own("team-a", "b"))
 		w.after(time.Minute)
 		expect(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
 	})

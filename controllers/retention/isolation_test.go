@@ -438,11 +438,15 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var n atomic.Int64
+		var answered atomic.Bool
 		w.set(func() {
 			w.outcome = func(p policy.Warrant) retention.Outcome {
 				if p.Subject().Namespace == "bad-00" {
 					n.Add(1)
 					return after(quick, retention.Unadmitted, true)()
+				}
+				if answered.Swap(true) {
+					return after(quick, retention.Removed, false)()
 				}
 				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
 			}

@@ -65,7 +65,11 @@ func (b *book) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	c.Ready()
 }
 
-func (b *book) Sending(policy.Intent, policy.Target) bool { return !b.limits }
+func (b *book) Sending(policy.Intent, policy.Target) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.limits
+}
 
 func (b *book) Ended(_ policy.Intent, _ policy.Target, o retention.Outcome) {
 	b.mu.Lock()
@@ -204,7 +208,9 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 		w.source(0).list(row("job", w.began))
 		w.after(time.Minute)
 		expect(t, "removed while limits do not permit it", []string{}, w.removed())
+		b.mu.Lock()
 		b.limits = false
+		b.mu.Unlock()
 		w.after(time.Second)
 		expect(t, "removed", []string{"job"}, w.removed())
 	})

@@ -19,8 +19,8 @@ var policiesTable = map[string]Mutant{
 	},
 	"gates: a count from before a change ends the wait for it": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestWhatWasCountedBesideAVetoDoesNotOutliveIt",
-		Old: "c.Outdated.Equal(e.outdated())",
-		New: "!c.Outdated.After(e.outdated())",
+		Old: "!c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())",
+		New: "c.Outdated.IsZero() || c.Outdated.Equal(e.outdated())",
 	},
 	"known: an older view replaces a newer one": {
 		File: "controllers/policies/known.go", Test: "./controllers/policies TestARelabelledNamespaceStaysSo",

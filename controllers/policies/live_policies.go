@@ -1,0 +1,157 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func (l *Loop) knowsPolicies(at time.Time) bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !freshAt(at, t) })
+}
+
+// keep sets when the kinds of policies were read; nil for never.
+func (f *freshness) keep(policies []time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.policies = policies
+}
+
+// readPolicies reads the kinds of policies that are not fresh at a time. If that fails, neither is: something may be known to have changed.
+func (l *Loop) readPolicies(ctx context.Context, at time.Time) error {
+	shelves := l.shelves()
+	came := make([]time.Time, len(shelves))
+	l.live.mu.Lock()
+	copy(came, l.live.policies)
+	l.live.mu.Unlock()
+	var reads []func() error
+	for i, shelf := range shelves {
+		if freshAt(at, came[i]) {
+			continue
+		}
+		reads = append(reads, func() (err error) {
+			came[i], err = l.checkShelf(ctx, shelf)
+			return err
+		})
+	}
+	if err := together(reads...); err != nil {
+		l.live.keep(nil)
+		return err
+	}
+	l.live.keep(came)
+	return nil
+}
+
+// checkShelf says when its list came.
+func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
+	seen := l.seen(func() string { return on.newest })
+	list, err := l.readList(ctx, on.list())
+	came := l.Clock.Now()
+	if err != nil {
+		return came, fmt.Errorf("read %s: %w", on.plural, err)
+	}
+	if older(list.ResourceVersion, seen) {
+		return came, l.startOver()
+	}
+	if err := l.confirmMissing(ctx, on, list); err != nil {
+		return came, err
+	}
+	var unknown []*metav1.PartialObjectMetadata
+	for i := range list.Items {
+		if !l.knows(on, &list.Items[i]) {
+			unknown = append(unknown, &list.Items[i])
+		}
+	}
+	changed, err := l.readChanged(ctx, on, unknown)
+	if err != nil {
+		return came, err
+	}
+	l.takeLivePolicies(on, list, changed)
+	return came, nil
+}
+
+// readChanged reads policies that a list shows and we do not know. One that cannot be read, even if it is not found, leaves doubt: what we
+// know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace alone, since nothing in it matters
+// elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
+func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) ([]*unstructured.Unstructured, error) {
+	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
+	var reading errgroup.Group
+	reading.SetLimit(askedAtOnce)
+	for i, item := range unknown {
+		reading.Go(func() error {
+			object := emptyOf(on.kind)
+			failed[i] = l.readJSON(ctx, on.path(item), &object.Object)
+			if failed[i] == nil {
+				failed[i] = sameName(object, item)
+			}
+			if failed[i] == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
+				failed[i] = errBehind
+			}
+			objects[i] = object
+			return nil
+		})
+	}
+	_ = reading.Wait()
+	var changed []*unstructured.Unstructured
+	unread := map[string]error{}
+	for i, item := range unknown {
+		switch {
+		case failed[i] == nil:
+			changed = append(changed, objects[i])
+		case item.Namespace == "":
+			return nil, fmt.Errorf("read policy %s: %w", keyOf(item), failed[i])
+		default:
+			unread[item.Namespace] = fmt.Errorf("%w: read policy %s: %w", retention.ErrNamespace, keyOf(item), failed[i])
+		}
+	}
+	if on.kind == v1alpha1.RetentionPolicyKind {
+		l.live.mu.Lock()
+		l.live.unread = unread
+		l.live.mu.Unlock()
+	}
+	return changed, nil
+}
+
+// seen is how far a history has been seen by now.
+func (l *Loop) seen(version func() string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return version()
+}
+
+// startOver ends the process, as nothing that was seen can be trusted any more.
+func (l *Loop) startOver() error {
+	l.fail(errRewound)
+	return errRewound
+}
+
+func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := on.get(item)
+	return ok && known.says(item)
+}
+
+// takeLivePolicies puts in force what a live list shows and we did not know.
+func (l *Loop) takeLivePolicies(on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, object := range changed {
+		l.takePolicy(on, object)
+	}
+	l.dirty = on.confine(uidsOf(list), list.ResourceVersion) || l.dirty
+	if !errors.Is(l.compilingIn(""), errCompiling) { // otherwise nothing is deleted until everything read together is in force
+		l.settle()
+	}
+}

@@ -175,7 +175,7 @@ type KindState struct {
 	Delayed int
 }
 
-// Kinds gives the state of every kind that rules are about.
+// Kinds gives the state of every kind that rules are about, and for about a minute of those that rules were about.
 func (r *Reconciler) Kinds() []KindState {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -90,9 +90,9 @@ type NodeImagePolicy struct {
 	// generation of its spec.
 	Generation int64 `json:"generation"`
 	// hash of the whole spec but for mode, approval, limits and the rules' events and outcomes. "left-out" where the policy
-	// does not fit: it has then one rule that nobody understands, which keeps everything if the policy has a say.
+	// does not fit: it has then one invalid rule, which keeps everything if the policy is enforced or suspended.
 	Hash string `json:"hash"`
-	// unapproved are the rules that wait: enforced, they would delete more than approval allows that nobody has seen. They
+	// unapproved are the rules that wait: enforced, they would delete more than approval allows. They
 	// keep what they find eligible.
 	// +optional
 	// +listType=set

@@ -79,7 +79,7 @@ type LedgerPolicy struct {
 type LedgerCount struct {
 	// deleted is how many objects were deleted, as the API server answered.
 	Deleted int64 `json:"deleted"`
-	// gone is how many were gone after a DELETE that nobody saw the answer to: deleted by it, or by somebody else.
+	// gone is how many were gone after a DELETE without an answer: deleted by it, or by another client.
 	Gone int64 `json:"gone"`
 }
 

@@ -140,7 +140,7 @@ type LedgerStatus struct {
 	LimitedUntil *metav1.Time `json:"limitedUntil,omitempty"`
 }
 
-// PendingApproval is more than approval allows to go that nobody has seen before.
+// PendingApproval is what a change of configuration would delete, where that is more than approval allows.
 type PendingApproval struct {
 	// hash is what approves it, as the value of annotation sunset.x-k8s.io/approved.
 	Hash string `json:"hash"`

@@ -27,15 +27,6 @@ func TestF30ExpressionsThatTakeForEver(t *testing.T) {
 		stay = append(stay, s.ConfigMap(fmt.Sprintf("bomb-%d", i), map[string]string{"env": "bomb"}, func(c *corev1.ConfigMap) { c.Data = large }))
 	}
 	pair(s, scene.Start{})
-	p := s.Policy("bombs", `
-mode: Enforce
-rules:
-- name: bombs
-  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: bomb}}}
-  eligible: object.data.all(a, object.data.all(b, a.size() + b.size() > 0))
-  startTime: object.metadata.creationTimestamp
-  ttl: 0s
-`)
 	s.Policy("previews", previews(v1alpha1.Enforce, "2s"))
 	s.Policy("jobs", `
 mode: Enforce
@@ -46,25 +37,39 @@ rules:
   startTime: finishedAt(object)
   ttl: 2s
 `)
+	latest := func(name string, rounds int) (late time.Duration) {
+		for round := range rounds {
+			for _, bomb := range stay {
+				s.Touch(bomb)
+			}
+			cm, job := s.ConfigMap(fmt.Sprintf("%s-%d", name, round), preview), s.FinishedJob(fmt.Sprintf("%s-%d", name, round))
+			due := job.Status.CompletionTime.Add(2 * time.Second) // the other is due before
+			s.Gone(cm, job)
+			late = max(late, time.Since(due))
+		}
+		return late
+	}
+	usually := latest("before", 2)
+	p := s.Policy("bombs", `
+mode: Enforce
+rules:
+- name: bombs
+  target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: bomb}}}
+  eligible: object.data.all(a, object.data.all(b, a.size() + b.size() > 0))
+  startTime: object.metadata.creationTimestamp
+  ttl: 0s
+`)
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if len(status.Rules) != 1 || status.Rules[0].Errors != bombs {
 			return fmt.Errorf("status has %+v", status.Rules)
 		}
 		return nil
 	})
-	latest := time.Duration(0)
-	for round := range 5 {
-		for _, bomb := range stay {
-			s.Touch(bomb)
-		}
-		cm, job := s.ConfigMap(fmt.Sprintf("preview-%d", round), preview), s.FinishedJob(fmt.Sprintf("job-%d", round))
-		due := job.Status.CompletionTime.Add(2 * time.Second) // the other is due before
-		s.Gone(cm, job)
-		latest = max(latest, time.Since(due))
-	}
-	t.Logf("the latest was seen to be gone %s after it was due, by times in whole seconds", latest.Round(time.Millisecond))
-	if latest > promptly {
-		t.Errorf("others were %s late", latest)
+	late := latest("beside", 5)
+	t.Logf("others were seen to be deleted at most %s after they were due, and before at most %s, by times in whole seconds",
+		late.Round(time.Millisecond), usually.Round(time.Millisecond))
+	if late > promptly+10*usually { // a busy machine is late without them, too
+		t.Errorf("others were %s late, and before %s", late, usually)
 	}
 	s.Stays(5*time.Second, stay...)
 	s.Calm()

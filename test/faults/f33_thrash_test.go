@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,17 +29,22 @@ func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Nodes: true})
 	web(s, 3)
-	thrashing := s.Policy("hungry", hungry)
 	p := s.Policy("others", labelled("other", "Enforce", "0s"))
 	r := s.Sunset(scene.Start{})
 	counted(s, p, 0)
-	for i := range 5 {
-		cm := s.ConfigMap("cm-"+string(rune('a'+i)), map[string]string{"env": "other"})
-		began := time.Now()
-		s.Gone(cm)
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("a ConfigMap of another policy had to wait %s", took)
+	longest := func(name string) (took time.Duration) {
+		for i := range 5 {
+			cm := s.ConfigMap(fmt.Sprint(name, "-", i), map[string]string{"env": "other"})
+			began := time.Now()
+			s.Gone(cm)
+			took = max(took, time.Since(began))
 		}
+		return took
+	}
+	usually := longest("before")
+	thrashing := s.Policy("hungry", hungry)
+	if took := longest("beside"); took > 5*time.Second+10*usually { // a busy machine is slow without it, too
+		t.Errorf("a ConfigMap of another policy was deleted after %s, and before after %s", took, usually)
 	}
 	tells(s, thrashing, v1alpha1.ConditionEnforcing, "LimitReached")
 	byLedger(s, thrashing, 20)

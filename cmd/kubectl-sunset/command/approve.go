@@ -140,7 +140,7 @@ func (b *backlog) isOutdated() bool {
 func (b *backlog) describe(streams genericiooptions.IOStreams) {
 	what := "its rules, which are new or have changed"
 	if len(b.pending.Namespaces) > 0 {
-		what = "its rules where they came to apply, or what kept objects is gone: " + strings.Join(b.pending.Namespaces, ", ")
+		what = "a change elsewhere: its rules now apply, or what kept objects is gone, in " + strings.Join(b.pending.Namespaces, ", ")
 	}
 	fmt.Fprintf(streams.Out, "due at once:   %s that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
 		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)

@@ -16,7 +16,7 @@ import (
 const (
 	freeTime  = time.Millisecond       // for the rules of RetentionPolicies on one object; a longer time is a debt of their namespace,
 	freeOfOne = 100 * time.Millisecond // as is what takes less, beyond this in a second in a namespace,
-	freeOfAll = 250 * time.Millisecond // or beyond this in all namespaces together
+	freeOfAll = 250 * time.Millisecond // or beyond this in all namespaces together and the namespace's own part of it
 	mostDebt  = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
 	// A namespace pays back a tenth of the time that passes, and all namespaces together half of it.
 	shareOfOne, shareOfAll = 10, 2
@@ -37,6 +37,7 @@ type allowance struct {
 	second  time.Time                // when the current second began
 	free    map[string]time.Duration // what each namespace used in it without a debt
 	freeAll time.Duration            // and all together
+	users   int                      // how many namespaces used some in the second before
 }
 
 // ask asks the rules about an object, but for those of its namespace while that has no time left: their facts have an error. It
@@ -92,9 +93,12 @@ func (a *allowance) owe(namespace string, took time.Duration) {
 // isFree reports whether a time on one object is free, and uses it.
 func (a *allowance) isFree(namespace string, took time.Duration) bool {
 	if a.free == nil || a.paid.Sub(a.second) >= time.Second {
+		a.users = len(a.free)
 		a.second, a.free, a.freeAll = a.paid, map[string]time.Duration{}, 0
 	}
-	if took > freeTime || a.free[namespace]+took > freeOfOne || a.freeAll+took > freeOfAll {
+	used := a.free[namespace] + took
+	own := freeOfAll / time.Duration(max(a.users, len(a.free), 1)) // which no other namespace can use up
+	if took > freeTime || used > freeOfOne || a.freeAll+took > freeOfAll && used > own {
 		return false
 	}
 	a.free[namespace] += took

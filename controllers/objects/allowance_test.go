@@ -103,7 +103,7 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 			}
 			most := time.Duration(floods)*(objects.MostDebt+3*takes) + passed/objects.ShareOfAll
 			if 3*takes <= objects.FreeTime {
-				most += passed / time.Second * objects.FreeOfAll
+				most += passed / time.Second * 2 * objects.FreeOfAll // in any order, and each its own part
 			}
 			if all > most {
 				t.Errorf("all took %s of %s, want up to %s", all, passed, most)
@@ -117,6 +117,39 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 				t.Errorf("%d are remembered", n)
 			}
 		})
+	}
+}
+
+// TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that take all they
+// can get.
+func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	const greedy, ordinary = 3, 100
+	own := compile(t, c, jobs, eligible("true"))
+	in := map[string][]*engine.Rule{}
+	for i := range greedy + ordinary {
+		in[fmt.Sprint(i)] = []*engine.Rule{own}
+	}
+	q := retention.NewQuestions(jobs, nil, in)
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	clock := &evaluating{now: time.Unix(1e9, 0), takes: 700 * time.Microsecond}
+	a := objects.NewAllowance(clock)
+	for second := range 5 * 60 {
+		for range 150 {
+			for i := range greedy {
+				a.Ask(e, q, fmt.Sprint(i), object)
+			}
+		}
+		for range 10 {
+			for i := range ordinary {
+				if facts, again := a.Ask(e, q, fmt.Sprint(greedy+i), object); again {
+					t.Fatalf("second %d, namespace %d: %v", second, i, facts[0].Err)
+				}
+			}
+		}
+		clock.now = time.Unix(1e9+int64(second)+1, 0)
 	}
 }
 

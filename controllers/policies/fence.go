@@ -34,7 +34,7 @@ var (
 type freshness struct {
 	reading sync.Mutex // held during reads, so that one read serves all who wait
 
-	mu         sync.Mutex  // guards what follows; held only for moments
+	mu         sync.Mutex  // guards what follows but clocks; not held during reads
 	policies   []time.Time // by shelf; nil for never
 	namespaces map[string]answer
 	everything time.Time // all namespaces

@@ -73,18 +73,24 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 			unknown = append(unknown, &list.Items[i])
 		}
 	}
-	changed, err := l.readChanged(ctx, on, unknown)
+	changed, unread, err := l.readChanged(ctx, on, unknown)
 	if err != nil {
 		return came, err
 	}
 	l.takeLivePolicies(on, list, changed)
+	if on.kind == v1alpha1.RetentionPolicyKind { // once what was read is in force: a check may be made meanwhile
+		l.live.mu.Lock()
+		defer l.live.mu.Unlock()
+		l.live.unread = unread
+	}
 	return came, nil
 }
 
 // readChanged reads policies that a list shows and we do not know. One that cannot be read, even if it is not found, leaves doubt: what we
 // know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace alone, since nothing in it matters
 // elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
-func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) ([]*unstructured.Unstructured, error) {
+func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) (
+	changed []*unstructured.Unstructured, unread map[string]error, err error) {
 	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
 	var reading errgroup.Group
 	reading.SetLimit(askedAtOnce)
@@ -103,24 +109,18 @@ func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.Part
 		})
 	}
 	_ = reading.Wait()
-	var changed []*unstructured.Unstructured
-	unread := map[string]error{}
+	unread = map[string]error{}
 	for i, item := range unknown {
 		switch {
 		case failed[i] == nil:
 			changed = append(changed, objects[i])
 		case item.Namespace == "":
-			return nil, fmt.Errorf("read policy %s: %w", keyOf(item), failed[i])
+			return nil, nil, fmt.Errorf("read policy %s: %w", keyOf(item), failed[i])
 		default:
 			unread[item.Namespace] = fmt.Errorf("%w: read policy %s: %w", retention.ErrNamespace, keyOf(item), failed[i])
 		}
 	}
-	if on.kind == v1alpha1.RetentionPolicyKind {
-		l.live.mu.Lock()
-		l.live.unread = unread
-		l.live.mu.Unlock()
-	}
-	return changed, nil
+	return changed, unread, nil
 }
 
 // seen is how far a history has been seen by now.

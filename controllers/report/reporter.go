@@ -316,9 +316,9 @@ func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
 	book := r.edition.Book
 	r.mu.Unlock()
-	uids, rules := map[types.UID]bool{}, map[policy.RuleID]bool{}
+	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
 	for _, p := range book.Policies() {
-		uids[p.UID] = true
+		uids[p.UID], namespaces[p.Namespace] = true, true
 		for _, r := range p.Rules {
 			rules[r.ID] = true
 		}
@@ -328,8 +328,8 @@ func (r *Reporter) dropRemoved() {
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
-	maps.DeleteFunc(r.writes.lanes, func(_ string, l *lane) bool {
-		return l.current == nil && l.notBefore.Before(r.counted.Add(-time.Minute))
+	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
+		return l.current == nil && (!l.slow || !namespaces[namespace])
 	})
 	r.forget(gone)
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 const (
@@ -58,7 +60,7 @@ func (s *Scribe) Tell(e *eventsv1.Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.waiting[e.Namespace])
-	if before >= eventsWaiting || s.inAll >= eventsInAll {
+	if before >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // there are few about policies, and each is sent once
 		return false
 	}
 	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)
@@ -67,6 +69,10 @@ func (s *Scribe) Tell(e *eventsv1.Event) bool {
 		s.turn(e.Namespace)
 	}
 	return true
+}
+
+func isAboutPolicy(e *eventsv1.Event) bool {
+	return e.Regarding.Kind == v1alpha1.ClusterRetentionPolicyKind.Kind || e.Regarding.Kind == v1alpha1.RetentionPolicyKind.Kind
 }
 
 // turn has the first Event of a namespace written after those of others.

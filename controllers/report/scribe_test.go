@@ -148,6 +148,19 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 	})
 }
 
+// TestEventsAboutPoliciesFindRoom though other namespaces have as many Events waiting as there may be.
+func TestEventsAboutPoliciesFindRoom(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *report.Scribe) {
+		for i := range 3000 {
+			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
+		}
+		expect(t, "taken about a Job", false, s.Tell(about("good", "job")))
+		e := about("", "logs")
+		e.Regarding.Kind = "ClusterRetentionPolicy"
+		expect(t, "taken about a policy", true, s.Tell(e))
+	})
+}
+
 func TestAnEventThatIsNotWritten(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("namespace is being deleted"))
 	lost := errors.New("no answer")

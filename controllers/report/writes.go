@@ -126,9 +126,9 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		}
 	}
 	for {
-		for len(ready) > 0 && r.writes.hasRoom(ready[0]) {
-			namespace := ready[0]
-			ready = ready[1:]
+		for i := slices.IndexFunc(ready, r.writes.hasRoom); i >= 0; i = slices.IndexFunc(ready, r.writes.hasRoom) {
+			namespace := ready[i]
+			ready = slices.Delete(ready, i, i+1)
 			r.begin(ctx, queues[namespace][0])
 			queues[namespace] = queues[namespace][1:]
 		}

@@ -118,6 +118,31 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 	})
 }
 
+// TestTheLastStatusesDoNotWaitForSlowNamespaces however many there are, and wherever in the alphabet.
+func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		ends, last := false, 0
+		slow := slowIn("bad", time.Hour)
+		w.slow = func(name string) time.Duration {
+			w.set(func() {
+				if ends && strings.HasPrefix(name, "good/") {
+					last++
+				}
+			})
+			return slow(name)
+		}
+		namespaces := []string{"good"}
+		for i := range 12 {
+			namespaces = append(namespaces, fmt.Sprintf("bad-%02d", i))
+		}
+		w.Use(editionOf(w.crowd(namespaces...)...))
+		w.after(5 * time.Second)
+		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
+		w.stop()
+		expect(t, "written in the good namespace", 20, last)
+	})
+}
+
 // TestANamespaceThatRecoversIsWrittenAtOnce: one quick write ends the delay.
 func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {

@@ -40,9 +40,12 @@ func (r *Reconciler) tick(ctx context.Context) {
 // lookEvery bounds the clock's sleep: the wall clock may step while it sleeps.
 const lookEvery = time.Minute
 
-// prefetchAhead is how long before a subject is due the fence reads in advance. The answers still count when it is due, and for as long
-// after that as the deletion itself may take.
-const prefetchAhead = MaxAge / 2
+// prefetchAhead is how long before a subject is due the fence reads in advance, and prefetchFor how long after that time the answers are
+// to count, as the deletion itself takes a while.
+const (
+	prefetchAhead = MaxAge / 2
+	prefetchFor   = MaxAge / 4
+)
 
 // soonest is when the next subject of any kind is due, and its namespace.
 type soonest struct {
@@ -55,7 +58,7 @@ func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	if r.prefetching.CompareAndSwap(false, true) {
 		r.feeds.Go(func() {
 			defer r.prefetching.Store(false)
-			r.Fence.Prefetch(ctx, next.namespace, next.at)
+			r.Fence.Prefetch(ctx, next.namespace, next.at.Add(prefetchFor))
 		})
 	}
 }

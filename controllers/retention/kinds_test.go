@@ -315,6 +315,7 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 		w.use()
 		w.source(0).apply(row("y", w.began.Add(-2*time.Hour)))
 		w.after(30 * time.Second)
+		expect(t, "kinds", 0, len(w.Kinds()))
 		expect(t, "removed", none, w.removed())
 		w.use(rule("a", ttl(4*time.Hour)))
 		w.after(0)

@@ -175,13 +175,15 @@ type KindState struct {
 	Delayed int
 }
 
-// Kinds gives the state of every kind that rules are about, and for about a minute of those that rules were about.
+// Kinds gives the state of every kind that rules are about.
 func (r *Reconciler) Kinds() []KindState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	states := make([]KindState, 0, len(r.kinds))
 	for _, w := range r.kinds {
-		states = append(states, w.state())
+		if w.until.IsZero() {
+			states = append(states, w.state())
+		}
 	}
 	return states
 }

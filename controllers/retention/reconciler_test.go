@@ -47,7 +47,7 @@ func TestTheFenceReadsInAdvance(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
 		w.after(2 * time.Hour)
-		want := []string{"team-a at 59m59.5s for 1h0m0s", "team-a at 1h0m0s for 1h0m0.3s", "team-b at 1h0m9.5s for 1h0m10s"}
+		want := []string{"team-a at 59m59.5s for 1h0m0.25s", "team-a at 1h0m0s for 1h0m0.55s", "team-b at 1h0m9.5s for 1h0m10.25s"}
 		expect(t, "read", want, read)
 		expect(t, "removed", []string{"x", "y", "z"}, w.removed())
 	})

@@ -151,7 +151,7 @@ func TestPrinterColumns(t *testing.T) {
 			got = append(got, column.Name)
 		}
 	}
-	want := []string{"Mode", "Matched", "Eligible", "Due", "Blocked", "Deleted", "Next", "Ready", "Age"}
+	want := []string{"Mode", "Matched", "Due", "Blocked", "Errors", "Deleted", "Next", "Ready", "Age"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -144,7 +144,7 @@ func (d *Document) addWord(u unknown, w *word) {
 	hint := cmp.Or(w.hint, fmt.Sprintf("did you mean %s?", w.field))
 	if w.field != "" {
 		d.Meant = append(d.Meant, Meant{By: u.path(), Path: joinPath(u.parent, w.field)})
-		if _, is := u.beside[w.field]; is {
+		if _, is := u.beside[w.field]; is && w.field != "mode" { // the API server adds mode before the webhook sees the policy
 			hint = fmt.Sprintf("leave it out: %s stands beside it", w.field)
 		}
 	}

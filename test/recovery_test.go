@@ -40,6 +40,7 @@ var recoveries = map[string]string{
 	"OwnerKept":                     "retention TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom",
 	"retention.load.throttled":      "retention TestARecoveredNamespaceIsThrottledNoMore",
 	"retention.KindState.Throttled": "retention TestARecoveredNamespaceIsThrottledNoMore",
+	"Throttled":                     "retention TestARecoveredNamespaceIsThrottledNoMore, report TestEveryReasonIsReported",
 	"Recreated":                     "index TestWhatResetsTheCountOfRecreations",
 	"Paced":                         "retention TestPace",
 
@@ -115,6 +116,7 @@ var others = map[string]string{
 	"referrers.Refused.Err":        "about a declaration, made again with each edit",
 	"referrers.State.Why":          "see referrers.source.why",
 	"report.view.doubt":            "made for each status",
+	"report.write.err":             "one request, which is sent again",
 	"report.nodesNow.unread":       "made for each status",
 	"report.nodesNow.unwritten":    "made for each status",
 	"report.referred.doubt":        "made for each status",

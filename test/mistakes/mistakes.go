@@ -39,12 +39,14 @@ type Mistake struct {
 	Name         string // what it is, in a few words
 	Is, ShouldBe string // the part of the policy that is wrong, and what should stand there
 	Wrong, Right string // the policy with the mistake, and without
+	InFile       bool   // only who reads the file sees it: the API server gets another object
 }
 
 // All are the mistakes of mistakes.yaml.
 func All() ([]Mistake, error) {
 	var entries []struct {
 		Mistake  string `json:"mistake"`
+		InFile   bool   `json:"inFile"`
 		Eligible string `json:"eligible"`
 		Part     string `json:"part"`
 		Wrong    string `json:"wrong"`
@@ -63,7 +65,7 @@ func All() ([]Mistake, error) {
 			return nil, fmt.Errorf("%s: the policy has no %q", e.Mistake, part)
 		}
 		all = append(all, Mistake{
-			Name: e.Mistake, Is: cmp.Or(e.Eligible, e.Wrong), ShouldBe: e.Right,
+			Name: e.Mistake, InFile: e.InFile, Is: cmp.Or(e.Eligible, e.Wrong), ShouldBe: e.Right,
 			Wrong: strings.Replace(policy, part, wrong, 1), Right: strings.Replace(policy, part, right, 1),
 		})
 	}

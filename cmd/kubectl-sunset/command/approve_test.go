@@ -47,7 +47,7 @@ func TestApprove(t *testing.T) {
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
 	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
-	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "is gone: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
+	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change elsewhere: its rules now apply, or what kept objects is gone, in team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
 	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
 		t.Errorf("approved is %q", got)
 	}

@@ -14,7 +14,7 @@ import (
 // Gate is where rules in force wait until it is known that they delete no more than Approval allows, or somebody has
 // approved it. Meanwhile they keep what they find eligible.
 type Gate struct {
-	Hash       string           // what approves it
+	Hash       string           // what approves it; with Rules, the status says it
 	Namespaces Scope            // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
@@ -111,9 +111,10 @@ func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)
 }
 
-// RulesHash approves rules of this form of this object, which are counted after the others. The approval of the form does not cover them.
-func (p *Policy) RulesHash(rules sets.Set[string]) string {
-	return hashOf(append([]string{p.ApprovalHash(), "rules"}, sets.List(rules)...)...)
+// RulesHash approves rules of this form of this object, in order, that are counted after the others and wait since a time. The approval of the
+// form does not cover them, nor that of the same rules when they waited before.
+func (p *Policy) RulesHash(rules []string, since time.Time) string {
+	return hashOf(append([]string{p.ApprovalHash(), "rules", since.UTC().Format(time.RFC3339Nano)}, rules...)...)
 }
 
 // hashOf is a short hash of some lines.

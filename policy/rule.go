@@ -108,8 +108,8 @@ type Rule struct {
 	// Unpermitted: ServiceAccount lacks rights, or the API server has not told whether it has them. The rule then keeps everything of
 	// its kind.
 	Unpermitted bool
-	// Unwatched: ServiceAccount lacked rights when the API server last told, or it has not told yet. No objects are watched for the rule
-	// then.
+	// Unwatched: ServiceAccount lacked rights when the API server last told, or it has not told yet. Sunset does not list or watch
+	// objects for this rule alone then.
 	Unwatched bool
 
 	// Unapproved, Suspended: the rule keeps what it finds eligible, until its policy is approved or because an override

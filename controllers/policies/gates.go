@@ -37,7 +37,7 @@ func (e *entry) gate() *policy.Gate {
 	case len(scope) > 0:
 		return &policy.Gate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
 	case uncounted != nil:
-		return &policy.Gate{Hash: p.RulesHash(uncounted), Rules: uncounted}
+		return &policy.Gate{Rules: uncounted}
 	}
 	return nil
 }
@@ -100,8 +100,9 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 }
 
 // rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere
-// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole, and so
-// is what was counted of earlier forms of a policy.
+// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole. What was
+// counted of earlier forms of a policy is dropped, also if the change concerns nothing that the policy selects now; of the form that it
+// has, previewsOf drops it at the next edit while something waits.
 func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
 	change := book.Since(l.book)
 	if change.None() && len(fewer) == 0 {
@@ -115,7 +116,6 @@ func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (foun
 		}
 		if len(fewer) > 0 || change.Concerns(e.policy) {
 			maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash })
-			e.previews.since = l.Clock.Now()
 		}
 		namespaces := change.Scope(e.policy)
 		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
@@ -219,16 +219,17 @@ func (l *Loop) remember(book *policy.Book, programs map[string]*engine.Rule) map
 // Count is a form of a policy that was counted completely and may act: all of it, or what waited behind the gate. What has
 // come behind it since was not counted.
 type Count struct {
-	Policy  types.UID
-	Preview v1alpha1.Preview
-	Gate    *policy.Gate // nil for nothing that waited
-	Opened  policy.Scope // namespaces of the gate that need not wait any more
+	Policy     types.UID
+	Generation int64 // of the policy that was counted
+	Preview    v1alpha1.Preview
+	Gate       *policy.Gate // nil for nothing that waited
+	Opened     policy.Scope // namespaces of the gate that need not wait any more
 	// Outdated is what the Edition that was counted said of the policy.
 	Outdated time.Time
 }
 
-// Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies: what keeps their
-// objects may change before a policy has that form again.
+// Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies, and those from before
+// a policy had another form in between: what keeps the objects may have changed meanwhile.
 func (l *Loop) Previewed(counts ...Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,7 +239,7 @@ func (l *Loop) Previewed(counts ...Count) {
 	}
 	changed := false
 	for _, c := range counts {
-		if e := entries[c.Policy]; e != nil && e.policy.Hash == c.Preview.Hash {
+		if e := entries[c.Policy]; e != nil && e.policy.Hash == c.Preview.Hash && c.Generation >= e.previews.generation {
 			e.previewed(c)
 			changed = changed || c.Gate != nil || len(c.Preview.Uncounted) > 0
 		}

@@ -20,7 +20,7 @@ import (
 func (l *loop) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
-	c := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
+	c := policies.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
 		Outdated: l.editions[len(l.editions)-1].Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
@@ -48,7 +48,7 @@ func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	l := newLoop(t, s)
 	for i := range 10 {
 		p := l.named(fmt.Sprint("p-", i))
-		counts = append(counts, policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
+		counts = append(counts, policies.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 	}
 	before := len(l.editions)
 	l.Previewed(counts...)
@@ -82,7 +82,7 @@ func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 func TestWhatOpensNoGate(t *testing.T) {
 	tests := map[string]func(l *loop, p *policy.Policy){
 		"a count of another form": func(l *loop, p *policy.Policy) {
-			l.Previewed(policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
+			l.Previewed(policies.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
 		},
 		"a count of another policy": func(l *loop, p *policy.Policy) {
 			l.Previewed(policies.Count{Policy: "other", Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
@@ -306,7 +306,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	l := newLoop(t, s)
 	l.counted("p", "other")
 	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.Gate{Hash: l.named("p").RulesHash(sets.New("other")), Rules: sets.New("other")}, l.named("p").Gate)
+	expect(t, "gate", &policy.Gate{Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
 	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
@@ -408,10 +408,10 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	before := l.named("p")
 	l.policy("team-a/own", longer)
 	l.refresh()
-	l.Previewed(policies.Count{Policy: before.UID, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate, Opened: before.Gate.Namespaces})
+	l.Previewed(policies.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate, Opened: before.Gate.Namespaces})
 	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
 	expect(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
-	l.Previewed(policies.Count{Policy: before.UID, Preview: v1alpha1.Preview{Hash: before.Hash}})
+	l.Previewed(policies.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}})
 	l.policy("other", spec("DryRun", "1h"))
 	l.refresh()
 	expect(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
@@ -582,7 +582,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l := held()
 		l.counted("p")
 		p := l.named("p")
-		late := policies.Count{Policy: p.UID, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}
+		late := policies.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}
 		l.hold("team-a", "")
 		l.refresh()
 		l.Previewed(late)

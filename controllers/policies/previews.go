@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,52 +14,57 @@ import (
 
 // previews says which forms of a policy have been counted, and in which namespaces something has changed since.
 type previews struct {
-	byHash map[string]v1alpha1.Preview
-	// since is when something changed last that may let earlier forms of the policy delete more, or when this process first read the policy:
-	// what the status shows of them from before does not count.
-	since  time.Time
-	scope  policy.Scope
-	before *policy.Book // what was in force before the change that waits; nil if that is not known
+	byHash     map[string]v1alpha1.Preview
+	generation int64 // since which the policy has had its form
+	scope      policy.Scope
+	before     *policy.Book // what was in force before the change that waits; nil if that is not known
 	// recount is what the leader before counted, while it enforced this form or as a dry run, until this one has counted; nil afterwards, or
 	// if there was no count.
 	recount *v1alpha1.EnforcedCount
 	blind   bool // it is not known what was in force before the change that waits
-	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run; zero for nothing.
+	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or approved when it had
+	// this form earlier; zero for nothing.
 	outdated time.Time
 }
 
-// previewsOf reads the previews in the status of a policy, and keeps those of its entry before. A form counts as previewed while the policy
-// has it, and for 7 days afterwards, which is how far ahead a preview counts, unless something changes that may let it delete more.
+// previewsOf keeps the previews of the entry before, or reads those in the status of a policy. A form counts as previewed while the policy
+// has it, and for 7 days afterwards, which is how far ahead a preview counts, unless something changes that may let it delete more. What
+// waits is then counted for the new form alone, so the form before does not count as previewed any more.
 func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before *entry, now time.Time) previews {
-	all := previews{byHash: map[string]v1alpha1.Preview{}, since: now}
-	if before != nil {
-		all.since = before.previews.since
+	all := previews{byHash: map[string]v1alpha1.Preview{}, generation: p.Generation}
+	isSame := before != nil && before.policy.Hash == p.Hash
+	if isSame {
+		all.generation = before.previews.generation
 	}
 	note := func(known v1alpha1.Preview, isCurrent bool) {
 		if isCurrent && known.Hash == p.Hash || now.Sub(known.Time.Time) <= policy.Week {
 			all.byHash[known.Hash] = known
 		}
 	}
-	for _, known := range status.Previews {
-		if before == nil && known.Hash == p.Hash || known.Time.After(all.since) {
-			note(known, before == nil && status.ObservedGeneration == p.Generation)
-		}
-	}
 	pending := status.PendingApproval
-	scoped := pending != nil && pending.Since != nil
+	scoped := pending != nil && len(pending.Namespaces) > 0
 	switch {
 	case before != nil:
 		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
 		all.recount, all.outdated = before.previews.recount, before.previews.outdated
-		for _, hash := range []string{before.policy.Hash, p.Hash} {
-			if known, ok := before.previews.byHash[hash]; ok {
-				note(known, before.policy.Hash == p.Hash)
+		waits := all.scope != nil || !all.outdated.IsZero()
+		for hash, known := range before.previews.byHash {
+			shown, ok := previewIn(status, hash)
+			if ok && shown.Time.After(known.Time.Time) {
+				known.Time = shown.Time // until when the policy had the form
+			}
+			wasCurrent := hash == before.policy.Hash
+			if isSame || hash == p.Hash || wasCurrent && !waits || !wasCurrent && ok {
+				note(known, isSame)
 			}
 		}
 	case scoped:
 		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
 	}
 	if before == nil {
+		if known, ok := previewIn(status, p.Hash); ok {
+			note(known, status.ObservedGeneration == p.Generation)
+		}
 		all.recount = recountOf(status, p, all.byHash)
 	}
 	switch { // what is approved does not wait again
@@ -67,12 +73,12 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
-	if before != nil && before.policy.Hash == p.Hash {
-		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil {
+	if isSame {
+		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil && gate.Rules == nil {
 			all.outdated = time.Time{} // what has changed was shown with what else waited
 		}
-	} else if before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending) {
-		all.outdated = now
+	} else if before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending) || all.isApprovedBefore(p, before, status) {
+		all.outdated = after(all.outdated, now)
 	}
 	if all.recount != nil && p.Approved == p.RecountHash(all.recount.Time.Time) {
 		all.recount = nil
@@ -92,7 +98,8 @@ func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash m
 }
 
 // isAccepted reports whether everything that this form of a policy deletes has been approved. The annotation may name a later change by
-// now: an approval lasts until the annotation is removed or the form changes, and across a restart by the status.
+// now: an approval lasts until the annotation is removed or the form changes, and across a restart by the status. If the policy returns to
+// a form that was approved, see isApprovedBefore.
 func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
 	switch {
 	case p.Approved == "":
@@ -104,10 +111,32 @@ func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicy
 	}
 }
 
+// isApprovedBefore reports whether a policy returns to a form with the approval that it had then, and the form has not been counted since:
+// it may delete more by now. Nobody can approve a form before the status shows it, so an approval that comes with a form is an earlier one.
+func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
+	if _, counted := v.byHash[p.Hash]; counted || p.Approved != p.ApprovalHash() {
+		return false
+	}
+	if before != nil {
+		return before.policy.Hash != p.Hash
+	}
+	asked := status.PendingApproval != nil && status.PendingApproval.Hash == p.Approved
+	return status.ObservedGeneration > 0 && status.Approved != p.Approved && !asked
+}
+
 // isOfOutdated reports whether a policy waits, by its status, because what was counted of a dry run was too old.
 func (v *previews) isOfOutdated(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
 	return pending != nil && pending.Since == nil && pending.Hash != p.Approved && pending.Hash != p.ApprovalHash() &&
 		(v.recount == nil || pending.Hash != p.RecountHash(v.recount.Time.Time))
+}
+
+// previewIn is the preview of a form that a status shows.
+func previewIn(status v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
+	i := slices.IndexFunc(status.Previews, func(known v1alpha1.Preview) bool { return known.Hash == hash })
+	if i < 0 {
+		return v1alpha1.Preview{}, false
+	}
+	return status.Previews[i], true
 }
 
 // statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.

@@ -205,6 +205,6 @@ func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	if gate == nil || gate.Namespaces != nil || gate.Hash == before {
 		t.Fatalf("gate %v", gate)
 	}
-	l.Previewed(policies.Count{Policy: l.named("p").UID, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
+	l.Previewed(policies.Count{Policy: l.named("p").UID, Generation: l.named("p").Generation, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
 	expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
 }

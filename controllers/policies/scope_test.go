@@ -42,7 +42,7 @@ func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	counted := l.named("p")
 	l.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1))
 	l.refresh()
-	l.Previewed(policies.Count{Policy: counted.UID, Preview: v1alpha1.Preview{Hash: counted.Hash}, Gate: counted.Gate})
+	l.Previewed(policies.Count{Policy: counted.UID, Generation: counted.Generation, Preview: v1alpha1.Preview{Hash: counted.Hash}, Gate: counted.Gate})
 	expect(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
 	expect(t, "waiting once that is counted", free, l.waiting("team-a"))

@@ -87,7 +87,12 @@ func TestWhatACountShows(t *testing.T) {
 		p.Approved = hash
 		return p
 	}
-	ofA := gated(nil).RulesHash(sets.New("a"))
+	ofA := pending(gated(nil).RulesHash([]string{"a"}, now))
+	ofA.Rules, ofA.Since = []string{"a"}, &metav1.MicroTime{Time: now}
+	earlier := pending(gated(nil).RulesHash([]string{"a"}, now.Add(-time.Hour)))
+	earlier.Rules, earlier.Since = []string{"a"}, &metav1.MicroTime{Time: now.Add(-time.Hour)}
+	ofBoth := pending(gated(nil).RulesHash([]string{"a", "b"}, now))
+	ofBoth.Rules, ofBoth.Since = []string{"a", "b"}, &metav1.MicroTime{Time: now}
 	tests := map[string]struct {
 		policy   *policy.Policy
 		due      int
@@ -119,11 +124,19 @@ func TestWhatACountShows(t *testing.T) {
 		"more, beside an invalid rule":   {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
 		"what was uncounted, counted":    {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
 		"what was uncounted, still is":   {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
-		"one of two was uncounted":       {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), pending(ofA)},
-		"one of two was uncounted, and is approved": {approved(gated(two, rule("a"), rule("b", invalid)), ofA), 6, nil,
-			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("b"), nil},
+		"one of two was uncounted":       {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"one of two was uncounted, and is shown": {gated(two, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
+		"one of two was uncounted, and is approved": {approved(gated(two, rule("a"), rule("b", invalid)), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("b"), nil},
+		"one of two was uncounted, and was approved earlier": {approved(gated(two, rule("a"), rule("b", invalid)), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"both were uncounted, and one is approved": {approved(gated(two, rule("a"), rule("b")), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), ofBoth},
+		"not listed after a restart, and rules wait": {gated(two, rule("a"), rule("b")), 6, unlisted,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
 		"one of two was uncounted, the form is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
-			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), pending(ofA)},
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
 		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
@@ -248,6 +261,9 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
 			said + "its rules now apply in team-a, or what kept objects there is gone; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
+		"rules that were not counted with the others": {gated(&policy.Gate{Rules: sets.New("a")}), nil,
+			said + "rules of this policy could not be counted before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
+				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a namespace's own": {own, nil,
 			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
 		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },

@@ -188,7 +188,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	enforcing := standing{true, "Enforcing", "what is due is deleted"}
 	if names := v.throttled(p); len(names) > 0 {
 		enforcing = standing{true, "Throttled", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
-			"check the admission webhooks that select it; the log of the controller has the error", some(names))}
+			"check the admission webhooks that select it; the log of the controller has the error", some(names, "namespaces"))}
 	} else if paced := v.paced(p); paced.ok {
 		enforcing = paced
 	} else if s.Blocked > 0 {
@@ -200,7 +200,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 			kept += n
 		}
 		enforcing.message += fmt.Sprintf("; overrides suspend rules and keep %s that would be deleted now, in %s",
-			objects(kept), some(slices.Sorted(maps.Keys(of))))
+			objects(kept), some(slices.Sorted(maps.Keys(of)), "namespaces"))
 	}
 	return enforcing
 }
@@ -238,8 +238,11 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 	if p.Approval.Always {
 		why = "and approval.required is Always"
 	}
+	if len(pending.Rules) > 0 {
+		why = fmt.Sprintf("because rules of this policy could not be counted before: %s", some(pending.Rules, "rules"))
+	}
 	if len(pending.Namespaces) > 0 {
-		why = fmt.Sprintf("because its rules now apply in %s, or what kept objects there is gone", some(pending.Namespaces))
+		why = fmt.Sprintf("because its rules now apply in %s, or what kept objects there is gone", some(pending.Namespaces, "namespaces"))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
 		why = fmt.Sprintf("because the configuration has changed since Sunset last counted this policy, at %s, while it was down or restarting",
@@ -278,13 +281,13 @@ func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 }
 
 // some names the first of many.
-func some(names []string) string {
+func some(names []string, what string) string {
 	const shown = 3
 	if len(names) > 0 && names[0] == "" {
 		names = append(slices.Clone(names[1:]), "the cluster itself")
 	}
 	if more := len(names) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more namespaces", strings.Join(names[:shown], ", "), more)
+		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:shown], ", "), more, what)
 	}
 	return strings.Join(names, ", ")
 }

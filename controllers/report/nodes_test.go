@@ -144,10 +144,11 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 		"one is new":                {everywhere, fleetOf(few, fresh(nodeReport("n-2", p, now, 1))), 2, nil, uncounted, nil},
 		"they do not fit":           {everywhere, &fleet{Reports: fleetOf(few).Reports, missing: map[types.UID]bool{"uid-p": true}}, 2, nil, uncounted, nil},
 		"the images alone wait":     {ofImages, fleetOf(few), 100, uncounted, counted, nil},
-		"and they are more":         {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash(sets.New("img")), Due: 6, Week: 6, Selected: 20}},
-		"and are not counted":       {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
-		"counted before":            {nil, fleetOf(few, many), 100, counted, counted, nil},
-		"counted, now one is late":  {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
+		"and they are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: 6, Week: 6, Selected: 20,
+			Rules: []string{"img"}, Since: &metav1.MicroTime{Time: now}}},
+		"and are not counted":      {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
+		"counted before":           {nil, fleetOf(few, many), 100, counted, counted, nil},
+		"counted, now one is late": {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -213,9 +213,9 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
 	switch passes = passes && counted; {
 	case passes:
-		w.count = &policies.Count{Policy: p.UID, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
+		w.count = &policies.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
 	case counted && (!knew || v.recounts(p) || !slices.Equal(known.Uncounted, preview.Uncounted)):
-		w.count = &policies.Count{Policy: p.UID, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
+		w.count = &policies.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
 	}
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
 		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.

@@ -102,7 +102,8 @@ func (r *Reconciler) follow() {
 // again and again does not list the cluster each time. Nothing of the kind is deleted meanwhile.
 const unwantedLasts = time.Minute
 
-// dropUnwanted stops watching the kinds that have had no rule for unwantedLasts. Every feed calls it about once a minute.
+// dropUnwanted stops watching the kinds that have had no rule for unwantedLasts. Every feed calls it before it lists a namespace, and at least once a
+// minute while it has none to list.
 func (r *Reconciler) dropUnwanted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -178,14 +178,14 @@ var changeTable = map[string]Mutant{
 		New: "if p.Accepted {",
 	},
 	"the approval of rules covers others that were not counted": {
-		File: "controllers/report/approval.go", Test: "./controllers/report TestWhatACountShows",
-		Old: "p.RulesHash(gate.Rules.Difference(sets.New(uncounted...)))",
-		New: "p.RulesHash(gate.Rules.Difference(sets.New(uncounted[:0]...)))",
+		File: "controllers/report/pending.go", Test: "./controllers/report TestWhatACountShows",
+		Old: "gate.Rules.Difference(sets.New(uncounted...))",
+		New: "gate.Rules.Difference(sets.New(uncounted[:0]...))",
 	},
 	"a late count of an earlier form counts": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestACountOfAnotherFormIsNoPreview",
-		Old: " && e.policy.Hash == c.Preview.Hash {",
-		New: " {",
+		Old: " && e.policy.Hash == c.Preview.Hash && c.Generation >= e.previews.generation",
+		New: "",
 	},
 	"a change elsewhere leaves the counts of earlier forms": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestAnEarlierFormIsCountedAgainAfterOtherChanges",
@@ -194,8 +194,8 @@ var changeTable = map[string]Mutant{
 	},
 	"a restart leaves the counts of earlier forms": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierFormIsCountedAgainAfterOtherChanges",
-		Old: "before == nil && known.Hash == p.Hash || known.Time.After(all.since)",
-		New: "before == nil || known.Time.After(all.since)",
+		Old: "if known, ok := previewIn(status, p.Hash); ok {",
+		New: "for _, known := range status.Previews {",
 	},
 	"a dry run is enforced while no leader runs, and compared with nothing": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestADryRunIsCountedAgainAfterOtherChanges",
@@ -206,5 +206,35 @@ var changeTable = map[string]Mutant{
 		File: "controllers/report/approval.go", Test: "./controllers/report TestWhatACountShows",
 		Old: "p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil):",
 		New: "p.Gate != nil && p.Gate.Recount != nil && pending == nil:",
+	},
+	"the count of a form covers what waited in the form before": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestTheCountOfOneFormReleasesNothingOfAnother",
+		Old: "waits := all.scope != nil || !all.outdated.IsZero()",
+		New: "waits := false",
+	},
+	"an earlier approval counts for a form that returns": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierApprovalDoesNotCountForAFormThatReturns",
+		Old: "return before.policy.Hash != p.Hash",
+		New: "return false",
+	},
+	"an earlier approval counts for a form that returns beside a restart": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierApprovalDoesNotCountForAFormThatReturns",
+		Old: "return status.ObservedGeneration > 0 && ",
+		New: "return status.ObservedGeneration < 0 && ",
+	},
+	"the approval of rules covers them when they wait again": {
+		File: "policy/gate.go", Test: "./controllers/report TestWhatACountShows",
+		Old: "\"rules\", since.UTC().Format(time.RFC3339Nano)}",
+		New: "\"rules\"}",
+	},
+	"a late count of a form that returned counts": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestALateCountOfAFormThatReturns",
+		Old: " && c.Generation >= e.previews.generation",
+		New: "",
+	},
+	"a restart stops a policy of which single rules wait": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartLeavesSingleRulesWaitingAlone",
+		Old: "pending.Since == nil && ",
+		New: "",
 	},
 }

@@ -139,6 +139,9 @@ func (b *backlog) isOutdated() bool {
 
 func (b *backlog) describe(streams genericiooptions.IOStreams) {
 	what := "its rules, which are new or have changed"
+	if len(b.pending.Rules) > 0 {
+		what = "rules that could not be counted before: " + strings.Join(b.pending.Rules, ", ")
+	}
 	if len(b.pending.Namespaces) > 0 {
 		what = "a change elsewhere: its rules now apply, or what kept objects is gone, in " + strings.Join(b.pending.Namespaces, ", ")
 	}

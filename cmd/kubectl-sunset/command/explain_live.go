@@ -98,7 +98,7 @@ func (f *inForce) gate() {
 			continue
 		}
 		for _, known := range status.Previews {
-			if known.Hash == p.Hash && len(known.Uncounted) > 0 {
+			if len(pending.Rules) > 0 && known.Hash == p.Hash {
 				p.Gate.Rules = sets.New(known.Uncounted...)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// TestAHealthyStartIsCalm: a process takes the lease, deletes an object, keeps another one that Argo CD manages and tells of it once, and
-// ends. Its log can be read at night.
+// TestAHealthyStartIsCalm: a process takes the lease, deletes an object, keeps another one that Argo CD manages and reports that once, and
+// ends. A second replica waits for the lease, and goes on. Their logs have no errors and few lines.
 func TestAHealthyStartIsCalm(t *testing.T) {
 	w := newWorld(t)
 	w.configMap("goes", preview)
@@ -28,7 +28,10 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	own := newWorld(t).namespace // Sunset deletes nothing in the namespace where it runs
-	c := controller(t, w.view(p), "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
+	start := func(args ...string) *process {
+		return controller(t, w.view(p), append(args, "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")...)
+	}
+	c := start()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 1 {
 			return errors.New("nothing is deleted")
@@ -51,7 +54,11 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 		}
 		return nil
 	})
+	next := start("--metrics-secure")
 	c.stop(t)
+	w.gone(w.configMap("goes-later", preview))
+	next.stop(t)
+	next.isCalm(t)
 	if n, err := told(); n != 1 || err != nil {
 		t.Errorf("%d Events: %v", n, err)
 	}

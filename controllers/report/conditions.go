@@ -18,17 +18,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// messageLimit is the maximum length of the message of a condition: the API server refuses a status with a longer one.
-const messageLimit = 32768
-
-// shortened is a text of at most limit bytes.
-func shortened(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
-}
-
 // rulesNamed is how many rules a message names at most.
 const rulesNamed = 3
 
@@ -98,7 +87,7 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: c.name, Status: status, Reason: c.reason, Message: shortened(c.message, messageLimit),
+			Type: c.name, Status: status, Reason: c.reason, Message: policy.Shorten(c.message, policy.MaxConditionMessage),
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}

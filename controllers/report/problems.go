@@ -106,7 +106,7 @@ func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, n
 		said = "problem of policy has ended"
 	}
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
-	e := event(referenceTo(p), reason, shortened(note, noteLimit))
+	e := event(referenceTo(p), reason, policy.Shorten(note, noteLimit))
 	e.Type = sort
 	r.Events.Tell(e)
 }

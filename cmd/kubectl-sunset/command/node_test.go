@@ -139,7 +139,7 @@ func TestPreviewOfANode(t *testing.T) {
 	if strings.Contains(got.out, "Job") {
 		t.Errorf("Jobs are judged too:\n%s", got.out)
 	}
-	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: the API server has no images: rules about them are judged with --node")
+	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: to preview rules about images, use --node")
 }
 
 func TestWhereAnAgentIs(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWhereAnAgentIs(t *testing.T) {
 	old := onWorker()
 	old.Taken = now.Add(-time.Hour)
 	s.proxied[agentPath] = tells(old)
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last saw its images 60m ago\n")
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last listed its images 60m ago\n")
 }
 
 func TestTroubleWithAgents(t *testing.T) {
@@ -205,7 +205,7 @@ func TestTroubleWithAgents(t *testing.T) {
 			"cart:v2 may be any of other.example.com/cart:v2, registry.example.com/shop/cart:v2\n"},
 		"no image":       {nil, []string{"job/a", "--node", "worker-1"}, "name one as image/NAME"},
 		"no node":        {nil, []string{"image/nginx:1.25"}, "of images of nodes say on which, with --node"},
-		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "there is no file worker-1 with a Node"},
+		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "file worker-1 does not exist"},
 		"nothing at all": {nil, []string{"--node", "worker-1"}, "no object; name one"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,6 +217,6 @@ func TestTroubleWithAgents(t *testing.T) {
 		})
 	}
 	s := newAgent(t, onWorker(), aboutImages("Enforce"))
-	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes are in no namespace")
-	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "there is no file worker-1 with a Node")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes have no namespace")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "file worker-1 does not exist")
 }

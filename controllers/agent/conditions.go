@@ -44,7 +44,7 @@ func (r *reporter) unseen() error {
 		return nil
 	}
 	if _, err := r.disk.usage(); err != nil {
-		return fmt.Errorf("thresholds do not count: %w", err)
+		return fmt.Errorf("disk usage is unknown, so thresholds have no effect: %w", err)
 	}
 	return nil
 }

@@ -195,8 +195,8 @@ func TestTroubleWithAgents(t *testing.T) {
 			"the API server does not reach the agent, Pod sunset-system/agent-a at port 9090: not for you"},
 		"it is older": {answer(http.NotFound), nginx, "Pod sunset-system/agent-a has no images at port 9090: its agent is older"},
 		"it knows nothing": {answer(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "no look at the node: the runtime is away", http.StatusServiceUnavailable)
-		}), nginx, "the agent, Pod sunset-system/agent-a, says: no look at the node: the runtime is away\n"},
+			http.Error(w, "images and Pods of the node not read: the runtime is away", http.StatusServiceUnavailable)
+		}), nginx, "the agent, Pod sunset-system/agent-a, says: images and Pods of the node not read: the runtime is away\n"},
 		"it says something else": {answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }), nginx,
 			"the answer of Pod sunset-system/agent-a is not understood: it is no list of the images of a node"},
 		"it is of another node": {answer(tells(other)), nginx, `is not understood: it is of node "worker-2"`},

@@ -137,7 +137,7 @@ func TestWithoutAnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "no API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: "
+	const want = "cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: "
 	if err := agent.Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v; want %s", err, want)
 	}

@@ -26,8 +26,8 @@ func TestTheRunbookHasEverything(t *testing.T) {
 		verdicts[string(r)] = true
 	}
 	for heading, want := range map[string]map[string]bool{
-		"| condition | of | True when |":                                    conditions,
-		"| reason | of | what to do |":                                      reasons,
+		"| condition | of | True when |":                                     conditions,
+		"| reason | of | what to do |":                                       reasons,
 		"| reason | what it means | what to do if you want another result |": verdicts,
 	} {
 		got := rows(t, string(data), heading)

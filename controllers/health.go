@@ -76,8 +76,8 @@ type readiness struct {
 
 var (
 	errUnsynced = errors.New("policies and namespaces have not been read yet")
-	errNotTaken = errors.New("leading, and the policies are not in force yet")
-	errNotBegun = errors.New("leading, and the ledgers are being taken over")
+	errNotTaken = errors.New("this replica leads, and has not read all policies yet")
+	errNotBegun = errors.New("this replica leads, and is reading the RetentionLedgers")
 )
 
 // check is a healthz.Checker. What a leader can read no longer is in conditions; it stays ready, for nobody else can either.

@@ -77,7 +77,7 @@ func MayGo(object map[string]any, allowed Allowed) error {
 	}
 	switch finished, err := Finished(object); {
 	case err != nil:
-		return fmt.Errorf("%w, or nobody can tell: %w", ErrUnfinished, err)
+		return fmt.Errorf("%w, or Sunset cannot tell: %w", ErrUnfinished, err)
 	case !finished:
 		return ErrUnfinished
 	}

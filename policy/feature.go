@@ -55,7 +55,7 @@ func (p *Policy) Rehearse() {
 }
 
 // Terminate makes a policy that is enforced a suspended one, because it is being deleted: until it is gone it deletes nothing,
-// and keeps from others what its rules find eligible. Its overrides count only where they keep longer.
+// and keeps from others what its rules find eligible. Its overrides apply only where they keep objects longer.
 func (p *Policy) Terminate() {
 	if p.Mode != v1alpha1.Enforce {
 		return

@@ -15,7 +15,7 @@ func (t *RuleTally) Goes(sample v1alpha1.DueSample) {
 
 // Fails takes a sample of an error, if it is one of the first, and cuts its message.
 func (t *RuleTally) Fails(sample v1alpha1.ErrorSample) {
-	sample.Message = cut(sample.Message)
+	sample.Message = Shorten(sample.Message, messageLimit)
 	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
 }
 
@@ -37,9 +37,13 @@ func compareErrors(a, b v1alpha1.ErrorSample) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-func cut(message string) string {
-	if len(message) <= messageLimit {
-		return message
+// MaxConditionMessage is the maximum length of metav1.Condition.Message: the API server rejects a status with a longer message.
+const MaxConditionMessage = 32768
+
+// Shorten cuts a text after at most limit bytes, the three dots at its end included, and never inside a character.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }

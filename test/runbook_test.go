@@ -26,9 +26,9 @@ func TestTheRunbookHasEverything(t *testing.T) {
 		verdicts[string(r)] = true
 	}
 	for heading, want := range map[string]map[string]bool{
-		"| condition | of | True when |":                                    conditions,
-		"| reason | of | what to do |":                                      reasons,
-		"| reason | what it means | what to do if it should be otherwise |": verdicts,
+		"| condition | of | True when |":                                     conditions,
+		"| reason | of | what to do |":                                       reasons,
+		"| reason | what it means | what to do if you want another result |": verdicts,
 	} {
 		got := rows(t, string(data), heading)
 		for _, name := range slices.Sorted(maps.Keys(want)) {

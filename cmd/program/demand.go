@@ -35,11 +35,11 @@ func Address(setting, address string) Demand {
 	return Demand{setting, holds, `a host, which may be empty, and a port, such as :8080, or "0"`}
 }
 
-// Namespaces demands names that namespaces can have.
+// Namespaces demands valid namespace names.
 func Namespaces(setting string, names ...string) Demand {
 	for _, name := range names {
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			return Demand{setting, false, "names that namespaces can have"}
+			return Demand{setting, false, "valid namespace names"}
 		}
 	}
 	return Demand{setting, true, ""}

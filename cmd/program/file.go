@@ -31,7 +31,7 @@ func (f *Flags) read(path string) error {
 	for i := 0; i+1 < len(settings.Content); i += 2 {
 		key, value := settings.Content[i], settings.Content[i+1]
 		if given[key.Value] != nil {
-			return at(path, fault(key, "%s is given twice", key.Value))
+			return at(path, fault(key, "%s is set twice", key.Value))
 		}
 		given[key.Value] = value
 		if err := f.take(key, value); err != nil {
@@ -39,7 +39,7 @@ func (f *Flags) read(path string) error {
 		}
 	}
 	if given["apiVersion"] == nil || given["kind"] == nil {
-		return at(path, fault(settings, "a file for %s has apiVersion: %s and kind: %s", f.program, FileVersion, f.kind))
+		return at(path, fault(settings, "apiVersion or kind is missing: a file for %s needs apiVersion: %s and kind: %s", f.program, FileVersion, f.kind))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (f *Flags) take(key, value *yaml.Node) error {
 	}
 	setting := f.Lookup(key.Value)
 	if setting == nil || slices.Contains([]string{configFlag, versionFlag, "help"}, key.Value) {
-		return fault(key, "unknown setting %q: settings are named as the flags of %s are", key.Value, f.program)
+		return fault(key, "unknown setting %q: use the name of a flag of %s", key.Value, f.program)
 	}
 	texts, err := asFlag(setting, value)
 	if err != nil || setting.Changed {
@@ -83,7 +83,7 @@ var forms = map[string]form{
 	"bool":     {"true or false", []string{"!!bool"}},
 	"int":      {"a whole number", []string{"!!int"}},
 	"float64":  {"a number", []string{"!!int", "!!float"}},
-	"duration": {"a span of time such as 15s", []string{"!!str"}},
+	"duration": {"a duration such as 15s", []string{"!!str"}},
 }
 
 var stringForm = form{`a string (in quotes, if it looks like something else)`, []string{"!!str"}}
@@ -173,7 +173,7 @@ func mapping(text []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, syntax(err)
 	default:
-		return nil, fault(next.Content[0], "a file has one document")
+		return nil, fault(next.Content[0], "want one YAML document per file")
 	}
 }
 

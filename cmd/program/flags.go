@@ -38,9 +38,9 @@ type Flags struct {
 // NewFlags makes the flags of a program, and the kind of its configuration file.
 func NewFlags(program, kind string) *Flags {
 	f := &Flags{FlagSet: pflag.NewFlagSet(program, pflag.ContinueOnError), program: program, kind: kind, lines: map[string]int{}}
-	f.StringVar(&f.file, configFlag, "", "file with settings, named as the flags are; a flag that is given wins")
-	f.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; without one the service account of the Pod is used")
-	f.BoolVar(&f.version, versionFlag, false, "say which version this is, and end")
+	f.StringVar(&f.file, configFlag, "", "configuration file, whose settings have the names of the flags; flags on the command line override it")
+	f.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; if empty, the program uses the ServiceAccount of its Pod")
+	f.BoolVar(&f.version, versionFlag, false, "print the version and exit")
 	f.addLog()
 	return f
 }
@@ -49,7 +49,7 @@ const configFlag, versionFlag = "config", "version"
 
 // AddGates adds the flag that switches features on and off.
 func (f *Flags) AddGates(gates features.Gates) {
-	f.Var(gates, "feature-gates", "features to switch on or off, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
+	f.Var(gates, "feature-gates", "features to enable or disable, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
 }
 
 // addLog adds the flags of the log. Errors say in words where they come from, so that stack traces are for panics.

@@ -130,19 +130,19 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 
 // TestAFileThatCannotBe: one message with the file and the line says what is wrong.
 func TestAFileThatCannotBe(t *testing.T) {
-	const head = "a file for sunset-test has apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
+	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
 	for name, test := range map[string]struct{ text, want string }{
-		"an unknown setting":    {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": settings are named as the flags of sunset-test are`},
-		"a file in a file":      {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": settings are named as the flags of sunset-test are`},
-		"an action":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": settings are named as the flags of sunset-test are`},
-		"given twice":           {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is given twice"},
+		"an unknown setting":    {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test`},
+		"a file in a file":      {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test`},
+		"an action":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": use the name of a flag of sunset-test`},
+		"given twice":           {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is set twice"},
 		"a word for a number":   {header + "many: several\n", "sunset.yaml:3: many: want a whole number, not several"},
 		"a fraction":            {header + "many: 1.5\n", "sunset.yaml:3: many: want a whole number, not 1.5"},
 		"a number in quotes":    {header + "rate: '1'\n", "sunset.yaml:3: rate: want a number, not 1"},
 		"a number for a word":   {header + "address: 0\n", "sunset.yaml:3: address: want a string (in quotes, if it looks like something else), not 0"},
 		"nothing":               {header + "name:\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not nothing"},
 		"yes":                   {header + "on: yes\n", "sunset.yaml:3: on: want true or false, not yes"},
-		"a bare duration":       {header + "wait: 15\n", "sunset.yaml:3: wait: want a span of time such as 15s, not 15"},
+		"a bare duration":       {header + "wait: 15\n", "sunset.yaml:3: wait: want a duration such as 15s, not 15"},
 		"no duration":           {header + "wait: soon\n", `sunset.yaml:3: wait: time: invalid duration "soon"`},
 		"one name":              {header + "names: a\n", "sunset.yaml:3: names: want a list of strings, not a"},
 		"a number among names":  {header + "names:\n- a\n- 1\n", "sunset.yaml:5: names: want a list of strings, not one with 1"},
@@ -156,7 +156,7 @@ func TestAFileThatCannotBe(t *testing.T) {
 		"another version":       {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
 		"another kind":          {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
 		"no kind":               {"\nmany: 1\n", "sunset.yaml:2: " + head},
-		"two documents":         {header + "---\nmany: 1\n", "sunset.yaml:4: a file has one document"},
+		"two documents":         {header + "---\nmany: 1\n", "sunset.yaml:4: want one YAML document per file"},
 		"a list of settings":    {"- many: 1\n", "sunset.yaml:1: want settings, as in max-in-flight: 16, not a list"},
 		"an empty file":         {"# many: 1\n", "sunset.yaml:1: the file is empty"},
 		"no YAML":               {header + "many: [1\n", "sunset.yaml:2: did not find expected ',' or ']'"},

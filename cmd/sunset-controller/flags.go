@@ -44,28 +44,28 @@ func newOptions() *options {
 	}
 	f, c := o.Flags, &o.config
 	f.AddGates(o.gates)
-	f.BoolVar(&c.DryRun, "dry-run", false, "judge, count and forecast as ever, but delete and mark nothing: what policies enforce counts as a dry run")
-	f.StringVar(&c.Namespace, "namespace", c.Namespace, "Sunset's own namespace: it holds the lease and no policy touches it")
-	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "let replicas agree on one leader; only the leader deletes")
-	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long a leader that is silent stays one")
-	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew before it stops")
-	f.DurationVar(&c.Election.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "how long to wait between tries")
-	f.StringSliceVar(&o.allowKinds, "allow-kinds", nil, "protected kinds, or kinds of aggregated APIs, that policies may target: Kind or Kind.group")
+	f.BoolVar(&c.DryRun, "dry-run", false, "evaluate policies and update their status, but do not delete or mark any object; policies in mode Enforce act as dry runs")
+	f.StringVar(&c.Namespace, "namespace", c.Namespace, "namespace of Sunset, which contains the Lease; policies never delete objects in it")
+	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "elect a leader among the replicas; only the leader deletes objects")
+	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "time that other replicas wait after the last renewal of the Lease before they acquire it; must be whole seconds")
+	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time that the leader retries to renew the Lease before it stops; must be shorter than the lease duration")
+	f.DurationVar(&c.Election.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two attempts to acquire or renew the Lease")
+	f.StringSliceVar(&o.allowKinds, "allow-kinds", nil, "protected kinds, and kinds of aggregated APIs, that policies may target: Kind or Kind.group")
 	f.StringSliceVar(&o.protected, "protected-namespaces", []string{"kube-system", "kube-public", "kube-node-lease"},
-		"namespaces that no policy touches, beside Sunset's own")
-	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "DELETE requests under way at a time, in all, though each kind may always have one; fewer while the API server is busy. Requests longer than 250ms and those of throttled namespaces are counted apart")
-	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "deletions a second; 0 means as fast as the API server allows")
-	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
-	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve metrics over HTTPS, to whom the API server knows and lets, and Go profiles with them")
-	f.StringVar(&c.MetricsCertDir, "metrics-cert-dir", "", "where tls.crt and tls.key for metrics are mounted; without them a certificate is made at each start")
-	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
-	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "where Go profiles are served to everybody; nowhere by default")
-	f.StringVar(&c.Webhook.Address, "webhook-bind-address", "", "where policies are reviewed before they are stored, such as :9443; nowhere by default")
-	f.StringVar(&c.Webhook.CertDir, "webhook-cert-dir", "/etc/sunset/webhook", "where tls.crt and tls.key of the webhook are mounted")
+		"namespaces in which policies never delete objects, in addition to the namespace of Sunset; replaces the default")
+	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "maximum number of concurrent DELETE requests for all kinds together; each kind may always have one. The controller lowers the number while the API server is busy. Requests that take longer than 250ms and requests in throttled namespaces do not count")
+	f.Float64Var(&c.MaxPerSecond, "max-deletions-per-second", 0, "maximum number of deletions per second for all kinds together; 0 means no maximum")
+	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics endpoint; "0" disables it`)
+	f.BoolVar(&c.MetricsSecure, "metrics-secure", false, "serve metrics and Go profiles over HTTPS, to authenticated and authorized clients only")
+	f.StringVar(&c.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for the metrics endpoint; if empty, the controller generates a self-signed certificate at each start")
+	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `address of the health probe endpoints /healthz and /readyz; "0" disables them`)
+	f.StringVar(&c.PprofAddress, "pprof-bind-address", "", "address of an endpoint for Go profiles without authentication; disabled by default")
+	f.StringVar(&c.Webhook.Address, "webhook-bind-address", "", "address of the validating admission webhook for policies, such as :9443; disabled by default")
+	f.StringVar(&c.Webhook.CertDir, "webhook-cert-dir", "/etc/sunset/webhook", "directory with tls.crt and tls.key for the webhook")
 	f.StringVar(&c.Webhook.Secret, "webhook-secret", "sunset-webhook",
-		"Secret in Sunset's namespace that is given a certificate, renewed in time; empty if somebody else keeps it")
-	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in Sunset's namespace that the certificate is for")
-	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration that is given the certificate's authority")
+		"Secret in the namespace of Sunset in which the controller stores and renews the webhook certificate; empty if another program, such as cert-manager, manages it")
+	f.StringVar(&c.Webhook.Service, "webhook-service", "sunset-webhook", "Service in the namespace of Sunset that the webhook certificate is for")
+	f.StringVar(&c.Webhook.Configuration, "webhook-configuration", "sunset", "ValidatingWebhookConfiguration in which the controller sets caBundle")
 	return o
 }
 
@@ -83,9 +83,9 @@ func (o *options) check() error {
 		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration%time.Second == 0, Want: "whole seconds"}, // the rest is not written
 		program.Demand{Setting: "leader-elect-renew-deadline", Holds: float64(e.RenewDeadline) > mostJitter*float64(e.RetryPeriod),
 			Want: "more than 1.2 times leader-elect-retry-period"},
-		program.Demand{Setting: "leader-elect-retry-period", Holds: e.RetryPeriod > 0, Want: "more than nothing"},
+		program.Demand{Setting: "leader-elect-retry-period", Holds: e.RetryPeriod > 0, Want: "more than 0s"},
 		program.Demand{Setting: "max-in-flight", Holds: c.MaxInFlight > 0, Want: "at least 1"},
-		program.Demand{Setting: "max-deletions-per-second", Holds: perSecond >= 0 && !math.IsInf(perSecond, 0), Want: "a number from 0 on"},
+		program.Demand{Setting: "max-deletions-per-second", Holds: perSecond >= 0 && !math.IsInf(perSecond, 0), Want: "a number, 0 or more"},
 		program.Address("metrics-bind-address", c.MetricsAddress),
 		program.Address("health-probe-bind-address", c.ProbeAddress),
 		program.Address("pprof-bind-address", c.PprofAddress),

@@ -35,14 +35,14 @@ func newOptions() *options {
 	o := &options{Flags: program.NewFlags("sunset-node-agent", "NodeAgentConfig"), gates: features.New(agent.Features...)}
 	f, c := o.Flags, &o.config
 	f.AddGates(o.gates)
-	f.StringVar(&c.Node, "node-name", os.Getenv("NODE_NAME"), "name of the node, by default what NODE_NAME says")
-	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "socket of the container runtime, as the kubelet names it")
-	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "image of every Pod's sandbox, where the runtime does not tell; it is never removed")
-	f.StringVar(&c.StateDir, "state-dir", "/var/lib/sunset-node-agent", "where the ages of images are kept across restarts; of this agent alone")
-	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "how often the images are listed when none is due")
-	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "images removed together at most; fewer while that keeps the runtime from other things")
-	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
-	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `where /healthz and /readyz are served; "0" for nowhere`)
+	f.StringVar(&c.Node, "node-name", os.Getenv("NODE_NAME"), "name of the node; the default is the value of the environment variable NODE_NAME")
+	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "CRI endpoint of the container runtime, in the format of the kubelet's containerRuntimeEndpoint")
+	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "sandbox (pause) image of Pods, if the container runtime does not report it; the agent never removes this image")
+	f.StringVar(&c.StateDir, "state-dir", "/var/lib/sunset-node-agent", "directory in which the agent stores the ages of images across restarts; no other process may use it")
+	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "maximum time between two lists of the images while none is due")
+	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "maximum number of images that the agent removes at the same time; it removes fewer while removals slow down the container runtime")
+	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics endpoint; "0" disables it`)
+	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `address of the health probe endpoints /healthz and /readyz; "0" disables them`)
 	return o
 }
 

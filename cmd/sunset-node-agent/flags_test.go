@@ -106,7 +106,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"never":           {[]string{"--interval=0s"}, "--interval: want at least 100ms, not \"0s\""},
 		"no removals":     {[]string{"--max-in-flight=0"}, "--max-in-flight: want at least 1"},
 		"no cluster":      {nil, "no API server: this does not run in a Pod"},
-		"no node":         {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: --node-name, or NODE_NAME in the environment"},
+		"no node":         {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: set --node-name or the environment variable NODE_NAME"},
 		"no socket": {[]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint=tcp://127.0.0.1:1234"},
 			`runtime endpoint "tcp://127.0.0.1:1234": want unix:///path/of/the.sock, or that path`},
 	} {
@@ -137,7 +137,7 @@ func TestWithoutAnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "no API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: "
+	const want = "cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: "
 	if err := agent.Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v; want %s", err, want)
 	}

@@ -61,7 +61,7 @@ func (c *cluster) Pods(ctx context.Context) (pods []corev1.Pod, since time.Time,
 	return c.pods, c.read, nil
 }
 
-var errNoNode = errors.New("the node is not known yet, or is gone")
+var errNoNode = errors.New("the agent has not read its Node object yet, or the Node does not exist")
 
 // Node implements images.Cluster.
 func (c *cluster) Node() (*engine.Node, error) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -43,7 +44,7 @@ func (r *reporter) unseen() error {
 		return nil
 	}
 	if _, err := r.disk.usage(); err != nil {
-		return fmt.Errorf("thresholds do not count: %w", err)
+		return fmt.Errorf("disk usage is unknown, so thresholds have no effect: %w", err)
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func describeStanding(conditions *[]metav1.Condition, all []standing, now time.T
 func setCondition(conditions *[]metav1.Condition, s standing, now time.Time) {
 	c := metav1.Condition{Type: s.condition, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
 	if s.err != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, s.reason, s.err.Error()
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, s.reason, policy.Shorten(s.err.Error(), policy.MaxConditionMessage)
 	}
 	meta.SetStatusCondition(conditions, c)
 }

@@ -33,7 +33,7 @@ const pathAge = 10 * time.Minute
 // pathAgain is when a runtime is asked again that did not tell.
 const pathAgain = time.Minute
 
-var errNotAsked = errors.New("the runtime has not told where images are")
+var errNotAsked = errors.New("the container runtime has not reported where it stores images")
 
 // locate asks the runtime where images are, if it has not told lately.
 func (d *disk) locate(ctx context.Context) {
@@ -69,7 +69,7 @@ func (d *disk) usage() (v1alpha1.NodeImageFilesystem, error) {
 	}
 	usage, err := d.statfs(path)
 	if err != nil {
-		return v1alpha1.NodeImageFilesystem{}, fmt.Errorf("%s cannot be looked at: mount it read-only where the node has it: %w", path, err)
+		return v1alpha1.NodeImageFilesystem{}, fmt.Errorf("the agent cannot read the usage of %s; mount it read-only at the path that it has on the node: %w", path, err)
 	}
 	return usage, nil
 }

@@ -27,7 +27,7 @@ type runtimeSight interface {
 func alive(node runtimeSight) healthz.Checker {
 	return func(*http.Request) error {
 		if gone := node.Unreachable(); gone > mostUnreachable {
-			return fmt.Errorf("the container runtime has been out of reach for %s: %w", gone.Round(time.Second), node.Trouble())
+			return fmt.Errorf("the container runtime has not answered for %s: %w", gone.Round(time.Second), node.Trouble())
 		}
 		return nil
 	}

@@ -86,7 +86,7 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 }
 
 func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
-	log.FromContext(ctx).Error(err, "report not written")
+	log.FromContext(ctx).Error(err, "NodeImageReport not written")
 	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
 }
 

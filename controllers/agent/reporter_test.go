@@ -4,8 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -183,6 +186,20 @@ func TestWhatStandsInTheWay(t *testing.T) {
 				t.Errorf("%+v, ready %+v", of, ready)
 			}
 		})
+	}
+}
+
+// TestAConditionMessageIsNotTooLong: the API server would reject the whole report.
+func TestAConditionMessageIsNotTooLong(t *testing.T) {
+	r := newReporting(t)
+	r.away = errors.New(strings.Repeat("ä", policy.MaxConditionMessage))
+	r.time.Step(podsAge)
+	r.look()
+	r.after(0, 1)
+	for _, c := range r.report().Conditions {
+		if len(c.Message) > policy.MaxConditionMessage || !utf8.ValidString(c.Message) {
+			t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
+		}
 	}
 }
 

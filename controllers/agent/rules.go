@@ -145,7 +145,7 @@ func (r *rules) Use(ctx context.Context, object *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.take(ctx, object); err != nil {
-		log.FromContext(ctx).Error(err, "rules not understood: nothing is removed")
+		log.FromContext(ctx).Error(err, "NodeImageRules not understood: the agent removes no images")
 	}
 }
 

@@ -21,14 +21,14 @@ func serve(see func(context.Context) (*sight.Sight, error), now func() time.Time
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			w.Header().Set("Allow", http.MethodGet)
-			http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
+			http.Error(w, "only GET is supported", http.StatusMethodNotAllowed)
 			return
 		}
 		select {
 		case answering <- struct{}{}:
 			defer func() { <-answering }()
 		default:
-			http.Error(w, "others are being told just now: ask again", http.StatusServiceUnavailable)
+			http.Error(w, "too many requests at the same time; retry later", http.StatusServiceUnavailable)
 			return
 		}
 		_ = http.NewResponseController(w).SetWriteDeadline(now().Add(2 * seeTimeout)) // where a connection has deadlines

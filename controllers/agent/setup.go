@@ -70,7 +70,7 @@ const noAddress = "0"
 // Check says what of the flags cannot be used, whatever the node and the cluster are like.
 func (c *Config) Check() error {
 	if c.Node == "" {
-		return errors.New("the name of the node is missing: --node-name, or NODE_NAME in the environment")
+		return errors.New("the name of the node is missing: set --node-name or the environment variable NODE_NAME")
 	}
 	runtime, err := cri.Dial(c.Endpoint, cri.Options{}) // asks nobody anything
 	if err != nil {
@@ -130,7 +130,7 @@ func Run(ctx context.Context, c Config) error {
 // unreachable says of an error that there is no API server, if that is why: it was asked, and did not answer.
 func (c *Config) unreachable(err error) error {
 	if asked := (&url.Error{}); errors.As(err, &asked) {
-		return fmt.Errorf("no API server at %s: %w", c.Rest.Host, asked.Err)
+		return fmt.Errorf("cannot reach the API server at %s: %w", c.Rest.Host, asked.Err)
 	}
 	return err
 }

@@ -126,8 +126,8 @@ func newLook(began, since time.Time, listed []cri.Image, uses cri.Uses) *look {
 }
 
 var (
-	errStale = errors.New("a later look was taken first")
-	errEmpty = errors.New("the runtime lists no image, though there were some a moment ago")
+	errStale = errors.New("a later read of the node finished first")
+	errEmpty = errors.New("the runtime lists no images, but listed some a moment ago")
 )
 
 // age gives the images of a look their ages.

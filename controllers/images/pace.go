@@ -64,7 +64,7 @@ const (
 	aMoment = 2 * time.Second
 )
 
-var errCrowded = errors.New("the runtime is slow: others wait to be removed before")
+var errCrowded = errors.New("the runtime is slow: other images wait for removal")
 
 func newPace(c clock.Clock, last func()) *pace {
 	return &pace{clock: c, last: last, width: 1}

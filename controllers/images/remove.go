@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	errNoWarrant = errors.New("no warrant, or one for another image")
-	errMoved     = errors.New("the image is not as it was judged")
-	errNode      = errors.New("the node is not as it was when the image was judged")
+	errNoWarrant = errors.New("internal error: removal without a permit for this image")
+	errMoved     = errors.New("the image has changed since it was evaluated")
+	errNode      = errors.New("the node has changed since the image was evaluated")
 	errLate      = errors.New("not sent: the checks before it were more than a second old")
-	errRanks     = errors.New("somebody else removed images, which changes the order of the others")
+	errRanks     = errors.New("another client removed images, which changes the ranks of the others")
 	errMark      = errors.New("images cannot be marked")
 )
 
@@ -68,7 +68,7 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, 
 	i := l.byID[t.Name]
 	switch {
 	case i == nil:
-		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("the image had been removed already"), Unsent: true}
+		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("the image was already removed"), Unsent: true}
 	case i.InUse:
 		return nil, &retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
 	case i.Pinned, i.ageless, i.version != t.ResourceVersion:

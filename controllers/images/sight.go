@@ -19,8 +19,8 @@ type sights struct {
 }
 
 var (
-	errUnseen = errors.New("none was taken yet")
-	errOld    = errors.New("the last is too old, and another under way: ask again")
+	errUnseen = errors.New("not read yet")
+	errOld    = errors.New("the last read is too old, and another one is in progress; retry later")
 )
 
 // Sight gives the images as the last look found them. Where that is longer ago than two intervals, as nobody looks at a node
@@ -28,7 +28,7 @@ var (
 func (n *Node) Sight(ctx context.Context) (*sight.Sight, error) {
 	l, err := n.recent(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no look at the node: %w", err)
+		return nil, fmt.Errorf("images and Pods of the node not read: %w", err)
 	}
 	node, err := n.Cluster.Node()
 	if err != nil {

@@ -35,7 +35,7 @@ func TestWhereNobodyLooksWhoeverAsksDoes(t *testing.T) {
 	}
 	fails := func(looks int) {
 		t.Helper()
-		if _, err := m.Sight(t.Context()); err == nil || !strings.Contains(err.Error(), "no look at the node: away") || m.lists != looks {
+		if _, err := m.Sight(t.Context()); err == nil || !strings.Contains(err.Error(), "images and Pods of the node not read: away") || m.lists != looks {
 			t.Errorf("%v after %d looks, want %d", err, m.lists, looks)
 		}
 	}

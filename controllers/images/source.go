@@ -161,7 +161,7 @@ func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 	return evaluator, about, nil
 }
 
-var errAgeless = errors.New("nobody knows how old the image is")
+var errAgeless = errors.New("image age unknown")
 
 func (s *source) row(judge *engine.Evaluator, i *image) *index.Row {
 	subject, object, asked := i.Subject(), i.Object(), s.asks.About("")

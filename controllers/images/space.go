@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	errRoom       = errors.New("what has gone before was enough: there is room by now")
-	errFilesystem = errors.New("nobody knows how full the filesystem is")
+	errRoom       = errors.New("earlier removals have freed enough space")
+	errFilesystem = errors.New("disk usage unknown")
 )
 
 // stillTooFull asks how full the filesystem is before an image goes for want of space: what stood in the way of many may have

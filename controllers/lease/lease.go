@@ -80,7 +80,7 @@ func (l *Lock) Check() error {
 		return fmt.Errorf("not the leader")
 	}
 	if Elapsed(l.clock.Now(), *renewed) > l.margin {
-		return fmt.Errorf("leadership has not been confirmed for %s", l.margin)
+		return fmt.Errorf("this replica has not confirmed its leadership for %s", l.margin)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNewer is wrapped by the trouble of a policy whose ledger a newer version of Sunset has written.
-var ErrNewer = errors.New("a newer version of Sunset wrote it, and it has fields that this one does not know")
+var ErrNewer = errors.New("a newer version of Sunset wrote it, with fields that this version does not know")
 
 var ledgerKind = v1alpha1.GroupVersion.WithKind("RetentionLedger")
 

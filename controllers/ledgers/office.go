@@ -68,7 +68,7 @@ type Decider struct {
 }
 
 // ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
-var ErrLate = errors.New("a RetentionLedger could not be taken over before objects were listed, and now it could; the process has to begin anew")
+var ErrLate = errors.New("the controller took over a RetentionLedger only after it had listed objects; it restarts")
 
 const (
 	openPatience = 15 * time.Second // then policies without a ledger wait no longer
@@ -150,7 +150,7 @@ func (o *Office) Open(ctx context.Context) error {
 			close(o.opened)
 			return nil
 		}
-		log.FromContext(ctx).Error(err, "ledgers not taken over")
+		log.FromContext(ctx).Error(err, "RetentionLedgers not taken over")
 		if late {
 			go o.openLate(ctx)
 			return nil

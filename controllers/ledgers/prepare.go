@@ -22,7 +22,7 @@ import (
 var ErrMissing = errors.New("the RetentionLedger that its status records is missing")
 
 // errBuried ends the account of a ledger whose policy is gone.
-var errBuried = errors.New("the policy is gone, and so is its ledger")
+var errBuried = errors.New("the policy was deleted, and so was its RetentionLedger")
 
 const (
 	lookFirst    = time.Second // between two looks at what is doubtful
@@ -157,7 +157,7 @@ func (a *account) renew() {
 }
 
 func (a *account) missing() error {
-	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to begin to count anew", ErrMissing, a.uid)
+	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to count from zero", ErrMissing, a.uid)
 }
 
 // check makes sure that a policy which is enforced has a ledger.
@@ -268,7 +268,7 @@ func (a *account) bury(ctx context.Context) error {
 	}
 	named := stored.Policy
 	if named.Name == "" {
-		return fmt.Errorf("RetentionLedger %s does not say whose it is: delete it if that policy is gone", a.uid)
+		return fmt.Errorf("RetentionLedger %s does not name its policy; if that policy no longer exists, delete the RetentionLedger", a.uid)
 	}
 	named.UID = a.uid
 	gone, err := a.office.isGone(ctx, named)
@@ -312,7 +312,7 @@ func (a *account) look(ctx context.Context) {
 		e := doubtful[(a.lookFrom+i)%len(doubtful)]
 		sight, err := a.office.Objects.Sight(ctx, e.Target)
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("could not be read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
+			log.FromContext(ctx).V(1).Info("object not read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
 			unread = cmp.Or(unread, fmt.Errorf("%s %q of namespace %q cannot be read: %w", e.Kind.Kind, e.Name, e.Namespace, err))
 			continue
 		}

@@ -67,7 +67,7 @@ func (a *account) setTrouble(ctx context.Context, err error) {
 		return
 	}
 	if err != nil {
-		log.FromContext(ctx).Error(err, "ledger not written", "ledger", a.uid)
+		log.FromContext(ctx).Error(err, "RetentionLedger not written", "ledger", a.uid)
 	}
 	a.office.Changed()
 }
@@ -320,6 +320,6 @@ func (a *account) finish(ctx context.Context) {
 		return
 	}
 	if err := a.settle(ctx); err != nil {
-		log.FromContext(ctx).Error(err, "ledger not written", "ledger", a.uid)
+		log.FromContext(ctx).Error(err, "RetentionLedger not written", "ledger", a.uid)
 	}
 }

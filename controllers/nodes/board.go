@@ -183,7 +183,7 @@ func (b *Board) note(ctx context.Context, missing sets.Set[types.UID], trouble e
 	}
 	b.Changed()
 	if trouble != nil {
-		log.FromContext(ctx).Error(trouble, "node agents do not get the rules of policies")
+		log.FromContext(ctx).Error(trouble, "NodeImageRules not written: node agents do not receive changed rules")
 	}
 }
 

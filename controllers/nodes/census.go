@@ -152,11 +152,11 @@ func (c *Census) follow(ctx context.Context) {
 func troubleOf(err error) *retention.Trouble {
 	switch {
 	case apierrors.IsForbidden(err):
-		return &retention.Trouble{Reason: "Forbidden", Message: "may not list and watch nodeimagereports: grant list and watch for them"}
+		return &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not list and watch nodeimagereports: grant its service account list, watch on that resource"}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return &retention.Trouble{Reason: "KindNotFound", Message: "the cluster has no kind NodeImageReport: apply the CustomResourceDefinitions of this version"}
 	default:
-		return &retention.Trouble{Reason: "ListFailed", Message: "reports of nodes cannot be read: " + err.Error()}
+		return &retention.Trouble{Reason: "ListFailed", Message: "cannot list and watch nodeimagereports: " + err.Error()}
 	}
 }
 

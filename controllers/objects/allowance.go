@@ -22,7 +22,7 @@ const (
 	shareOfOne, shareOfAll = 10, 2
 )
 
-var errNoTime = fmt.Errorf("not evaluated yet, it is retried: rules of RetentionPolicies that take more than %s on one object, or %s in a second, "+
+var errNoTime = fmt.Errorf("not evaluated yet, Sunset retries it: rules of RetentionPolicies that take more than %s on one object, or %s in a second, "+
 	"may use %s at once and a tenth of the time in each namespace; simplify the expressions", freeTime, freeOfOne, mostDebt)
 
 // allowance bounds for how long the rules of each namespace's RetentionPolicies are evaluated, so that all other evaluations wait

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-var errNoMarking = errors.New("nothing is written without a marking")
+var errNoMarking = errors.New("internal error: mark without a permit")
 
 // Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
 // the version the marking names.

@@ -141,7 +141,7 @@ func (m *memory) watching(end func()) {
 // lose is called when something that was kept cannot be read, which must not be: nothing is deleted until everything is listed
 // again, which begins soon.
 func (m *memory) lose(err error) {
-	m.sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be evaluated again: %v", err)})
+	m.sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be reevaluated: %v", err)})
 	if m.endWatch != nil {
 		m.endWatch()
 	}

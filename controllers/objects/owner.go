@@ -24,7 +24,7 @@ import (
 func (c *Cluster) aimAtOwner(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	owner := i.Owner
 	if owner == nil {
-		return policy.Target{}, refused("the rule lets an owner go, and none is named")
+		return policy.Target{}, refused("the rule deletes the owner of the object, and the object names none")
 	}
 	mapping, blocked := c.resolveOwner(ctx, owner)
 	if blocked != nil {
@@ -98,9 +98,9 @@ func (c *Cluster) noteServedHere(kind schema.GroupVersionKind) {
 func (c *Cluster) outOfReach(i policy.Intent, mapping *meta.RESTMapping, t policy.Target) *retention.Outcome {
 	switch {
 	case t.Namespace == "" && i.Rule.Namespace != "":
-		return refused("owner %s lives in no namespace, and a RetentionPolicy is about its own", i.Owner)
+		return refused("owner %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace", i.Owner)
 	case t.Namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace:
-		return refused("owner %s lives in a namespace, and what it owns does not", i.Owner)
+		return refused("owner %s is namespaced, and the object that it owns is cluster-scoped", i.Owner)
 	case c.protection.Namespace(t.Namespace):
 		return refused("owner %s is in a protected namespace", i.Owner)
 	}
@@ -143,7 +143,7 @@ func (c *Cluster) get(ctx context.Context, mapping *meta.RESTMapping, t policy.T
 	return nil, &o
 }
 
-var errOwnerLeaves = errors.New("the owner is gone or going, and takes along what it owns")
+var errOwnerLeaves = errors.New("the owner is deleted or terminating, and garbage collection deletes the objects that it owns")
 
 // mayGo gives what of the owner itself, read as s, stands in the way. One that is gone or terminating takes the subject
 // along, and needs nobody's help.
@@ -153,7 +153,7 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):
 		return &retention.Outcome{Result: retention.Gone, Err: errOwnerLeaves}
 	case s.Name != t.Name, s.Namespace != t.Namespace, s.ResourceVersion == "":
-		return refused("owner %s: the API server answered with another object", owner)
+		return refused("owner %s: the API server returned another object", owner)
 	}
 	// No rule allows an unfinished or managed owner outside of the subject's namespace: a user who may write in one namespace could name
 	// anything there is in none.
@@ -164,11 +164,11 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	}
 	switch err := engine.MayGo(object, allowed); {
 	case errors.Is(err, engine.ErrUnfinished) && beyond:
-		return refused("owner %s %w, and lives in no namespace as what it owns does", owner, err)
+		return refused("owner %s %w, and is cluster-scoped, but the object that it owns is namespaced", owner, err)
 	case errors.Is(err, engine.ErrUnfinished):
-		return refused("owner %s %w; allowUnfinishedOwner: true lets it go all the same", owner, err)
+		return refused("owner %s %w; set allowUnfinishedOwner: true to delete it anyway", owner, err)
 	case errors.Is(err, engine.ErrManaged) && !beyond:
-		return refused("owner %s %w; allowManaged: true lets it go all the same", owner, err)
+		return refused("owner %s %w; set allowManaged: true to delete it anyway", owner, err)
 	case err != nil:
 		return refused("owner %s %w", owner, err)
 	}
@@ -198,9 +198,9 @@ func (c *Cluster) unchanged(ctx context.Context, w policy.Warrant) *retention.Ou
 	}
 	switch {
 	case subject.UID != t.UID:
-		return &retention.Outcome{Result: retention.Gone, Err: errors.New("another object has its name by now")}
+		return &retention.Outcome{Result: retention.Gone, Err: errors.New("another object now has its name")}
 	case subject.ResourceVersion != t.ResourceVersion:
-		return &retention.Outcome{Result: retention.Changed, Err: errors.New("not the version that was judged")}
+		return &retention.Outcome{Result: retention.Changed, Err: errors.New("the object has changed since it was evaluated")}
 	}
 	return nil
 }

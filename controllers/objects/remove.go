@@ -22,7 +22,7 @@ import (
 // or may not have happened; the watch tells.
 const requestTimeout = 20 * time.Second
 
-var errNoWarrant = errors.New("nothing is deleted without a warrant")
+var errNoWarrant = errors.New("internal error: deletion without a permit")
 
 // Aim implements retention.Remover: what goes is the subject itself, for which nothing is asked, or its owner.
 func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
@@ -32,7 +32,7 @@ func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *ret
 	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
 }
 
-var errNotAimed = errors.New("the target is not what the permit names")
+var errNotAimed = errors.New("internal error: the target is not the object that the permit names")
 
 // isAimed reports whether a target is what a warrant lets go.
 func isAimed(w policy.Warrant, t policy.Target) bool {

@@ -70,7 +70,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	case apierrors.IsForbidden(err):
 		return &retention.Trouble{Reason: "Forbidden", Message: stream.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
 	case err != nil:
-		return nil, fmt.Errorf("look up who serves %s: %w", name, err)
+		return nil, fmt.Errorf("find the API server of %s: %w", name, err)
 	}
 	var service struct {
 		Spec struct {
@@ -85,7 +85,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	}
 	return &retention.Trouble{
 		Reason: "AggregatedAPI",
-		Message: fmt.Sprintf("%s is served by an aggregated API server, which may ignore preconditions; an operator can lift this with --allow-kinds=%s",
+		Message: fmt.Sprintf("%s is served by an aggregated API server, which may ignore preconditions; to allow it, set the controller flag --allow-kinds=%s",
 			kind.GroupVersion(), kind.GroupKind()),
 	}, nil
 }
@@ -105,7 +105,7 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 	data, err := stream.Body(c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", stream.AcceptJSON).Body(body).Do(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
+		return nil, fmt.Errorf("check the permission to %s %s: %w", verb, resource.GroupResource(), err)
 	}
 	if err := json.Unmarshal(data, &review); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ const (
 	turnFactor  = 200 // for so long, as a multiple of the same time, the namespace comes after others
 )
 
-var errCompiling = errors.New("a policy that was edited is being compiled")
+var errCompiling = errors.New("the controller is compiling an edited policy")
 
 // compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
 // namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the book, so that

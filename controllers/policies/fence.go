@@ -22,11 +22,11 @@ const (
 
 var (
 	errNotRead = errors.New("policies and namespaces have not been read yet")
-	errRewound = errors.New("the API server's history went back, as after a restore: starting over")
+	errRewound = errors.New("the resourceVersions of the API server went back, as after a restore of etcd; the controller restarts and reads everything again")
 
 	errPartial  = errors.New("incomplete list response")
-	errOther    = errors.New("the answer is about another object")
-	errBehind   = errors.New("the answer is older than the list")
+	errOther    = errors.New("the API server returned another object")
+	errBehind   = errors.New("the response to GET is older than the response to LIST")
 	errDisagree = errors.New("object missing from LIST but returned by GET")
 )
 

@@ -49,7 +49,7 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 		if l.needsQuotas() {
 			err := l.readQuotas(ctx, "")
 			if err != nil {
-				log.FromContext(ctx).Info("percentOfQuota does not count: ResourceQuotas cannot be read", "err", err.Error())
+				log.FromContext(ctx).Info("capacity.percentOfQuota has no effect: ResourceQuotas cannot be read", "err", err.Error())
 				l.forgetQuotas("")
 			}
 			l.quotaTrouble("", err)

@@ -75,7 +75,7 @@ func (l *loop) goesBack(happens func()) {
 
 func (l *loop) startsOver(namespace string) {
 	l.t.Helper()
-	if _, err := l.check(namespace); err == nil || !strings.Contains(err.Error(), "history went back") {
+	if _, err := l.check(namespace); err == nil || !strings.Contains(err.Error(), "resourceVersions of the API server went back") {
 		l.t.Errorf("error %v", err)
 	}
 }

@@ -143,7 +143,7 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	l.rights.unknown = false
 	l.Republish()
 	expect(t, "unpermitted when it has the rights", false, unpermitted())
-	l.rights.err = errors.New("missing right")
+	l.rights.err = errors.New("missing permission")
 	l.Republish()
 	expect(t, "unpermitted when it has lost them", true, unpermitted())
 }

@@ -17,7 +17,7 @@ import (
 // maxSkew is how far our clock and the API server's may be apart.
 const maxSkew = 5 * time.Second
 
-var errNoDate = errors.New("clock skew is unknown: the API server's answer has no Date")
+var errNoDate = errors.New("clock skew is unknown: the API server's response has no Date header")
 
 // clocks is what is wrong with our clock or the API server's by any answer that may still count.
 type clocks struct {
@@ -87,7 +87,7 @@ func skew(date, sent, received time.Time) time.Duration {
 // bearable says that the server's clock may differ from ours by more than allowed.
 func bearable(worst time.Duration) error {
 	if worst > maxSkew {
-		return fmt.Errorf("clock skew: the API server's clock may differ from ours by more than %s", maxSkew)
+		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both", maxSkew)
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
 
 func TestPermit(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
-	l.rights.err = errors.New("missing right")
+	l.rights.err = errors.New("missing permission")
 	permit := func(name string) error { _, err := l.Permit(t.Context(), l.named(name).Rules[0]); return err }
 	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
 		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
@@ -172,7 +172,7 @@ func TestPermit(t *testing.T) {
 
 func TestPermitOwner(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
-	l.rights.err = errors.New("missing right")
+	l.rights.err = errors.New("missing permission")
 	owner := &policy.Owner{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Name: "nightly", UID: "u"}
 	permit := func(name string) error {
 		_, err := l.PermitOwner(t.Context(), l.named(name).Rules[0], owner)

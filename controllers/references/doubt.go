@@ -49,9 +49,9 @@ func (x *Index) doubt(kind Kind) error {
 		}
 	}
 	if why == nil {
-		return fmt.Errorf("what refers to a %s is not known: nothing is watched", kind)
+		return fmt.Errorf("the references to %s objects are not known: no kind is watched", kind)
 	}
-	return fmt.Errorf("what refers to a %s is not known completely: %s: %w", kind, first, why)
+	return fmt.Errorf("the references to %s objects are not known completely: %s: %w", kind, first, why)
 }
 
 // settle notes since when each of some kinds is known completely, after a source of theirs has changed.

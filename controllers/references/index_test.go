@@ -291,9 +291,9 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 		kind  references.Kind
 		doubt string
 	}{
-		{"a Pod cannot be read", func() {}, configMap, "what refers to a ConfigMap is not known completely: Pod: shop/web: no such field"},
+		{"a Pod cannot be read", func() {}, configMap, "the references to ConfigMap objects are not known completely: Pod: shop/web: no such field"},
 		{"it can", func() { pod.Err = nil; x.Put("Pod", pod) }, configMap, ""},
-		{"no right to list", func() { x.Lose("Gateway", errors.New("forbidden")) }, secret, "what refers to a Secret is not known completely: Gateway: forbidden"},
+		{"no right to list", func() { x.Lose("Gateway", errors.New("forbidden")) }, secret, "the references to Secret objects are not known completely: Gateway: forbidden"},
 		{"the other kind is known", func() {}, configMap, ""},
 		{"the source is no more", func() { x.Forget("Gateway") }, secret, ""},
 	} {

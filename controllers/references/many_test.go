@@ -35,7 +35,7 @@ func TestDoubtNamesTheFirst(t *testing.T) {
 		}
 		want := ""
 		for _, first := range slices.Sorted(maps.Keys(unread)) {
-			want = "what refers to a ConfigMap is not known completely: Pod: shop/" + first + ": no such field"
+			want = "the references to ConfigMap objects are not known completely: Pod: shop/" + first + ": no such field"
 			break
 		}
 		if got := x.Of(targets[0]).Doubt; (got != nil || want != "") && fmt.Sprint(got) != want {

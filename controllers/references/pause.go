@@ -34,5 +34,5 @@ func (x *Index) Paused(kind Kind) error {
 	if first == "" {
 		return nil
 	}
-	return fmt.Errorf("what refers to a %s is not watched for a moment: %s", kind, first)
+	return fmt.Errorf("the references to %s objects are not watched for a moment: %s", kind, first)
 }

@@ -181,7 +181,7 @@ func (c *contact) doubt() error {
 	}
 	switch {
 	case c.open && quiet:
-		return fmt.Errorf("its watch has said nothing for %s", limit)
+		return fmt.Errorf("its watch has received nothing for %s", limit)
 	case !c.open && elapsed(now, c.closed) > outOfTouch:
 		return fmt.Errorf("it has not been watched for %s", elapsed(now, c.closed).Truncate(time.Second))
 	}

@@ -90,7 +90,7 @@ func (d discovery) versions(ctx context.Context, kind schema.GroupVersionKind) (
 		versions = append(versions, v.Version)
 	}
 	if len(versions) == 0 {
-		return nil, fmt.Errorf("the API server names no version of %s", kind.Group)
+		return nil, fmt.Errorf("the API server lists no version of %s", kind.Group)
 	}
 	if i := slices.Index(versions, kind.Version); i > 0 {
 		versions = append([]string{kind.Version}, slices.Delete(versions, i, i+1)...)
@@ -106,9 +106,9 @@ func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*serve
 	case err != nil:
 		return nil, err
 	case !there:
-		return nil, fmt.Errorf("the API server names %s and does not serve it", kind.GroupVersion())
+		return nil, fmt.Errorf("the API server lists %s and does not serve it", kind.GroupVersion())
 	case list.GroupVersion != kind.GroupVersion().String():
-		return nil, fmt.Errorf("the API server says nothing that can be read about %s", kind.GroupVersion())
+		return nil, fmt.Errorf("the discovery document of %s is invalid", kind.GroupVersion())
 	}
 	var found *served
 	for _, r := range list.APIResources {

@@ -28,7 +28,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 			s := newServer(streams)
 			s.objects[pathOf(podKind)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
 			watching(t, s, func(w *world) {
-				w.expectDoubt("before a rule asks", references.ConfigMap, "nothing is watched")
+				w.expectDoubt("before a rule asks", references.ConfigMap, "no kind is watched")
 				w.Use(nil, configMaps)
 				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
 				w.pass(time.Second)
@@ -87,7 +87,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		w.expectUses("asked about no more", site, 0)
 		w.Use(nil, nil)
 		w.pass(time.Second)
-		w.expectDoubt("nobody asks", references.Secret, "nothing is watched")
+		w.expectDoubt("nobody asks", references.Secret, "no kind is watched")
 		for _, kind := range []schema.GroupVersionKind{podKind, accountKind} {
 			expect(t, kind.Kind+" is watched", false, watched(kind))
 		}
@@ -240,7 +240,7 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 		"the group cannot be read":  {func(s *server) { s.garbage["/apis/example.org"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
 		"the server is not there":   {func(s *server) { s.broken["/apis/example.org"] = true }, func(s *server) { clear(s.broken) }, "nobody knows whether it exists"},
 		"a version fails":           {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 503 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
-		"a version is not there":    {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 404 }, func(s *server) { clear(s.fails) }, "names example.org/v1 and does not serve it"},
+		"a version is not there":    {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 404 }, func(s *server) { clear(s.fails) }, "lists example.org/v1 and does not serve it"},
 		"a version cannot be read":  {func(s *server) { s.kinds[other] = true; s.garbage["/apis/example.org/v1"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
 		"another version is served": {func(s *server) { s.kinds[appKind.GroupKind().WithVersion("v2")] = true }, func(s *server) { delete(s.kinds, appKind.GroupKind().WithVersion("v2")) }, "served as example.org/v2 and not as example.org/v1"},
 	} {

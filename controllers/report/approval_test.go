@@ -258,16 +258,16 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"a new form": {gated(everywhere), nil,
-			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
-			said + "its rules now apply in team-a, or what kept objects there is gone; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
 		"rules that were not counted with the others": {gated(&policy.Gate{Rules: sets.New("a")}), nil,
-			said + "rules of this policy could not be counted before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
+			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a namespace's own": {own, nil,
-			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
 		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
-			said + "its rules are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

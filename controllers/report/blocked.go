@@ -73,7 +73,7 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 	for _, b := range blocks {
 		of = append(of, fmt.Sprintf("%d of %s", b.Objects, named(b.Policy)))
 	}
-	return "it keeps objects that other policies would delete now: " + strings.Join(of, ", ")
+	return "this policy keeps objects that other policies would delete now: " + strings.Join(of, ", ")
 }
 
 // delayed is the condition Delayed; it is not ok, and left out, where every object that is due can be deleted.
@@ -94,7 +94,7 @@ func (v *view) delayed(p *policy.Policy) standing {
 	if more := len(all) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return standing{true, all[0].Reason, grant.Line("objects that are due stay: " + strings.Join(parts, "; "))}
+	return standing{true, all[0].Reason, grant.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
 }
 
 // named is a policy with its kind.

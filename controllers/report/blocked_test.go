@@ -44,7 +44,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		expect(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
 		expect(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
 		expect(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
-			"it keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
+			"this policy keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
 		expect(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
 		w.after(time.Hour)
 		jobs(policy.Facts{})
@@ -168,7 +168,7 @@ func TestOverridesThatSuspendAreNamed(t *testing.T) {
 		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
 		w.after(time.Minute)
 		expect(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
-		expect(t, "message", "what is due is deleted; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
+		expect(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
 			message(w.status(), v1alpha1.ConditionEnforcing))
 		expect(t, "Events", nil, w.events())
 	})

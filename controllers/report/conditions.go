@@ -18,17 +18,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// messageLimit is the maximum length of the message of a condition: the API server refuses a status with a longer one.
-const messageLimit = 32768
-
-// shortened is a text of at most limit bytes.
-func shortened(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
-}
-
 // rulesNamed is how many rules a message names at most.
 const rulesNamed = 3
 
@@ -98,21 +87,21 @@ func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: c.name, Status: status, Reason: c.reason, Message: shortened(c.message, messageLimit),
+			Type: c.name, Status: status, Reason: c.reason, Message: policy.Shorten(c.message, policy.MaxConditionMessage),
 			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 		})
 	}
 }
 
 var readyMessage = map[v1alpha1.Mode]string{
-	v1alpha1.DryRun:    "counting; nothing is deleted",
-	v1alpha1.Enforce:   "what is due is deleted",
-	v1alpha1.Suspended: "suspended; what the rules find eligible is kept",
+	v1alpha1.DryRun:    "dry run: Sunset counts what the policy would delete, and deletes nothing",
+	v1alpha1.Enforce:   "Sunset deletes objects when they are due",
+	v1alpha1.Suspended: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
 }
 
 func (v *view) valid(p *policy.Policy) standing {
 	if len(p.Problems) == 0 {
-		return standing{true, "Valid", "every rule is understood"}
+		return standing{true, "Valid", "every rule is valid"}
 	}
 	const shown = 3
 	said := lines(p.Problems[:min(len(p.Problems), shown)])
@@ -132,10 +121,10 @@ func (v *view) watching(p *policy.Policy) standing {
 		case ok && k.Lost != nil:
 			return standing{false, k.Lost.Reason, v.lacking(p, k.Lost)}
 		case !ok || !v.listed[r.ID]:
-			return standing{false, "Listing", grant.Line(fmt.Sprintf("listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
+			return standing{false, "Listing", grant.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
 		}
 	}
-	watching := standing{true, "Watching", "every target kind is listed and watched"}
+	watching := standing{true, "Watching", "Sunset lists and watches every target kind"}
 	if node.OnNodes(p) {
 		return v.nodes.watching(p, watching)
 	}
@@ -146,19 +135,19 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	switch p.Mode {
 	case v1alpha1.DryRun:
 		if p.Rehearsed {
-			return standing{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run: without, this policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+			return standing{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
 		}
 		if p.Namespace != "" {
-			return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, its own rules would delete %d now and %d within 24h; overrides count only where they keep longer",
+			return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
 				s.Due.Now, s.Due.Day)}
 		}
-		return standing{false, "DryRun", fmt.Sprintf("dry run: enforced, this policy would delete %d now and %d within 24h; it keeps nothing from other policies",
+		return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
 			s.Due.Now, s.Due.Day)}
 	case v1alpha1.Suspended:
 		if p.Terminating {
-			return standing{false, "Terminating", "the policy is being deleted, and a finalizer keeps it: until it is gone it deletes nothing and keeps what its rules find eligible, from other policies too; check the controller that owns the finalizer"}
+			return standing{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
 		}
-		return standing{false, "Suspended", "suspended: nothing is deleted, and what the rules find eligible is kept from other policies"}
+		return standing{false, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
 	}
 	for _, r := range p.Rules {
 		k, ok := v.kinds[policy.StoredAs(r.Kind)]
@@ -174,7 +163,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	case s.PendingApproval != nil:
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
 	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
-		return standing{false, "Counting", "Sunset counts what a change of configuration would delete; until then the rules concerned keep it"}
+		return standing{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
 	}
 	if withheld := v.nodes.withheld(p); !withheld.ok {
 		return withheld
@@ -185,14 +174,14 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	if counting := v.counting(p); !counting.ok || counting.reason != "" {
 		return counting
 	}
-	enforcing := standing{true, "Enforcing", "what is due is deleted"}
+	enforcing := standing{true, "Enforcing", "Sunset deletes objects when they are due"}
 	if names := v.throttled(p); len(names) > 0 {
-		enforcing = standing{true, "Throttled", fmt.Sprintf("what is due is deleted, but slowly in %s: DELETE requests there are slow or fail; "+
-			"check the admission webhooks that select it; the log of the controller has the error", some(names, "namespaces"))}
+		enforcing = standing{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
+			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
 	} else if paced := v.paced(p); paced.ok {
 		enforcing = paced
 	} else if s.Blocked > 0 {
-		enforcing.message += ", unless a rule of another policy keeps it: see condition Blocked"
+		enforcing.message += ", unless a rule of another policy keeps them: see condition Blocked"
 	}
 	if of := v.tally(p).Overridden; len(of) > 0 {
 		kept := int64(0)
@@ -214,7 +203,7 @@ func (v *view) paced(p *policy.Policy) standing {
 	if v.pace <= 0 || float64(due) <= v.pace*retention.DelayedAfter.Seconds() {
 		return standing{}
 	}
-	return standing{true, "Paced", fmt.Sprintf("what is due is deleted, at most %v objects a second of all policies together (--max-deletions-per-second); due now: %s",
+	return standing{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
 		v.pace, objects(due))}
 }
 
@@ -234,18 +223,18 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 }
 
 func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
-	why := "because its rules are new or have changed"
+	why := "because rules of this policy are new or have changed"
 	if p.Approval.Always {
-		why = "and approval.required is Always"
+		why = "and spec.approval.required is Always"
 	}
 	if len(pending.Rules) > 0 {
-		why = fmt.Sprintf("because rules of this policy could not be counted before: %s", some(pending.Rules, "rules"))
+		why = fmt.Sprintf("because Sunset could not count these rules before: %s", some(pending.Rules, "rules"))
 	}
 	if len(pending.Namespaces) > 0 {
-		why = fmt.Sprintf("because its rules now apply in %s, or what kept objects there is gone", some(pending.Namespaces, "namespaces"))
+		why = fmt.Sprintf("because its rules now apply in %s, or a hold or a rule that kept objects there was removed", some(pending.Namespaces, "namespaces"))
 	}
 	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
-		why = fmt.Sprintf("because the configuration has changed since Sunset last counted this policy, at %s, while it was down or restarting",
+		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
 			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
 	}
 	command := "kubectl sunset approve " + p.ObjectName()

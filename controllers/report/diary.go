@@ -118,7 +118,7 @@ func (r *Reporter) tellEvents() {
 func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
 	note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, in.Round(time.Second))
 	if s.untold > 0 {
-		note += fmt.Sprintf("; %d of them have no Event of their own, since there were too many", s.untold)
+		note += fmt.Sprintf("; %d of them have no Event of their own, because there were too many", s.untold)
 	}
 	return event(policyReference(s.rule), "Deleted", note)
 }

@@ -50,7 +50,7 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 		expect(t, "events of a burst", 2+report.PerObjectAtATick, len(w.events()))
 		w.after(10 * time.Second)
 		told := w.events()
-		want := fmt.Sprintf("rule a deleted 5002 Job in 15s; %d of them have no Event of their own, since there were too many", 5_000-report.PerObjectAtATick)
+		want := fmt.Sprintf("rule a deleted 5002 Job in 15s; %d of them have no Event of their own, because there were too many", 5_000-report.PerObjectAtATick)
 		if last := told[len(told)-1]; !strings.HasSuffix(last, want) {
 			t.Errorf("last event %q", last)
 		}
@@ -66,7 +66,7 @@ func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
 		w.removed(1, rule("a", perObject))
 		w.after(15 * time.Second)
 		told := w.events()
-		if len(told) != 2 || !strings.HasSuffix(told[1], "rule a deleted 4 Job in 15s; 3 of them have no Event of their own, since there were too many") {
+		if len(told) != 2 || !strings.HasSuffix(told[1], "rule a deleted 4 Job in 15s; 3 of them have no Event of their own, because there were too many") {
 			t.Errorf("events %q", told)
 		}
 	})

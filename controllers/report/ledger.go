@@ -89,7 +89,7 @@ func (v *view) counting(p *policy.Policy) standing {
 	kept, ok := v.ledger(p)
 	switch {
 	case !ok && p.Ledger:
-		return standing{false, "LedgerNotRead", "the RetentionLedger has not been read yet"}
+		return standing{false, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
 	case !ok:
 	case kept.Trouble != nil:
 		return standing{false, "LedgerUnavailable", grant.Line("deletions wait: " + kept.Trouble.Error())}
@@ -97,7 +97,7 @@ func (v *view) counting(p *policy.Policy) standing {
 		return standing{kept.FreeAt.IsZero(), "EntriesUnread", grant.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
 			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.Unread))}
 	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
-		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s: %d objects wait, and some of them go at %s",
+		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
 			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}
 	}
 	return standing{ok: true}

@@ -152,7 +152,7 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 		says   string
 	}{
 		"nothing":                    {ledgers.State{Ledger: kept()}, nil, "True Enforcing", ""},
-		"limits, and somebody waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and some of them go at 2000-01-01T03:00:00Z"},
+		"limits, and somebody waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and Sunset can delete some of them at 2000-01-01T03:00:00Z"},
 		"limits, and nobody waits":   {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
 		"an object that nobody can read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
 			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},

@@ -15,9 +15,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// maxMessage is that of the schema of conditions.
-const maxMessage = 32768
-
 // TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
 func TestMessagesAreShort(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
@@ -55,7 +52,7 @@ func TestNoMessageIsTooLong(t *testing.T) {
 		}})
 		w.after(10 * time.Second)
 		for _, c := range w.status().Conditions {
-			if len(c.Message) > maxMessage || !utf8.ValidString(c.Message) {
+			if len(c.Message) > policy.MaxConditionMessage || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
 			}
 		}

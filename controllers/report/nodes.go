@@ -143,20 +143,20 @@ func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 	case n.unread != nil:
 		return standing{false, n.unread.Reason, grant.Line(n.unread.Message)}
 	case sum == nil:
-		return standing{false, "Listing", "reading what nodes report"}
+		return standing{false, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:
 		return standing{false, "RulesTooLarge", fmt.Sprintf(
-			"the rules about images of all policies are longer than %d bytes: node agents do not get those of this one; shorten them", node.MaxBytes)}
+			"the rules about images of all policies are longer than %d bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images", node.MaxBytes)}
 	case n.sums.Nodes+n.sums.Stale == 0:
 		return standing{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
 	case n.sums.Nodes == 0:
-		return standing{false, "AgentsSilent", fmt.Sprintf("no node agent has reported for half an hour, of %d: look at the DaemonSet sunset-node-agent", n.sums.Stale)}
+		return standing{false, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
 	case waits && !n.sums.Settled():
-		return standing{false, "Counting", fmt.Sprintf("%d nodes report, %d of them only just now: others may be about to", n.sums.Nodes, n.sums.New)}
+		return standing{false, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
 	case sum.Status.Nodes == 0 || waits && sum.Behind > 0:
-		return standing{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this form of the policy", sum.Status.Nodes, n.sums.Nodes)}
+		return standing{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
 	case sum.Status.StaleNodes > 0:
-		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this form of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
+		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this version of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
 	}
 	return well
 }
@@ -179,11 +179,11 @@ func (n *nodesNow) withheld(p *policy.Policy) standing {
 		return standing{ok: true}
 	}
 	if n.unwritten != nil {
-		return standing{false, "RulesNotWritten", grant.Line("node agents do not get changes of the rules, and keep their images: " + n.unwritten.Error())}
+		return standing{false, "RulesNotWritten", grant.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {
-			return standing{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long for policy %s, which keeps every image meanwhile", other.Name)}
+			return standing{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
 		}
 	}
 	return standing{ok: true}

@@ -108,7 +108,7 @@ func TestWhatNodesReportIsInTheStatus(t *testing.T) {
 	expect(t, "errors", []v1alpha1.ErrorSample{{Name: "n-1", Message: "no such key"}, {Name: "n-2", Message: "no such key"}}, images.ErrorSamples)
 	expect(t, "the other rule", []int64{5, 4, 100}, []int64{s.Rules[0].Matched, s.Rules[0].Due.Now, s.Rules[0].Deleted})
 	expect(t, "watching", "True Watching", condition(s, v1alpha1.ConditionWatching))
-	expect(t, "message", "every target kind is listed and watched; 1 of 3 nodes do not report about this form of the policy", message(s, v1alpha1.ConditionWatching))
+	expect(t, "message", "Sunset lists and watches every target kind; 1 of 3 nodes do not report about this version of the policy", message(s, v1alpha1.ConditionWatching))
 
 	view.Nodes = &fleet{} // after a restart
 	view.Before, view.Deleted = s, map[string]int64{"a": 100}
@@ -207,19 +207,19 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 		watching, enforcing string
 		message             string // of the first that is not well
 	}{
-		"all is well":       {nil, fleetOf(report), "True Watching", "True Enforcing", "every target kind is listed and watched"},
+		"all is well":       {nil, fleetOf(report), "True Watching", "True Enforcing", "Sunset lists and watches every target kind"},
 		"nobody reports":    {nil, fleetOf(), "False NoAgents", "True Enforcing", "no node agent reports: install sunset-node-agent"},
-		"all are silent":    {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "no node agent has reported for half an hour, of 1: look at the DaemonSet sunset-node-agent"},
-		"all are behind":    {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this form of the policy"},
-		"one is behind":     {nil, fleetOf(report, late), "True Watching", "True Enforcing", "every target kind is listed and watched; 1 of 2 nodes do not report about this form of the policy"},
-		"one is waited for": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this form of the policy"},
+		"all are silent":    {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "none of 1 node agents has reported for half an hour; check the DaemonSet sunset-node-agent"},
+		"all are behind":    {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
+		"one is behind":     {nil, fleetOf(report, late), "True Watching", "True Enforcing", "Sunset lists and watches every target kind; 1 of 2 nodes do not report about this version of the policy"},
+		"one is waited for": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
 		"one is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
-			"2 nodes report, 1 of them only just now: others may be about to"},
+			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
 		"not read": {nil, &fleet{unread: &retention.Trouble{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
 		"too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
-			"the rules about images of all policies are longer than 1048576 bytes: node agents do not get those of this one; shorten them"},
+			"the rules about images of all policies are longer than 1048576 bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images"},
 		"not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
-			"node agents do not get changes of the rules, and keep their images: no"},
+			"node agents do not receive changed rules, and keep their images: no"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,10 +36,10 @@ var patience = map[string]time.Duration{"Listing": 10 * time.Minute, "Counting":
 // reason of policy.Lasting.
 var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
-	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is not suspended any more"},
-	"Throttled":                 {"NotThrottled", "DELETE requests are not slow any more, and do not fail, in all namespaces of the policy"},
-	v1alpha1.ConditionDelayed:   {"NotDelayed", "every object that is due can be deleted again"},
-	v1alpha1.ConditionBlocked:   {"Unblocked", "no rule of another policy keeps what this policy would delete now"},
+	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is no longer suspended"},
+	"Throttled":                 {"NotThrottled", "DELETE requests are no longer slow and no longer fail in any namespace of the policy"},
+	v1alpha1.ConditionDelayed:   {"NotDelayed", "Sunset can again delete every object that is due"},
+	v1alpha1.ConditionBlocked:   {"Unblocked", "rules of other policies no longer keep objects that this policy would delete now"},
 }
 
 type ending struct{ reason, note string }
@@ -92,7 +92,7 @@ func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *reco
 	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
 		if !shown[name] {
 			if known := rec.problems[name]; known.told || known.begun {
-				end := cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "no rule of the policy keeps objects for the reason " + name + " any more"})
+				end := cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "rules of the policy no longer keep objects for the reason " + name})
 				r.tellOf(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
 			}
 			delete(rec.problems, name)
@@ -106,7 +106,7 @@ func (r *Reporter) tellOf(ctx context.Context, p *policy.Policy, sort, reason, n
 		said = "problem of policy has ended"
 	}
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
-	e := event(referenceTo(p), reason, shortened(note, noteLimit))
+	e := event(referenceTo(p), reason, policy.Shorten(note, noteLimit))
 	e.Type = sort
 	r.Events.Tell(e)
 }

@@ -352,25 +352,25 @@ var verdicts = []struct {
 	why    string
 	scenes map[string]scene
 }{
-	{"an annotation, or what the cluster needs, asks for it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
-	{"the author of the rule has asked for it", map[string]scene{
+	{"an annotation holds the object, or the cluster needs it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
+	{"the rule is written so", map[string]scene{
 		"KeptNewest":     {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
 		"NeverDue":       {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
 		"WithinCapacity": {p: capacity(1)},
 		"NoStartTime":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
 		"NotEligible":    {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
 	}},
-	{"it is not due, or is being deleted; `status.due` has the numbers", map[string]scene{
+	{"the object is not due yet, or Sunset deletes it now; `status.due` has the numbers", map[string]scene{
 		"Waiting": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
 		"Expired": {}, "OverCapacity": {p: capacity(0)},
 	}},
-	{"it passes within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]scene{
+	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]scene{
 		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
 	}},
-	{"somebody has deleted it already, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]scene{
+	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]scene{
 		"Terminating": flagged(policy.IsTerminating), "Uncounted": flagged(policy.IsUncounted),
 	}},
-	{"of images: the node needs it, or could not pull it again; see `kubectl sunset explain`", map[string]scene{
+	{"for images: the node needs the image, or may not be able to pull it again; see `kubectl sunset explain`", map[string]scene{
 		"Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
 		"Unpullable": {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
 	}},
@@ -417,7 +417,7 @@ func TestEveryVerdictIsCounted(t *testing.T) {
 const onlyExplained = `
 Reasons of single objects that no condition has:
 
-| reasons | why ` + "`kubectl sunset explain`" + ` alone tells |
+| reasons | why only ` + "`kubectl sunset explain`" + ` shows them |
 |---|---|
 `
 

@@ -84,7 +84,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			expect(t, "week", test.week, pending.Week)
 			for _, c := range status.Conditions {
 				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
-					expect(t, c.Message, true, strings.Contains(c.Message, "has changed since Sunset last counted this policy"))
+					expect(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
 				}
 			}
 		})

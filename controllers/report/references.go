@@ -96,7 +96,7 @@ func (v *view) unsettled(r *policy.Rule) bool {
 
 // referencesKnown is the condition of a policy with rules that ask what refers to something; ok is false for any other.
 func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
-	known = standing{true, "ReferencesKnown", "what refers to the kinds that rules ask about is known completely" + v.absent()}
+	known = standing{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
 	for _, r := range p.Rules {
 		kind, asks := asks(r)
 		if !asks {
@@ -122,13 +122,13 @@ func (v *view) absent() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return grant.Line("; the cluster does not have " + strings.Join(names, ", "))
+	return grant.Line("; the cluster does not have these kinds: " + strings.Join(names, ", "))
 }
 
 // message says which referrers are in doubt, and why. Those who write in a namespace do not learn what is in others.
 func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	if len(k.sources) == 0 {
-		return fmt.Sprintf("every %s is kept by the rules that ask what refers to it: %v", kind, k.doubt)
+		return fmt.Sprintf("rules that read references keep every %s: %v", kind, k.doubt)
 	}
 	const shown = 3
 	var said []string
@@ -142,7 +142,7 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	if more := len(k.sources) - shown; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("every %s is kept by the rules that ask what refers to it, since that is not known of %s", kind, strings.Join(said, "; "))
+	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind, strings.Join(said, "; "))
 }
 
 // references says what is known of references, while some rule asks.

@@ -55,7 +55,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
 		say("before Pods are listed", "False ReferencesUnknown", "False ReferencesUnknown")
-		expect(t, "message", "every Job is kept by the rules that ask what refers to it, since that is not known of Pod: it has not been listed yet",
+		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
 		expect(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
@@ -72,7 +72,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		x.Lose("Pod", errors.New("no answer"))
 		say("when they are lost", "False ReferencesUnknown", "False ReferencesUnknown")
 		expect(t, "message about many",
-			"every Job is kept by the rules that ask what refers to it, since that is not known of A: no rights; B: no rights; C: no rights; and 1 more",
+			"rules that read references keep every Job, because some references are not known: A: no rights; B: no rights; C: no rights; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -107,7 +107,7 @@ func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
 		w.Use(e)
 		w.after(5 * time.Second)
 		expect(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
-		expect(t, "message", "what refers to the kinds that rules ask about is known completely; the cluster does not have App.v1.example.com",
+		expect(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -151,7 +151,7 @@ func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
 		w.after(5 * time.Second)
-		expect(t, "message", "every Job is kept by the rules that ask what refers to it, since that is not known of Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
 	})
 }
 

@@ -70,7 +70,7 @@ func (v *view) permitted(p *policy.Policy) standing {
 	}
 	switch {
 	case first == nil:
-		return standing{true, "Permitted", "the ServiceAccount has every right that the rules need"}
+		return standing{true, "Permitted", "the ServiceAccount has every permission that the rules need"}
 	case len(missing) == 0:
 		return standing{false, "Forbidden", grant.Line(first.Error())}
 	}
@@ -84,7 +84,7 @@ func (v *view) forbidden(r *policy.Rule) error {
 	}
 	err, known := v.rights(r)
 	if !known {
-		return fmt.Errorf("the rights of ServiceAccount %s are not known yet", r.ServiceAccount)
+		return fmt.Errorf("the permissions of ServiceAccount %s are not known yet", r.ServiceAccount)
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 				e.Book = editionOf(p, q).Book
 				w.Use(e)
 				w.after(10 * time.Second)
-				want := "every Job is kept by the rules that ask what refers to it, since that is not known of Pod: it has not been listed yet"
+				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
 				expect(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
 				if roles := test.roles(p, q); len(roles) > 0 {
 					want = grant.Message(want, roles...)

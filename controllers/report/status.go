@@ -153,7 +153,7 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1al
 		}
 	}
 	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
-		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count go on waiting: "+trouble.Error())
+		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+trouble.Error())
 	}
 	return s
 }

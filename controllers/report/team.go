@@ -36,7 +36,7 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 		s.Messages = base.Remarks(p.Name, v.edition.Book.Overrides(p.Namespace))
 	}
 	if r.Unapproved {
-		s.Messages = append(s.Messages, fmt.Sprintf("waits until ClusterRetentionPolicy %s is approved, or has been counted; until then it keeps what it finds eligible", r.ID.Policy))
+		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))
 	}
 	team := v.tallies.Teams[p.Namespace]
 	if team == nil || team.Rules[r.ID] == nil {

@@ -128,7 +128,7 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 
 // TestNobodyReadsThroughAPolicy: what the ServiceAccount may not read, the status does not tell.
 func TestNobodyReadsThroughAPolicy(t *testing.T) {
-	missing := errors.New("missing right: ServiceAccount cleaner may not list jobs.batch")
+	missing := errors.New("missing permission: ServiceAccount cleaner may not list jobs.batch")
 	problem := []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	tests := map[string]struct {
 		rights    map[string]error // of each rule; a rule that is not there is not known yet
@@ -179,7 +179,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 }
 
 func TestMissingRightsAreSaid(t *testing.T) {
-	missing := errors.New("missing right: ServiceAccount cleaner may not delete jobs.batch in namespace team-a")
+	missing := errors.New("missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a")
 	tests := map[string]struct {
 		own         *policy.Policy
 		rights      func(*policy.Rule) (error, bool)
@@ -189,11 +189,11 @@ func TestMissingRightsAreSaid(t *testing.T) {
 		"one is missing": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"not known yet": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, false },
-			"False Forbidden", "False Forbidden", "the rights of ServiceAccount cleaner are not known yet"},
+			"False Forbidden", "False Forbidden", "the permissions of ServiceAccount cleaner are not known yet"},
 		"in a dry run": {ownPolicy(v1alpha1.DryRun, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
 		"all are there": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, true },
-			"True Permitted", "True Ready", "the ServiceAccount has every right that the rules need"},
+			"True Permitted", "True Ready", "the ServiceAccount has every permission that the rules need"},
 		"only overrides": {overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), func(*policy.Rule) (error, bool) { return missing, true },
 			"", "True Ready", ""},
 		"the cluster's": {policyOf(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true }, "", "True Ready", ""},
@@ -240,7 +240,7 @@ func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
 		w.after(10 * time.Second)
 		expect(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
-		w.set(func() { missing = errors.New("missing right") })
+		w.set(func() { missing = errors.New("missing permission") })
 		w.Changed()
 		w.after(5 * time.Second)
 		expect(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))

@@ -9,13 +9,13 @@ import (
 
 // TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
 func TestThrottledNamespacesAreNamed(t *testing.T) {
-	const all = "what is due is deleted"
+	const all = "Sunset deletes objects when they are due"
 	for name, test := range map[string]struct {
 		throttled []string
 		want      string
 	}{
 		"none":              {nil, all},
-		"one":               {[]string{"team-a"}, all + ", but slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select it; the log of the controller has the error"},
+		"one":               {[]string{"team-a"}, "Sunset deletes objects slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select these namespaces; the controller log has the error"},
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func short(err error) string {
 
 // keepsOwner notes why the owner of an object stays, which a rule would delete instead.
 func (d *delays) keepsOwner(it item, owner *policy.Owner, why error, now time.Time) {
-	d.meets(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s stays: %s", owner, short(why))}, now)
+	d.meets(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s is kept: %s", owner, short(why))}, now)
 }
 
 // ended forgets the obstacle of an object if the attempt that began then met none.

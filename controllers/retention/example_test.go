@@ -276,7 +276,7 @@ func (v *vault) remove(w policy.Warrant, t policy.Target) retention.Outcome {
 	case !ok:
 		return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
 	case strconv.Itoa(b.version) != t.ResourceVersion:
-		return retention.Outcome{Result: retention.Changed, Err: errors.New("not the version that was judged")}
+		return retention.Outcome{Result: retention.Changed, Err: errors.New("the object has changed since it was evaluated")}
 	}
 	delete(v.backups, name)
 	v.tell(change{name: name, gone: true})

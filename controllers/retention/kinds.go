@@ -179,4 +179,4 @@ func (r *Reconciler) confirm(w *watched, s policy.Subject) error {
 }
 
 // errBehind says that what rules depend on beside the subject may be out of date for a moment.
-var errBehind = errors.New("not now")
+var errBehind = errors.New("the rule's inputs are being updated")

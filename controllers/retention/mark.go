@@ -25,7 +25,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since ti
 	case Changed:
 	default:
 		p.delays.fails(it, nil, outcome, p.owner.Clock.Now())
-		log.FromContext(ctx).V(p.said.level("not marked", outcome.Result.String(), p.owner.Clock.Now())).Info("not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
+		log.FromContext(ctx).V(p.said.level("object not marked", outcome.Result.String(), p.owner.Clock.Now())).Info("object not marked", "kind", p.kind.index.Kind().Kind, "namespace", it.namespace,
 			"name", m.Subject().Name, "uid", it.uid, "result", outcome.Result.String(), "err", outcome.Err.Error())
 	}
 	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	errNotListed = errors.New("rules are in force about its kind, which is not listed completely")
-	errUnseen    = errors.New("it is not the version that the rules about its own kind have judged")
+	errNotListed = errors.New("rules apply to its kind, which Sunset has not listed completely")
+	errUnseen    = errors.New("its version is not the one that the rules about its own kind have evaluated")
 )
 
 // mayTakeOwner reports whether the owner may be deleted, as far as is known without reading it: by the permissions of the rule, and by
@@ -79,7 +79,7 @@ func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.
 		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
 	default:
-		p.spare(ctx, it, i, fmt.Errorf("the rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
+		p.spare(ctx, it, i, fmt.Errorf("rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
 	}
 	return false
 }

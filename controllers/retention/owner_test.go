@@ -245,7 +245,7 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 
 func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		missing := errors.New("missing right")
+		missing := errors.New("missing permission")
 		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
 			if r.ID.Rule != "pods" || owner.String() != "Job/job" {
 				t.Errorf("asked about %s, %s", r.ID, owner)

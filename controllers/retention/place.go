@@ -127,7 +127,7 @@ func (p *pipeline) leave(ctx context.Context, it item, attempt *Outcome) (replac
 	return pl.given
 }
 
-const throttledMessage = "deletions of a namespace are throttled, so that others are not delayed"
+const throttledMessage = "deletions in a namespace are throttled"
 
 // say logs that a namespace is throttled.
 func (p *pipeline) say(ctx context.Context, namespace, why string) {

@@ -30,7 +30,7 @@ const maxRounds = 3
 // permitTimeout bounds asking for the permissions of rules.
 const permitTimeout = time.Second
 
-var errSlow = errors.New("the checks before a deletion take more than a second, as the API server answers slowly; retrying later")
+var errSlow = errors.New("the checks before a deletion take more than a second, because the API server responds slowly; Sunset retries later")
 
 // preflight has all checks between the choice of a subject and the request that deletes it, deletes its owner, or marks it. The
 // checks of a deletion, in their order:

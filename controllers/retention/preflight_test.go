@@ -238,7 +238,7 @@ func (a *answers) delay(most time.Duration) {
 	time.Sleep(min(d, most))
 }
 
-var errBroken = errors.New("not now")
+var errBroken = errors.New("the rule's inputs are being updated")
 
 // ask takes its time and gives the answer as it is then.
 func (a *answers) ask(name string, most time.Duration) error {

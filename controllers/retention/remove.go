@@ -98,7 +98,7 @@ func (p *pipeline) refresh(ctx context.Context, it item) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := p.owner.reread(ctx, p.kind, subject); err != nil {
-		log.FromContext(ctx).V(1).Info("could not be read", "name", subject.Name, "namespace", it.namespace, "err", err.Error())
+		log.FromContext(ctx).V(1).Info("object not read", "name", subject.Name, "namespace", it.namespace, "err", err.Error())
 	}
 }
 
@@ -121,25 +121,25 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 		p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 		return
 	case Changed:
-		log.V(1).Info("changed since it was judged")
+		log.V(1).Info("object changed since it was evaluated")
 	default:
 		p.delays.fails(it, i.Owner, o, p.owner.Clock.Now())
-		log.V(p.said.level("not deleted", o.Result.String(), p.owner.Clock.Now())).
-			Info("not deleted", "result", o.Result.String(), "err", o.Err.Error())
+		log.V(p.said.level("object not deleted", o.Result.String(), p.owner.Clock.Now())).
+			Info("object not deleted", "result", o.Result.String(), "err", o.Err.Error())
 	}
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
 // putOff has a subject retried soon; later if more subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
-	log.FromContext(ctx).V(1).Info("put off", "namespace", it.namespace, "why", err.Error())
+	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
 	p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
 // holdBack has a subject retried that the fence stopped. If the fence stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
-	log.FromContext(ctx).V(1).Info("held back", "namespace", it.namespace, "why", err.Error())
+	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, ErrNamespace) {
 		p.owner.setDoubt(nil)
 		p.delays.meets(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())

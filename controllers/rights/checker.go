@@ -22,7 +22,7 @@ import (
 )
 
 // ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a right.
-var ErrMissing = errors.New("missing right")
+var ErrMissing = errors.New("missing permission")
 
 const (
 	freshFor = time.Second      // what a deletion rests on
@@ -149,20 +149,20 @@ func (c *Checker) prune(now time.Time) {
 
 func (c *Checker) ask(ctx context.Context, q question) error {
 	if q.account == "" {
-		return fmt.Errorf("%w: no serviceAccountName", ErrMissing)
+		return fmt.Errorf("%w: spec.serviceAccountName is empty", ErrMissing)
 	}
 	mapping, err := c.mapper.RESTMapping(q.kind.GroupKind(), q.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", q.kind, err)
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return fmt.Errorf("%w: %s lives in no namespace, and a RetentionPolicy is about its own", ErrMissing, q.kind.Kind)
+		return fmt.Errorf("%w: %s is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace", ErrMissing, q.kind.Kind)
 	}
 	var missing []string
 	for verb := range strings.SplitSeq(q.verbs, ",") {
 		allowed, err := c.review(ctx, q, mapping.Resource, verb)
 		if err != nil {
-			return fmt.Errorf("ask for the rights of %s/%s: %w", q.namespace, q.account, err)
+			return fmt.Errorf("check the permissions of ServiceAccount %s/%s: %w", q.namespace, q.account, err)
 		}
 		if !allowed {
 			missing = append(missing, verb)

@@ -39,14 +39,14 @@ func TestRights(t *testing.T) {
 		want   string   // empty for permitted
 	}{
 		"all are there":                {nil, rule(), []string{"list", "delete"}, ""},
-		"may not list":                 {[]string{"list"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
-		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing right: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
+		"may not list":                 {[]string{"list"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
+		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
 		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
-		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing right: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
 		"may patch, and marks":         {nil, rule(marking), []string{"list", "delete", "patch"}, ""},
-		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing right: Node lives in no namespace, and a RetentionPolicy is about its own"},
-		"nobody to act as":             {nil, rule(of("")), nil, "missing right: no serviceAccountName"},
+		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":             {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
 		"what the cluster cannot know": {nil, rule(about(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
 	}
 	for name, test := range tests {
@@ -79,10 +79,10 @@ func TestRightsToAnOwner(t *testing.T) {
 	}{
 		"all are there":              {nil, rule(about(pods)), jobs, []string{"get", "delete"}, ""},
 		"marking needs nothing more": {[]string{"patch", "list"}, rule(about(pods), marking), jobs, []string{"get", "delete"}, ""},
-		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing right: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing right: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
-		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing right: Node lives in no namespace, and a RetentionPolicy is about its own"},
-		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing right: no serviceAccountName"},
+		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing permission: spec.serviceAccountName is empty"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

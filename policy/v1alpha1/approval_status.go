@@ -2,62 +2,62 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PendingApproval is what a change of configuration would delete, where that is more than approval allows.
+// PendingApproval is a configuration change that would delete more than approval allows.
 type PendingApproval struct {
-	// hash is what approves it, as the value of annotation sunset.x-k8s.io/approved.
+	// hash is the value of the annotation sunset.x-k8s.io/approved that approves the change.
 	Hash string `json:"hash"`
-	// due is how many objects would be deleted now because of the change.
+	// due is the number of objects that Sunset would delete now because of the change.
 	Due int64 `json:"due"`
-	// week is how many objects would be deleted within 7 days at worst, those of due included: other rules and holds that
-	// keep objects of new rules now are ignored. Approval compares this number.
+	// week is the maximum number of objects that Sunset would delete within 7 days because of the change, including due. For
+	// new rules, it ignores other rules and holds that keep objects now. Sunset compares this number with approval.
 	// +optional
 	Week int64 `json:"week,omitempty"`
-	// selected is how many the rules that wait select.
+	// selected is the number of objects that the waiting rules select.
 	Selected int64 `json:"selected"`
-	// rules that could not be counted with the others of this form, and were counted later; absent means all of the policy.
+	// rules that Sunset could not count together with the others, and counted later; absent if all rules of the policy wait.
 	// +optional
 	// +listType=atomic
 	Rules []string `json:"rules,omitempty"`
-	// namespaces where the policy may delete what was kept there before, "" for cluster-scoped objects; absent means that its
-	// rules are new or have changed.
+	// namespaces where the policy may delete objects that another rule or a hold kept before, "" for cluster-scoped objects;
+	// absent if the rules of the policy are new or have changed.
 	// +optional
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
-	// since when it applies in the namespaces, or the rules wait for approval.
+	// since is the time from which the policy applies in the namespaces, or from which the rules wait for approval.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
 }
 
-// EnforcedCount is what was due of an enforced policy at a time.
+// EnforcedCount is the number of due objects of an enforced policy at a time.
 type EnforcedCount struct {
-	// hash of the spec that was counted, as in previews.
+	// hash of the counted version of the spec, as in previews.
 	Hash string `json:"hash"`
 	// time of the count.
 	Time metav1.Time `json:"time"`
-	// due is how many objects were due then.
+	// due is the number of objects that were due at that time.
 	// +optional
 	Due int64 `json:"due,omitempty"`
-	// week is how many were due within 7 days of then, those of due included.
+	// week is the number of objects that were due within 7 days of that time, including due.
 	// +optional
 	Week int64 `json:"week,omitempty"`
 }
 
-// Preview is a form of the spec whose effect has been counted.
+// Preview is a version of the spec whose effect Sunset has counted.
 type Preview struct {
-	// hash of the spec but for mode, approval, limits and the rules' events and outcomes.
+	// hash of the spec without mode, approval, limits, and the events and outcome of rules.
 	Hash string `json:"hash"`
-	// time when it was last counted completely, within an hour. For 7 days from then on the form needs no other
-	// count, unless something changes that may let it delete more.
+	// time when Sunset last counted it completely, accurate to an hour. For the next 7 days, this version needs no other count,
+	// unless a change allows it to delete more.
 	Time metav1.Time `json:"time"`
-	// due is how many objects would be deleted then. A leader that starts compares its first count with it if the policy was not
-	// enforced in this form.
+	// due is the number of objects that Sunset would have deleted at that time. A new leader compares its first count with it
+	// if the policy was not enforced in this version.
 	// +optional
 	Due int64 `json:"due,omitempty"`
-	// week is how many objects would be deleted within 7 days.
+	// week is the number of objects that Sunset would have deleted within 7 days.
 	// +optional
 	Week int64 `json:"week,omitempty"`
-	// uncounted are the rules whose kind could not be listed then, or that read references while those were not known. They
-	// are counted once they can be.
+	// uncounted lists the rules that Sunset could not count, because it could not list their kind or did not know the
+	// references that they read. Sunset counts them as soon as it can.
 	// +optional
 	// +listType=atomic
 	Uncounted []string `json:"uncounted,omitempty"`

@@ -51,22 +51,22 @@ func StopsDeletions(c *metav1.Condition) bool {
 	}
 }
 
-// BlockingRule is a rule that keeps objects which are due by another policy.
+// BlockingRule is a rule that keeps objects that are due by another policy.
 type BlockingRule struct {
-	// policy of the rule; NAMESPACE/NAME for a RetentionPolicy.
+	// policy is the name of its policy; NAMESPACE/NAME for a RetentionPolicy.
 	Policy string `json:"policy"`
-	// rule is its name.
+	// rule is the name of the rule.
 	Rule string `json:"rule"`
-	// reason why it keeps them, such as EvaluationFailed or Suspended.
+	// reason why the rule keeps the objects, such as EvaluationFailed or Suspended.
 	Reason string `json:"reason"`
-	// objects that it keeps for this reason.
+	// objects is the number of objects that the rule keeps for this reason.
 	Objects int64 `json:"objects"`
 }
 
-// BlockedPolicy is a policy whose due objects rules of another policy keep.
+// BlockedPolicy is a policy with due objects that rules of this policy keep.
 type BlockedPolicy struct {
-	// policy is its name; NAMESPACE/NAME for a RetentionPolicy.
+	// policy is the name of the policy; NAMESPACE/NAME for a RetentionPolicy.
 	Policy string `json:"policy"`
-	// objects that are kept.
+	// objects is the number of its due objects that are kept.
 	Objects int64 `json:"objects"`
 }

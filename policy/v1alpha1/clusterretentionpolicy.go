@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterRetentionPolicy says, for the whole cluster, which objects may be deleted and when.
+// ClusterRetentionPolicy selects the objects that Sunset deletes in the whole cluster, and sets when.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=cret,categories=sunset
@@ -24,10 +24,10 @@ type ClusterRetentionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what may go and when.
+	// spec has the rules of the policy.
 	// +required
 	Spec ClusterRetentionPolicySpec `json:"spec"`
-	// status says what Sunset sees and has done. Written by the controller only.
+	// status has the counts and conditions of the policy. Only the controller writes it.
 	// +optional
 	Status RetentionPolicyStatus `json:"status,omitempty"`
 }
@@ -41,78 +41,81 @@ type ClusterRetentionPolicyList struct {
 	Items           []ClusterRetentionPolicy `json:"items"`
 }
 
-// ClusterRetentionPolicySpec is what the administrator writes.
+// ClusterRetentionPolicySpec has the settings of a ClusterRetentionPolicy.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.references) && size(self.references) > 0",message="one of rules and references must be set"
 type ClusterRetentionPolicySpec struct {
-	// mode says what the policy does with what is due. DryRun, the default, only counts: status shows what Enforce
-	// would delete. Enforce deletes. Suspended deletes nothing and keeps what its rules find eligible from every
-	// other policy too.
+	// mode sets what the policy does with due objects. DryRun, the default, only counts: status shows what Enforce would
+	// delete. Enforce deletes the objects. Suspended deletes nothing, and no other policy deletes the objects that its rules
+	// find eligible.
 	// +optional
 	// +kubebuilder:default=DryRun
 	Mode Mode `json:"mode,omitempty"`
 
-	// namespaceSelector limits the policy to namespaces with these labels. Absent and {} mean all namespaces but the
-	// protected ones (kube-system, kube-public, kube-node-lease and Sunset's own). Cluster-scoped objects have no
-	// namespace and are never left out by it.
+	// namespaceSelector limits the policy to namespaces with these labels. Absent and {} mean all namespaces except the
+	// protected ones (kube-system, kube-public, kube-node-lease and the namespace of Sunset). It does not limit rules about
+	// cluster-scoped objects.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// excludeNamespaces names namespaces that the policy leaves alone.
+	// excludeNamespaces names namespaces in which the policy does not apply.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
 
-	// variables are CEL expressions shared by the rules as variables.NAME. A variable may use those before it.
+	// variables are CEL expressions that rules can read as variables.NAME. A variable can read the variables before it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Variables []Variable `json:"variables,omitempty"`
 
-	// rules say, each for one kind, which objects may go and when. Required unless there are references.
+	// rules select the objects that Sunset deletes, and set when; each rule applies to one kind. Required unless there are
+	// references.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Rules []Rule `json:"rules,omitempty"`
 
-	// references say how objects of further kinds, such as custom resources, refer to ConfigMaps and Secrets: rules read
-	// them as references. What Kubernetes itself has is known. Each counts for the rules of every policy, whatever the mode
-	// of its own, since what is referred to can only be kept. One that is invalid makes those rules of its own policy
-	// invalid that read references.
+	// references declare how objects of other kinds, such as custom resources, refer to ConfigMaps and Secrets, for rules that
+	// read the variable references. Sunset knows the references of built-in kinds. Each declaration applies to the rules of
+	// every policy in every mode, because a reference can only keep objects. If a declaration is invalid, the rules of the same
+	// policy that read references are invalid too.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	References []Reference `json:"references,omitempty"`
 
-	// approval says how large a backlog the policy may delete that no dry run has shown before.
+	// approval sets how many objects a change may delete without approval, if no dry run has counted the change.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
 
-	// limits bounds how much the policy deletes, across restarts of the controller and changes of leader.
+	// limits sets the maximum number of deletions of the policy, also across restarts and leader changes of the controller.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 }
 
-// Approval bounds what a change of configuration may delete without approval: what is deleted now or within 7 days with
-// the change and would not be without it. Above this, the policy waits with condition ApprovalRequired.
+// Approval sets how many objects a configuration change may delete without approval. Sunset counts the objects that it would
+// delete now or within 7 days with the change, and not without it. If there are more, the policy waits, and has the condition
+// ApprovalRequired.
 type Approval struct {
-	// backlogPercent is the percentage of the objects that the rules select which a change may delete. It counts from 10 objects.
+	// backlogPercent is the maximum number of objects that a change may delete, as a percentage of the objects that the rules
+	// select. It applies from 10 objects.
 	// +optional
 	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	BacklogPercent *int32 `json:"backlogPercent,omitempty"`
-	// backlogCount is how many objects a change may delete.
+	// backlogCount is the maximum number of objects that a change may delete.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=0
 	BacklogCount *int32 `json:"backlogCount,omitempty"`
-	// required says when a change waits for approval. With WhenLarge, the default, it waits above backlogPercent or backlogCount,
-	// and a form that a dry run has counted needs no approval, whether or not somebody has looked at the numbers. With Always,
-	// every form of the policy waits until you approve it, and so does every other change that deletes an object.
+	// required sets when a change waits for approval. With WhenLarge, the default, it waits above backlogPercent or
+	// backlogCount; a version of the spec that a dry run has counted needs no approval, even if you have not seen the numbers.
+	// With Always, every version of the spec waits until you approve it, and so does every other change that deletes an object.
 	// +optional
 	Required ApprovalRequired `json:"required,omitempty"`
 }
@@ -129,13 +132,14 @@ const (
 	ApprovalAlways ApprovalRequired = "Always"
 )
 
-// Limits bounds how much a policy deletes. What is due beyond it waits.
+// Limits sets the maximum number of deletions of a policy. Other due objects wait.
 type Limits struct {
-	// maxDeletions is how many objects the policy may delete within any span as long as window. 0 deletes nothing.
+	// maxDeletions is the maximum number of objects that the policy deletes within any period as long as window. With 0 it
+	// deletes nothing.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	MaxDeletions int32 `json:"maxDeletions"`
-	// window is that span, from one second to a year, in Go units plus d and w: "1h", "1d".
+	// window is the length of this period, from one second to a year, in Go units plus d and w: "1h", "1d".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -5,34 +5,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Images is what else counts where a rule is about images of nodes.
+// Images has the settings of a rule about images of nodes.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.highThresholdPercent) == has(self.lowThresholdPercent)",message="highThresholdPercent and lowThresholdPercent go together"
 // +kubebuilder:validation:XValidation:rule="!has(self.highThresholdPercent) || !has(self.lowThresholdPercent) || self.lowThresholdPercent < self.highThresholdPercent",message="lowThresholdPercent must be below highThresholdPercent"
 type Images struct {
-	// minAge is how long an image stays at least after it was first seen, whatever the disk looks like. Absent means 2m.
+	// minAge is the minimum time that the rule keeps an image after the agent first saw it, even if the disk is full. Absent
+	// means 2m.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	MinAge string `json:"minAge,omitempty"`
-	// highThresholdPercent is how full the filesystem of the images may become. Beyond it the eligible images that have been
-	// unused for longest go before their time to live ends. Absent means that space does not count.
+	// highThresholdPercent is the disk usage of the filesystem of the images above which the agent removes eligible images
+	// before their time to live ends. It removes the images first that have been unused for the longest time. Absent means that
+	// disk usage has no effect.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	HighThresholdPercent *int32 `json:"highThresholdPercent,omitempty"`
-	// lowThresholdPercent is where that ends.
+	// lowThresholdPercent is the disk usage at which the agent stops.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	LowThresholdPercent *int32 `json:"lowThresholdPercent,omitempty"`
-	// allowUnpullable lets images go that have no digest: they were loaded onto the node, and no registry may have them.
+	// allowUnpullable lets the rule remove images without a digest. They were loaded onto the node, and may not exist in any
+	// registry.
 	// +optional
 	AllowUnpullable bool `json:"allowUnpullable,omitempty"`
 }
 
-// NodeImageRules is what the agents on nodes obey: every ClusterRetentionPolicy with rules about images, as far as it is
-// about them. There is one, named "rules". Written by the controller only.
+// NodeImageRules has the rules about images for node agents, from every ClusterRetentionPolicy with such rules. There is one
+// object, named "rules". Only the controller writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=sunset
@@ -47,14 +50,15 @@ type NodeImageRules struct {
 	// +kubebuilder:validation:MaxItems=4096
 	Policies []NodeImagePolicy `json:"policies,omitempty"`
 
-	// known are all ClusterRetentionPolicies as they were read for this, about images or not. One that is not among them, or
-	// has changed since, may keep what the rules here let go: an agent compares before it removes anything.
+	// known lists all ClusterRetentionPolicies that the controller read for this object, with or without rules about images. A
+	// policy that is not in the list, or has changed, may keep images, so an agent compares the list before it removes an
+	// image.
 	// +optional
 	// +listType=atomic
 	Known []NodeImageKnownPolicy `json:"known,omitempty"`
 }
 
-// NodeImageKnownPolicy names one form of a ClusterRetentionPolicy.
+// NodeImageKnownPolicy names one version of a ClusterRetentionPolicy.
 type NodeImageKnownPolicy struct {
 	// name of the policy.
 	Name string `json:"name"`
@@ -79,31 +83,30 @@ type NodeImageRulesList struct {
 	Items           []NodeImageRules `json:"items"`
 }
 
-// NodeImagePolicy is a ClusterRetentionPolicy as far as it is about images.
+// NodeImagePolicy has the rules of a ClusterRetentionPolicy about images.
 type NodeImagePolicy struct {
 	// name of the policy.
 	Name string `json:"name"`
 	// uid of the policy.
 	UID types.UID `json:"uid"`
-	// created is when it was.
+	// created is the creationTimestamp of the policy.
 	Created metav1.Time `json:"created"`
 	// generation of its spec.
 	Generation int64 `json:"generation"`
-	// hash of the whole spec but for mode, approval, limits and the rules' events and outcomes. "left-out" where the policy
-	// does not fit: it has then one invalid rule, which keeps everything if the policy is enforced or suspended.
+	// hash of the whole spec without mode, approval, limits, and the events and outcome of rules. "left-out" if the policy does
+	// not fit: it then has one invalid rule, which keeps all images if the policy is enforced or suspended.
 	Hash string `json:"hash"`
-	// unapproved are the rules that wait: enforced, they would delete more than approval allows. They
-	// keep what they find eligible.
+	// unapproved lists the rules that wait for an approval. They keep the images that they find eligible.
 	// +optional
 	// +listType=set
 	Unapproved []string `json:"unapproved,omitempty"`
-	// spec with its rules about images only, and of the rest what matters to them: mode and variables. A rule that the
-	// controller does not understand is here as one that agents do not understand either.
+	// spec with only the rules about images, mode and variables. A rule that is invalid for the controller is also invalid for
+	// agents here.
 	Spec ClusterRetentionPolicySpec `json:"spec"`
 }
 
-// NodeImageReport is what the agent of one node sees and has done. It is named by the node, which owns it. Written by that
-// node's agent only.
+// NodeImageReport is the status of the agent of one node. It has the name of the node, which owns it. Only the agent of that
+// node writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=nimages,categories=sunset
@@ -117,30 +120,31 @@ type NodeImageReport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// observedTime is when the numbers were counted. A report is written when something in it has changed, at most once a
-	// minute, and otherwise every ten minutes: one that is older than half an hour is stale.
+	// observedTime is when the agent counted the numbers. The agent writes a changed report at most once a minute, and an
+	// unchanged one every ten minutes. A report that is older than half an hour is stale.
 	// +optional
 	ObservedTime metav1.Time `json:"observedTime,omitempty"`
 	// runtime is the name and version of the container runtime.
 	// +optional
 	Runtime string `json:"runtime,omitempty"`
-	// images there are on the node.
+	// images is the number of images on the node.
 	// +optional
 	Images int64 `json:"images"`
-	// bytes of them, as the runtime says: layers that images share count for each.
+	// bytes is the size of the images that the container runtime reports. A layer that several images share counts for each of
+	// them.
 	// +optional
 	Bytes int64 `json:"bytes"`
-	// filesystem of the images; absent where the agent cannot see it.
+	// filesystem of the images; absent if the agent cannot read its usage.
 	// +optional
 	Filesystem *NodeImageFilesystem `json:"filesystem,omitempty"`
-	// removed are the images that the agent has removed since it first came to the node.
+	// removed counts the images that the agent has removed since it was installed on the node.
 	// +optional
 	Removed ImageCount `json:"removed"`
-	// pulledAgain are those of them that came back within a day.
+	// pulledAgain is the number of removed images that the node pulled again within a day.
 	// +optional
 	PulledAgain int64 `json:"pulledAgain,omitempty"`
-	// policies has what each policy of the rules sees there, also one without a rule for this node: it sees nothing. An
-	// entry is here once all images have been counted by that form of the policy.
+	// policies has the numbers of each policy on this node, also of a policy without a rule for this node. It lists a policy
+	// after the agent has counted all images by that version of the policy.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -175,37 +179,38 @@ const (
 	ConditionRulesKnown = "RulesKnown"
 )
 
-// NodeImageFilesystem is the filesystem that has the images.
+// NodeImageFilesystem is the filesystem of the images.
 type NodeImageFilesystem struct {
-	// capacityBytes it has.
+	// capacityBytes is the size of the filesystem.
 	CapacityBytes int64 `json:"capacityBytes"`
-	// usedBytes are in use, by whomever.
+	// usedBytes is the number of bytes in use, by images and all other data.
 	UsedBytes int64 `json:"usedBytes"`
 	// usedPercent is the part that is not available, rounded down, as the kubelet counts it.
 	UsedPercent int32 `json:"usedPercent"`
 }
 
-// ImageCount is a number of images and of what they take.
+// ImageCount is a number of images and their size.
 type ImageCount struct {
-	// images counted.
+	// images is the number of images.
 	Images int64 `json:"images"`
-	// bytes of them.
+	// bytes is the size of the images.
 	Bytes int64 `json:"bytes"`
 }
 
-// ImageDueCounts says how many images go, or in a dry run would go, and by when. Each count includes the ones before it.
+// ImageDueCounts counts the images that agents remove, or would remove in a dry run, by time. Each count includes the ones
+// before it.
 type ImageDueCounts struct {
-	// now counts what is due already.
+	// now counts images that are due now.
 	Now ImageCount `json:"now"`
-	// hour counts what is due within one hour.
+	// hour counts images that become due within one hour.
 	Hour ImageCount `json:"hour"`
-	// day counts what is due within 24 hours.
+	// day counts images that become due within 24 hours.
 	Day ImageCount `json:"day"`
-	// week counts what is due within seven days.
+	// week counts images that become due within seven days.
 	Week ImageCount `json:"week"`
 }
 
-// NodeImagePolicyReport is what one policy sees on one node.
+// NodeImagePolicyReport has the numbers of one policy on one node.
 type NodeImagePolicyReport struct {
 	// name of the policy.
 	Name string `json:"name"`
@@ -214,16 +219,16 @@ type NodeImagePolicyReport struct {
 	// generation and hash of the spec that the numbers are about.
 	Generation int64  `json:"generation"`
 	Hash       string `json:"hash"`
-	// matched is how many images its rules are about, each counted once.
+	// matched is the number of images that its rules select. Each image counts once.
 	Matched int64 `json:"matched"`
-	// eligible is how many of them at least one rule finds eligible.
+	// eligible is the number of these images that at least one rule finds eligible.
 	Eligible int64 `json:"eligible"`
-	// errors is how many images an expression failed on.
+	// errors is the number of images on which an expression fails.
 	// +optional
 	Errors int64 `json:"errors,omitempty"`
-	// due is how many images would go, and by when.
+	// due is the number of images that the agent removes, or would remove in a dry run, by time.
 	Due ImageDueCounts `json:"due"`
-	// removed are the images that went on the policy's word.
+	// removed counts the images that agents have removed by this policy.
 	Removed ImageCount `json:"removed"`
 	// rules has one entry for each rule for the node.
 	// +optional
@@ -232,34 +237,34 @@ type NodeImagePolicyReport struct {
 	Rules []NodeImageRuleReport `json:"rules,omitempty"`
 }
 
-// NodeImageRuleReport is what one rule sees on one node.
+// NodeImageRuleReport has the numbers of one rule on one node.
 type NodeImageRuleReport struct {
 	// name of the rule.
 	Name string `json:"name"`
-	// matched is how many images the rule is about.
+	// matched is the number of images that the rule selects.
 	Matched int64 `json:"matched"`
-	// eligible is how many of them the rule finds eligible.
+	// eligible is the number of these images that the rule finds eligible.
 	Eligible int64 `json:"eligible"`
-	// errors is how many images the rule's expressions fail on. They are kept.
+	// errors is the number of images on which the expressions of the rule fail. The agent keeps them.
 	// +optional
 	Errors int64 `json:"errors,omitempty"`
 	// errorSample is one such error.
 	// +optional
 	ErrorSample string `json:"errorSample,omitempty"`
-	// due is how many images the rule says may go and nothing else keeps, and by when.
+	// due is the number of images that are due by this rule and that no other rule keeps, by time.
 	Due ImageDueCounts `json:"due"`
-	// nextDueTime is when the next of them goes or would go.
+	// nextDueTime is the next due time of these images.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
-	// soonest are at most three of them, the soonest first.
+	// soonest lists at most three of these images. The image with the earliest due time comes first.
 	// +optional
 	// +listType=atomic
 	Soonest []ImageSample `json:"soonest,omitempty"`
-	// removed are the images that went on the rule's word.
+	// removed counts the images that the agent has removed by this rule.
 	Removed ImageCount `json:"removed"`
 }
 
-// ImageSample is one image and when it goes.
+// ImageSample is one image and its due time.
 type ImageSample struct {
 	// name is its first tag, or else its first digest.
 	// +optional
@@ -268,21 +273,22 @@ type ImageSample struct {
 	ID string `json:"id"`
 	// bytes of the image.
 	Bytes int64 `json:"bytes"`
-	// dueTime is start time plus time to live.
+	// dueTime is the start time plus the time to live.
 	DueTime metav1.Time `json:"dueTime"`
 }
 
-// NodeImagesStatus sums up what the agents report about a policy.
+// NodeImagesStatus summarizes the reports of the agents about a policy.
 type NodeImagesStatus struct {
-	// nodes that report about the policy's present spec.
+	// nodes is the number of nodes that report about the current spec of the policy.
 	Nodes int64 `json:"nodes"`
-	// staleNodes have not reported for half an hour, or about another spec, and are not counted.
+	// staleNodes is the number of nodes that have not reported for half an hour, or report about another spec. The other
+	// numbers do not include them.
 	// +optional
 	StaleNodes int64 `json:"staleNodes,omitempty"`
-	// images the policy is about, on all nodes.
+	// images is the number of images that the policy selects on all nodes.
 	Images int64 `json:"images"`
-	// due is how many images would go, with their bytes, and by when.
+	// due is the number of images that agents remove, or would remove in a dry run, with their size, by time.
 	Due ImageDueCounts `json:"due"`
-	// removed are the images that went on the policy's word.
+	// removed counts the images that agents have removed by this policy.
 	Removed ImageCount `json:"removed"`
 }

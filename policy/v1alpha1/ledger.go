@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RetentionLedger counts exactly what one policy has deleted, across crashes and changes of leader. It is named by the
-// policy's UID. Sunset writes into it what it is about to delete before it does, and moves each entry into the counters
-// once it knows how that ended. Written by the controller only: to edit or delete it is to lose count.
+// RetentionLedger counts the deletions of one policy exactly, also across crashes and leader changes. Its name is the UID of
+// the policy. Sunset records each deletion here before it sends the DELETE request, and counts the deletion when it knows the
+// result. Only the controller writes it. If you edit or delete it, the counts are lost.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=rledger,categories=sunset
@@ -21,18 +21,18 @@ type RetentionLedger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// policy whose deletions are counted.
+	// policy whose deletions the ledger counts.
 	Policy LedgerPolicy `json:"policy"`
-	// holder is the controller that writes the ledger. Another one that takes over writes its own name here first, and
-	// whoever finds a name that is not its own stops writing.
+	// holder is the controller that writes the ledger. A new leader writes its name here first. A controller that finds another
+	// name stops writing.
 	// +optional
 	Holder string `json:"holder,omitempty"`
 
-	// open are the deletions that were intended and whose end is not known yet.
+	// open lists the deletions that Sunset has recorded and whose result it does not know yet.
 	// +optional
 	// +listType=atomic
 	Open []LedgerIntents `json:"open,omitempty"`
-	// spent are the deletions that still count against limits, in the order in which they ended.
+	// spent lists the deletions that still count against limits, in the order in which they ended.
 	// +optional
 	// +listType=atomic
 	Spent []LedgerSpending `json:"spent,omitempty"`
@@ -40,7 +40,7 @@ type RetentionLedger struct {
 	// total counts all deletions that have ended.
 	// +optional
 	Total LedgerCount `json:"total"`
-	// rules counts them by rule. Rules that are no more stay.
+	// rules counts them by rule. It also lists rules that no longer exist.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -77,9 +77,10 @@ type LedgerPolicy struct {
 
 // LedgerCount counts deletions.
 type LedgerCount struct {
-	// deleted is how many objects were deleted, as the API server answered.
+	// deleted is the number of objects that Sunset deleted, as the API server confirmed.
 	Deleted int64 `json:"deleted"`
-	// gone is how many were gone after a DELETE without an answer: deleted by it, or by another client.
+	// gone is the number of objects that did not exist after a DELETE request without an answer: Sunset or another client
+	// deleted them.
 	Gone int64 `json:"gone"`
 }
 
@@ -88,7 +89,8 @@ type LedgerRule struct {
 	// name of the rule.
 	Name        string `json:"name"`
 	LedgerCount `json:",inline"`
-	// outcomes counts by what the rule's outcome expression gave: the first 32 values; the others together under "*".
+	// outcomes counts by the value of the outcome expression. It lists the first 32 values, and counts the others together
+	// under "*".
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -97,7 +99,7 @@ type LedgerRule struct {
 
 // LedgerOutcome counts the deletions of one rule with one outcome.
 type LedgerOutcome struct {
-	// name is what the outcome expression gave.
+	// name is the value of the outcome expression.
 	Name        string `json:"name"`
 	LedgerCount `json:",inline"`
 }
@@ -109,11 +111,11 @@ type LedgerNamespace struct {
 	LedgerCount `json:",inline"`
 }
 
-// LedgerIntents are intended deletions of one rule in one namespace, of one kind and outcome.
+// LedgerIntents lists recorded deletions of one rule in one namespace, of one kind and outcome.
 type LedgerIntents struct {
-	// rule that decided.
+	// rule that deletes the objects.
 	Rule string `json:"rule"`
-	// outcome that the rule's expression gave.
+	// outcome is the value of the outcome expression.
 	// +optional
 	Outcome string `json:"outcome,omitempty"`
 	// apiVersion of the objects.
@@ -123,15 +125,15 @@ type LedgerIntents struct {
 	// namespace of the objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// objects are the versions that may be deleted, each as "NAME UID RESOURCEVERSION".
+	// objects lists the versions that Sunset may delete, each as "NAME UID RESOURCEVERSION".
 	// +listType=atomic
 	Objects []string `json:"objects"`
 }
 
-// LedgerSpending is how many deletions ended within a short while.
+// LedgerSpending counts the deletions that ended within a short period.
 type LedgerSpending struct {
-	// until is the end of that while.
+	// until is the end of this period.
 	Until metav1.MicroTime `json:"until"`
-	// count of the deletions.
+	// count is the number of deletions.
 	Count int64 `json:"count"`
 }

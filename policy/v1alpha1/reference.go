@@ -1,26 +1,26 @@
 package v1alpha1
 
-// Reference says how the objects of one kind refer to ConfigMaps or Secrets by name.
+// Reference declares how the objects of one kind refer to ConfigMaps or Secrets by name.
 type Reference struct {
-	// from is the kind of object that refers.
+	// from is the kind of the referring objects.
 	// +required
 	From Referrer `json:"from"`
 
-	// to is the kind of object that is referred to: ConfigMap or Secret.
+	// to is the kind that they refer to: ConfigMap or Secret.
 	// +required
 	To Referred `json:"to"`
 
-	// names is CEL -> list: the names that an object of from refers to. It sees object, and not the variables of the policy.
-	// An element is a string, the name of something in the object's own namespace, or a map with name and namespace; an
-	// empty name refers to nothing. Of a Secret that refers to others it can read metadata only. An error keeps everything
-	// of kind to from rules that read references, until the object changes or goes.
+	// names is CEL -> list: the names that an object of the kind from refers to. It can read object, but not the variables of
+	// the policy. An element is a string, which is a name in the namespace of the object, or a map with name and namespace.
+	// Sunset ignores an empty name. If from is Secret, it can read only metadata. If it fails on an object, rules that read
+	// references keep all objects of the kind to, until this object changes or is deleted.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Names string `json:"names"`
 }
 
-// Referrer is a kind of object that refers to others. Sunset lists and watches it, and needs the rights to.
+// Referrer is a kind of object that refers to others. Sunset needs the permissions to list and watch it.
 type Referrer struct {
 	// apiVersion of the kind, such as cert-manager.io/v1.
 	// +required

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RetentionPolicy changes, in its own namespace, the rules of ClusterRetentionPolicies, and may have rules of its own.
+// RetentionPolicy overrides rules of ClusterRetentionPolicies in its namespace, and can have rules of its own.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,shortName=ret,categories=sunset
@@ -24,10 +24,10 @@ type RetentionPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what differs in the namespace.
+	// spec has the overrides and rules of the namespace.
 	// +required
 	Spec RetentionPolicySpec `json:"spec"`
-	// status says what Sunset sees and has done in the namespace. Written by the controller only.
+	// status has the counts and conditions of the policy. Only the controller writes it.
 	// +optional
 	Status RetentionPolicyStatus `json:"status,omitempty"`
 }
@@ -41,55 +41,55 @@ type RetentionPolicyList struct {
 	Items           []RetentionPolicy `json:"items"`
 }
 
-// RetentionPolicySpec is what a team writes for its namespace.
+// RetentionPolicySpec has the settings of a RetentionPolicy.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || size(self.rules) == 0 || has(self.serviceAccountName)",message="rules of its own need serviceAccountName: they act with its rights"
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0",message="one of overrides and rules must be set"
 type RetentionPolicySpec struct {
-	// mode says what the policy's own rules do, and whether overrides that make objects go sooner count. DryRun, the
-	// default, only counts what would be. Enforce does it. Suspended deletes nothing and keeps what the policy's own
-	// rules find eligible. An override that keeps longer counts whatever the mode.
+	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the
+	// default, only counts. With Enforce, the rules delete objects and these overrides apply. Suspended deletes nothing, and
+	// keeps the objects that the policy's own rules find eligible. Overrides that keep objects longer apply in every mode.
 	// +optional
 	// +kubebuilder:default=DryRun
 	Mode Mode `json:"mode,omitempty"`
 
-	// overrides change rules of ClusterRetentionPolicies in this namespace, within what each rule allows.
+	// overrides change rules of ClusterRetentionPolicies in this namespace, within the bounds of each rule.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Overrides []RuleOverride `json:"overrides,omitempty"`
 
-	// variables are CEL expressions shared by the rules as variables.NAME. A variable may use those before it.
+	// variables are CEL expressions that rules can read as variables.NAME. A variable can read the variables before it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Variables []Variable `json:"variables,omitempty"`
 
-	// rules are the namespace's own, about kinds that live in namespaces.
+	// rules of the policy itself. They apply only in its namespace, to namespaced kinds.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Rules []Rule `json:"rules,omitempty"`
 
-	// serviceAccountName is the ServiceAccount of this namespace with whose rights rules act: it needs list and delete
-	// on every kind they target. Required beside rules.
+	// serviceAccountName is the ServiceAccount of this namespace whose permissions the rules need: list and delete on every
+	// kind that they target. Required if there are rules.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// approval says how large a backlog rules may delete that no dry run has shown before.
+	// approval sets how many objects a change of the rules may delete without approval, if no dry run has counted the change.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
 
-	// limits bounds how much the policy deletes, across restarts of the controller and changes of leader.
+	// limits sets the maximum number of deletions of the policy, also across restarts and leader changes of the controller.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 }
 
-// RuleOverride changes one rule, or all of a policy, in a namespace.
+// RuleOverride changes one rule, or all rules of a policy, in a namespace.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.suspend) || has(self.keepNewest)",message="one of ttl, suspend and keepNewest must be set"
 type RuleOverride struct {
@@ -98,7 +98,7 @@ type RuleOverride struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Policy string `json:"policy"`
-	// rule names one of its rules; absent means all of them.
+	// rule names one of its rules. Absent means all rules.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -108,11 +108,11 @@ type RuleOverride struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	TTL string `json:"ttl,omitempty"`
-	// suspend: true keeps what the rule finds eligible in this namespace. false says nothing.
+	// suspend: true keeps the objects that the rule finds eligible in this namespace. false has no effect.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// keepNewest is how many of the newest eligible objects stay of each group of the rule, or of the namespace where
-	// the rule has no groups.
+	// keepNewest is the number of the newest eligible objects that the rule keeps in each group, or in the namespace if the
+	// rule has no groups.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	KeepNewest *int32 `json:"keepNewest,omitempty"`

@@ -6,19 +6,19 @@ import (
 
 // Variable is a named CEL expression.
 type Variable struct {
-	// name is how rules refer to it: variables.NAME.
+	// name of the variable. Expressions refer to it as variables.NAME.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// expression is CEL over object and the variables before it. It may have any type.
+	// expression is a CEL expression of any type. It can read object and the variables before it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Expression string `json:"expression"`
 }
 
-// Rule says which objects of one kind may go and when: start time plus time to live.
+// Rule selects the objects of one kind that Sunset deletes, and sets when: at the start time plus the time to live.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.ttl) && has(self.ttlExpression))",message="only one of ttl and ttlExpression can be set"
 // +kubebuilder:validation:XValidation:rule="has(self.ttl) || has(self.ttlExpression) || has(self.capacity) || has(self.images) && has(self.images.highThresholdPercent)",message="one of ttl, ttlExpression, capacity and images.highThresholdPercent must be set"
@@ -29,55 +29,55 @@ type Rule struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// target is the kind of object the rule is about.
+	// target is the kind of the objects.
 	// +required
 	Target Target `json:"target"`
 
-	// eligible is CEL -> bool: may this object go once its time has come? It is asked first; if it is false nothing
-	// else of the rule is asked. An error keeps the object.
+	// eligible is CEL -> bool: true if Sunset may delete the object when it is due. Sunset evaluates it first. If it is false,
+	// Sunset evaluates no other expression of the rule. If it fails, Sunset keeps the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Eligible string `json:"eligible"`
 
-	// startTime is CEL -> timestamp or optional(timestamp): when does the time to live start? None means that the rule
-	// says nothing about the object. A start before the object's creationTimestamp counts as the creationTimestamp.
-	// Without this field the start is when Sunset first saw the object eligible, which it writes on the object
-	// (annotation sunset.x-k8s.io/eligible-since) and removes when the object stops being eligible. An image has no
-	// annotations: without this field its start is the later of its status.firstSeen and status.lastUsed, and no start
-	// is before that.
+	// startTime is CEL -> timestamp or optional(timestamp): the start of the time to live. With optional.none() the rule does
+	// not apply to the object. Sunset uses the creationTimestamp of the object if the result is earlier. Without this field,
+	// the start is the time when Sunset first saw the object eligible. Sunset writes this time on the object (annotation
+	// sunset.x-k8s.io/eligible-since), and removes it when the object is no longer eligible. An image has no annotations:
+	// without this field, its start is the later of its status.firstSeen and status.lastUsed, and no start can be earlier.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	StartTime string `json:"startTime,omitempty"`
 
-	// ttl is the time to live after the start, in Go units plus d (24h) and w (7d): "90m", "1d12h", "2w". "0s" means at once.
+	// ttl is the time to live after the start, in Go units plus d (24h) and w (7d): "90m", "1d12h", "2w". With "0s", an
+	// eligible object is due at its start.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	TTL string `json:"ttl,omitempty"`
 
-	// ttlExpression is CEL -> duration or optional(duration), in place of ttl. None means never, and keeps the object
-	// from every other policy too.
+	// ttlExpression is CEL -> duration or optional(duration), instead of ttl. With optional.none() the object is never due, and
+	// no other policy deletes it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	TTLExpression string `json:"ttlExpression,omitempty"`
 
-	// keepNewest keeps the newest eligible objects, whatever their age.
+	// keepNewest keeps the newest eligible objects, even if they are due.
 	// +optional
 	KeepNewest *KeepNewest `json:"keepNewest,omitempty"`
 
-	// capacity lets the oldest eligible objects go before their time to live ends, where there are too many.
+	// capacity deletes the oldest eligible objects before their time to live ends, if there are too many.
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// override says what a RetentionPolicy and an object's annotations may change of the rule. Without it they can
-	// only keep longer, hold or suspend.
+	// override sets what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep objects
+	// longer, put a hold on them, or suspend the rule.
 	// +optional
 	Override *Override `json:"override,omitempty"`
 
-	// images is what else counts where target is an Image of a node.
+	// images has more settings, if the target is an Image of a node.
 	// +optional
 	Images *Images `json:"images,omitempty"`
 
@@ -85,20 +85,20 @@ type Rule struct {
 	// +optional
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 
-	// outcome is CEL -> string: how the object ended, such as "succeeded(object) ? 'Succeeded' : 'Failed'". What is deleted
-	// is counted by it, exactly, in the policy's RetentionLedger; at most 32 values, of at most 63 characters. An error
-	// keeps the object.
+	// outcome is CEL -> string: the outcome of the object, such as "succeeded(object) ? 'Succeeded' : 'Failed'". The
+	// RetentionLedger of the policy counts deletions exactly for each outcome; at most 32 values, of at most 63 characters. If
+	// it fails, Sunset keeps the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	Outcome string `json:"outcome,omitempty"`
 
-	// delete says what is deleted, and how.
+	// delete sets which object the rule deletes, and how.
 	// +optional
 	Delete *Delete `json:"delete,omitempty"`
 
-	// events says how deletions are told: Aggregate, the default, sums them up in Events on the policy; PerObject
-	// also writes one Event for each object, as far as there are no more than 50 a second, of all rules together.
+	// events sets which Events Sunset writes. With Aggregate, the default, Events on the policy summarize the deletions. With
+	// PerObject, Sunset also writes one Event for each object, at most 50 per second for all rules together.
 	// +optional
 	Events EventMode `json:"events,omitempty"`
 }
@@ -122,38 +122,38 @@ type Target struct {
 
 // KeepNewest keeps the newest eligible objects of each group.
 type KeepNewest struct {
-	// count is how many objects of each namespace and group stay: those whose time to live started last. What is held
-	// takes a place, what is being deleted does not.
+	// count is the number of objects that the rule keeps in each namespace and group: those with the latest start times.
+	// Objects with a hold count, terminating objects do not.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count"`
-	// groupBy is CEL -> string: objects of one namespace that give the same are a group. Without it each namespace is
-	// one. Images are in no namespace: those of one node that give the same are a group. It is asked once for each tag of
-	// an image; one whose tags give several groups takes a place in each, and stays if it is among the newest of any.
+	// groupBy is CEL -> string: objects of one namespace with the same value are a group. Without it, each namespace is a
+	// group. Images of one node with the same value are a group. Sunset evaluates it for each tag of an image. If the tags of
+	// an image give several groups, the image counts in each, and the rule keeps it if it is among the newest of one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	GroupBy string `json:"groupBy,omitempty"`
 }
 
-// Capacity is how many eligible objects may stay. Beyond it those go at once whose time to live started first.
+// Capacity is the maximum number of eligible objects. If there are more, those with the earliest start times are due at once.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.max) != has(self.percentOfQuota)",message="exactly one of max and percentOfQuota must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.percentOfQuota) || !has(self.share) || self.share == 'PerNamespace'",message="percentOfQuota counts in each namespace: share can only be PerNamespace"
 type Capacity struct {
-	// max is how many may stay.
+	// max is the maximum number of eligible objects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Max *int32 `json:"max,omitempty"`
-	// percentOfQuota is how many may stay, as a part of what the namespace's ResourceQuota allows of the kind
-	// (count/RESOURCE.GROUP, such as count/jobs.batch); the least counts where there are several. A namespace without
-	// one has no bound.
+	// percentOfQuota is the maximum number of eligible objects, as a percentage of the number that the ResourceQuota of the
+	// namespace allows for the kind (count/RESOURCE.GROUP, such as count/jobs.batch). If there are several quotas, Sunset uses
+	// the smallest. A namespace without a quota has no maximum.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	PercentOfQuota *int32 `json:"percentOfQuota,omitempty"`
-	// share says what max counts: PerNamespace, the default, is so many in each namespace. Fair is so many in all
-	// namespaces together; those with most give first.
+	// share sets what max counts: with PerNamespace, the default, the objects of each namespace. With Fair, the objects of all
+	// namespaces together; Sunset deletes objects from the namespaces with the most objects first.
 	// +optional
 	Share Share `json:"share,omitempty"`
 }
@@ -170,20 +170,21 @@ const (
 	ShareFair Share = "Fair"
 )
 
-// Override says what may be changed of a rule by those it applies to.
+// Override sets what RetentionPolicies and annotations can change in a rule.
 type Override struct {
-	// ttl bounds the time to live that a RetentionPolicy or an object's annotation may set. A value outside of the
-	// bounds counts as the nearest bound.
+	// ttl bounds the time to live that a RetentionPolicy or the annotation of an object can set. If a value is outside of the
+	// bounds, Sunset uses the nearest bound.
 	// +optional
 	TTL *TTLBounds `json:"ttl,omitempty"`
-	// annotation says whether objects may set their own time to live with annotation sunset.x-k8s.io/ttl. true: any
-	// within the bounds. false: none, the annotation is ignored. Absent: only a longer one.
+	// annotation sets whether the annotation sunset.x-k8s.io/ttl of an object can set its time to live. true: to any value
+	// within the bounds. false: Sunset ignores the annotation. Absent: only to a longer time.
 	// +optional
 	Annotation *bool `json:"annotation,omitempty"`
-	// suspend says whether a RetentionPolicy may suspend the rule in its namespace; absent means that it may.
+	// suspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// keepNewest is the least count that a RetentionPolicy may set. Absent means the rule's own: it can only keep more.
+	// keepNewest is the minimum count that a RetentionPolicy can set. Absent means the count of the rule, so that a
+	// RetentionPolicy can only keep more.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	KeepNewest *int32 `json:"keepNewest,omitempty"`
@@ -191,37 +192,40 @@ type Override struct {
 
 // TTLBounds bounds a time to live.
 type TTLBounds struct {
-	// min is the shortest time to live that may be set. Absent means the rule's own: it can only be made longer.
+	// min is the shortest time to live that an override can set. Absent means the time of the rule, so that an override can
+	// only be longer.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Min string `json:"min,omitempty"`
-	// max is the longest. Absent means that there is none.
+	// max is the longest time to live that an override can set. Absent means no maximum.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Max string `json:"max,omitempty"`
 }
 
-// Delete says what a rule deletes, and how.
+// Delete sets which object a rule deletes, and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner is about owners: set what: Owner"
 // +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would leave the object behind when its owner goes: set Background or Foreground"
 type Delete struct {
-	// what goes: Subject, the default, is the object itself. Owner is the object's controller instead, such as the Job of
-	// a Workload; the object then goes with it, as every dependent does. The owner must have finished, must not be held
-	// or protected, and no rule about its own kind may keep it. An object without a controller is kept.
+	// what to delete: with Subject, the default, the object itself. With Owner, the controller of the object, such as the Job
+	// of a Workload; garbage collection then deletes the object, as all dependents of the owner. The owner must have finished,
+	// must not have a hold or be protected, and no rule about its own kind may keep it. Sunset keeps an object without a
+	// controller.
 	// +optional
 	What DeleteWhat `json:"what,omitempty"`
-	// allowUnfinishedOwner lets an owner go that has not finished, or whose kind does not tell. Needs what: Owner.
+	// allowUnfinishedOwner lets the rule delete an owner that has not finished, or whose kind does not show whether it has.
+	// Needs what: Owner.
 	// +optional
 	AllowUnfinishedOwner bool `json:"allowUnfinishedOwner,omitempty"`
 	// allowManaged lets the rule delete objects that another controller would re-create or still needs: those that MultiKueue
 	// created in a worker cluster, that Argo CD or Flux tracks, and Helm hooks. With what: Owner it applies to the owner too.
 	// +optional
 	AllowManaged bool `json:"allowManaged,omitempty"`
-	// propagationPolicy says what becomes of dependents: Background (the default) and Foreground delete them, Orphan
-	// leaves them.
+	// propagationPolicy sets what happens to dependents: Background (the default) and Foreground delete them, Orphan keeps
+	// them.
 	// +optional
 	// +kubebuilder:validation:Enum=Background;Foreground;Orphan
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`

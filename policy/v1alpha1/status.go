@@ -36,51 +36,51 @@ type RetentionPolicyStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// observedTime is when the numbers were counted.
+	// observedTime is when Sunset counted the numbers.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 
-	// matched is how many objects the rules select, each counted once.
+	// matched is the number of objects that the rules select. Each object counts once.
 	// +optional
 	Matched int64 `json:"matched"`
-	// eligible is how many of them at least one rule finds eligible.
+	// eligible is the number of these objects that at least one rule finds eligible.
 	// +optional
 	Eligible int64 `json:"eligible"`
-	// held is how many of the eligible are kept by a hold.
+	// held is the number of eligible objects that a hold keeps.
 	// +optional
 	Held int64 `json:"held"`
-	// errors is how many objects an expression failed on. They are kept, unless the policy is a dry run, which keeps nothing.
+	// errors is the number of objects on which an expression fails. Sunset keeps them, unless the policy is a dry run, which
+	// keeps no objects.
 	// +optional
 	Errors int64 `json:"errors"`
-	// due is how many objects would go, and by when.
+	// due is the number of objects that Sunset deletes, or would delete in a dry run, by time.
 	// +optional
 	Due DueCounts `json:"due,omitempty"`
-	// nextDueTime is when the next object goes or would go; absent when none will.
+	// nextDueTime is the next due time of an object; absent if no object has a due time.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
-	// blocked is how many objects are due by the policy's own rules, and kept by rules of other policies.
+	// blocked is the number of objects that are due by the rules of this policy, and that rules of other policies keep.
 	// +optional
 	Blocked int64 `json:"blocked"`
-	// blockedBy are at most five of those rules: those that fail or are stopped, then those that keep what their author asks for,
-	// such as KeptNewest; of both sorts the one that keeps the most objects first.
+	// blockedBy lists at most five of these rules. Rules that fail or are stopped come first, then rules that work as intended,
+	// such as KeptNewest; in both groups, the rule that keeps the most objects comes first.
 	// +optional
 	// +listType=atomic
 	BlockedBy []BlockingRule `json:"blockedBy,omitempty"`
-	// blocks are at most five policies whose rules find objects due that rules of this policy keep, the one with the most such
-	// objects first.
+	// blocks lists at most five policies with due objects that rules of this policy keep. The policy with the most such objects
+	// comes first.
 	// +optional
 	// +listType=atomic
 	Blocks []BlockedPolicy `json:"blocks,omitempty"`
-	// deleted is how many objects this policy has deleted.
+	// deleted is the number of objects that this policy has deleted.
 	// +optional
 	Deleted int64 `json:"deleted"`
-	// ledger is where that is counted exactly: policies with limits or an outcome have one. Once it is recorded here,
-	// nothing is deleted while it is missing.
+	// ledger names the RetentionLedger that counts the deletions exactly; policies with limits or an outcome have one. After
+	// Sunset has recorded a ledger here, the policy deletes nothing while the ledger is missing.
 	// +optional
 	Ledger *LedgerStatus `json:"ledger,omitempty"`
 
-	// nodeImages sums up what the agents on nodes report: a policy with rules about images has one. The numbers above
-	// include it.
+	// nodeImages summarizes the reports of node agents, for a policy with rules about images. The numbers above include it.
 	// +optional
 	NodeImages *NodeImagesStatus `json:"nodeImages,omitempty"`
 
@@ -90,100 +90,101 @@ type RetentionPolicyStatus struct {
 	// +listMapKey=name
 	Rules []RuleStatus `json:"rules,omitempty"`
 
-	// clusterRules are the rules of ClusterRetentionPolicies that apply in the namespace of a RetentionPolicy, at most
-	// 100: what is in force there, and what they find. Absent on a ClusterRetentionPolicy.
+	// clusterRules lists at most 100 rules of ClusterRetentionPolicies that apply in the namespace of a RetentionPolicy, with
+	// their settings and numbers in this namespace. Absent on a ClusterRetentionPolicy.
 	// +optional
 	// +listType=atomic
 	ClusterRules []ClusterRuleStatus `json:"clusterRules,omitempty"`
 
-	// previews are the forms of the spec whose effect has been counted completely: what they delete needs no approval.
-	// The newest is the last.
+	// previews lists the versions of the spec whose effect Sunset has counted completely. These versions need no approval. The
+	// newest comes last.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Previews []Preview `json:"previews,omitempty"`
 
-	// pendingApproval is what waits for approval; absent when nothing does.
+	// pendingApproval is the change that waits for approval; absent if no change waits.
 	// +optional
 	PendingApproval *PendingApproval `json:"pendingApproval,omitempty"`
 
-	// approved is the approval of everything that the spec deletes, once it was given. The annotation may since name the approval
-	// of a later change; removing the annotation withdraws both.
+	// approved is the approval of this version of the spec, after you have given it. The annotation may name the approval of a
+	// later change since then. If you remove the annotation, you withdraw both approvals.
 	// +optional
 	Approved string `json:"approved,omitempty"`
 
-	// enforced is what was due when this policy was last counted while no change of it waited. A leader that starts compares
-	// its first count with it. Absent on a dry run.
+	// enforced is the last count of due objects while no change of this policy waited. A new leader compares its first count
+	// with it. Absent on a dry run.
 	// +optional
 	Enforced *EnforcedCount `json:"enforced,omitempty"`
 
-	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while something waits for approval; Permitted on a
-	// RetentionPolicy with rules of its own; ReferencesKnown where rules read references.
+	// conditions: Ready, Valid, Watching, Enforcing; ApprovalRequired while a change waits for approval; Permitted on a
+	// RetentionPolicy with rules of its own; ReferencesKnown if rules read references.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// LedgerStatus sums up a policy's RetentionLedger.
+// LedgerStatus summarizes the RetentionLedger of a policy.
 type LedgerStatus struct {
 	// name of the RetentionLedger.
 	Name        string `json:"name"`
 	LedgerCount `json:",inline"`
-	// open is how many deletions were intended and have not ended.
+	// open is the number of deletions that Sunset has recorded and whose result it does not know yet.
 	Open int64 `json:"open"`
-	// charged is how many deletions count against limits by now, those open included; absent without limits.
+	// charged is the number of deletions that count against limits now, including the open ones; absent without limits.
 	// +optional
 	Charged *int64 `json:"charged,omitempty"`
-	// limitedUntil is when limits let something go again; absent while they do.
+	// limitedUntil is the time at which limits allow the next deletion; absent while limits allow deletions.
 	// +optional
 	LimitedUntil *metav1.Time `json:"limitedUntil,omitempty"`
 }
 
-// ClusterRuleStatus is how one rule of a ClusterRetentionPolicy stands in one namespace.
+// ClusterRuleStatus is the status of one rule of a ClusterRetentionPolicy in one namespace.
 type ClusterRuleStatus struct {
-	// policy and rule name it.
+	// policy is the name of the ClusterRetentionPolicy.
 	Policy string `json:"policy"`
-	// rule of that policy.
+	// rule is the name of the rule.
 	Rule string `json:"rule"`
-	// mode of the rule here: Suspended where an override suspends it.
+	// mode of the rule in this namespace: Suspended if an override suspends it.
 	Mode Mode `json:"mode"`
-	// ttl in force here; empty where it differs from object to object, or there is none.
+	// ttl of the rule in this namespace; empty if it differs between objects, or if there is none.
 	// +optional
 	TTL string `json:"ttl,omitempty"`
-	// keepNewest in force here.
+	// keepNewest of the rule in this namespace.
 	// +optional
 	KeepNewest int32 `json:"keepNewest,omitempty"`
-	// matched is how many objects of the namespace the rule selects.
+	// matched is the number of objects of the namespace that the rule selects.
 	Matched int64 `json:"matched"`
-	// eligible is how many of them the rule finds eligible.
+	// eligible is the number of these objects that the rule finds eligible.
 	Eligible int64 `json:"eligible"`
-	// held is how many of the eligible are kept by a hold.
+	// held is the number of eligible objects that a hold keeps.
 	// +optional
 	Held int64 `json:"held,omitempty"`
-	// errors is how many of them the rule's expressions fail on.
+	// errors is the number of these objects on which the expressions of the rule fail.
 	// +optional
 	Errors int64 `json:"errors,omitempty"`
-	// due is how many objects the rule says may go and nothing else keeps, and by when.
+	// due is the number of objects that are due by this rule and that no other rule or hold keeps, by time.
 	Due DueCounts `json:"due"`
-	// nextDueTime is when the next of them goes or would go.
+	// nextDueTime is the next due time of these objects.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
-	// messages say what of an override does not count, or not as written, and why.
+	// messages say which part of an override has no effect, or a different effect than written, and why.
 	// +optional
 	// +listType=atomic
 	Messages []string `json:"messages,omitempty"`
 }
 
-// DueCounts says how many objects go, or in a dry run would go, and by when. Each count includes the ones before it.
+// DueCounts counts the objects that Sunset deletes, or would delete in a dry run, by time. Each count includes the ones before
+// it.
 type DueCounts struct {
-	// now counts what is due already.
+	// now counts objects that are due now.
 	Now int64 `json:"now"`
-	// hour counts what is due within one hour.
+	// hour counts objects that become due within one hour.
 	Hour int64 `json:"hour"`
-	// day counts what is due within 24 hours.
+	// day counts objects that become due within 24 hours.
 	Day int64 `json:"day"`
-	// week counts what is due within seven days.
+	// week counts objects that become due within seven days.
 	Week int64 `json:"week"`
 }
 
@@ -199,83 +200,85 @@ const (
 	MaxDistrusted = 100
 )
 
-// RuleStatus is what one rule sees and has done.
+// RuleStatus is the status of one rule.
 type RuleStatus struct {
 	// name of the rule.
 	Name string `json:"name"`
-	// matched is how many objects the rule selects.
+	// matched is the number of objects that the rule selects.
 	// +optional
 	Matched int64 `json:"matched"`
-	// eligible is how many of them the rule finds eligible.
+	// eligible is the number of these objects that the rule finds eligible.
 	// +optional
 	Eligible int64 `json:"eligible"`
-	// held is how many of the eligible are kept by a hold.
+	// held is the number of eligible objects that a hold keeps.
 	// +optional
 	Held int64 `json:"held"`
-	// errors is how many objects the rule's expressions fail on. They are kept.
+	// errors is the number of objects on which the expressions of the rule fail. Sunset keeps them.
 	// +optional
 	Errors int64 `json:"errors"`
-	// errorSamples are at most three of them, with the error.
+	// errorSamples lists at most three of these objects, with the error.
 	// +optional
 	// +listType=atomic
 	ErrorSamples []ErrorSample `json:"errorSamples,omitempty"`
-	// due is how many objects the rule says may go and nothing else keeps, and by when.
+	// due is the number of objects that are due by this rule and that no other rule or hold keeps, by time.
 	// +optional
 	Due DueCounts `json:"due,omitempty"`
-	// nextDueTime is when the next of them goes or would go.
+	// nextDueTime is the next due time of these objects.
 	// +optional
 	NextDueTime *metav1.Time `json:"nextDueTime,omitempty"`
-	// soonest are at most five of them, the soonest first.
+	// soonest lists at most five of these objects. The object with the earliest due time comes first.
 	// +optional
 	// +listType=atomic
 	Soonest []DueSample `json:"soonest,omitempty"`
-	// estimated is how many of the due are counted from when Sunset first saw them eligible, as nothing on the objects says
-	// since when they are: enforced, their time to live starts anew.
+	// estimated is the number of due objects for which Sunset uses the time when it first saw them eligible, because the
+	// objects do not record that time. When you enforce the policy, their time to live starts again from zero.
 	// +optional
 	Estimated int64 `json:"estimated,omitempty"`
-	// distrustedMarks are the namespaces where an object may carry a mark of this rule that does not count, because it was in
-	// use and the mark could not be removed yet. A controller that starts ignores all marks there: the time to live of every
-	// eligible object starts again. "*" means all namespaces, and objects that are in none.
+	// distrustedMarks lists the namespaces where an object may have an outdated mark of this rule: the object was in use, and
+	// Sunset could not remove the mark yet. A new leader ignores all marks there, so the time to live of every eligible object
+	// starts again. "*" means all namespaces and cluster-scoped objects.
 	// +optional
 	// +listType=atomic
 	DistrustedMarks []string `json:"distrustedMarks,omitempty"`
-	// excess is how many eligible objects there are beyond the rule's capacity.
+	// excess is the number of eligible objects above the capacity of the rule.
 	// +optional
 	Excess int64 `json:"excess,omitempty"`
-	// deleted is how many objects have been deleted on this rule's word.
+	// deleted is the number of objects that this rule has deleted.
 	// +optional
 	Deleted int64 `json:"deleted"`
-	// outcomes counts them by what the rule's outcome expression gave, with those whose end nobody saw: the first 32
-	// values; the others together under "*".
+	// outcomes counts these objects by the value of the outcome expression, including objects that were gone after a DELETE
+	// without an answer. It lists the first 32 values, and counts the others together under "*".
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Outcomes []LedgerOutcome `json:"outcomes,omitempty"`
-	// problems say why the rule is invalid; while it is, it deletes nothing and keeps what it may be about.
+	// problems say why the rule is invalid. An invalid rule deletes nothing, and keeps all objects that it may select.
 	// +optional
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty"`
-	// warnings say what may be a mistake, such as a field that the kind's schema in the cluster does not have, or images that
-	// go after less than an hour. They never change what the rule does.
+	// warnings show possible mistakes, such as a field that is not in the schema of the kind, or a rule that removes images
+	// after less than an hour. Warnings do not change what the rule does.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
-	// reads are the object fields the rule's expressions read. When all are below metadata only metadata is watched.
+	// reads lists the object fields that the expressions of the rule read. If all of them are in metadata, Sunset watches only
+	// metadata.
 	// +optional
 	// +listType=atomic
 	Reads []string `json:"reads,omitempty"`
 }
 
-// DueSample is one object and when it goes.
+// DueSample is one object and its due time.
 type DueSample struct {
 	// namespace of the object; empty for cluster-scoped objects.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// dueTime is start time plus time to live.
+	// dueTime is the start time plus the time to live.
 	DueTime metav1.Time `json:"dueTime"`
-	// owner is what goes instead, and takes the object along, as KIND/NAME; empty where the object itself is deleted.
+	// owner is the object that Sunset deletes instead, as KIND/NAME; garbage collection then deletes this object. Empty if
+	// Sunset deletes the object itself.
 	// +optional
 	Owner string `json:"owner,omitempty"`
 }
@@ -287,6 +290,6 @@ type ErrorSample struct {
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// message is the error, cut at 256 characters.
+	// message is the error, shortened to 256 bytes.
 	Message string `json:"message"`
 }

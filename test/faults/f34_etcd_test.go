@@ -89,7 +89,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	case <-time.After(scene.Patience()):
 		t.Fatal("it goes on with what it has seen of a history that is no more")
 	}
-	if !strings.Contains(r.Log(), "history went back") {
+	if !strings.Contains(r.Log(), "resourceVersions of the API server went back") {
 		t.Error("it does not say why it has ended")
 	}
 	s.Stays(0, held, waits, bystander)

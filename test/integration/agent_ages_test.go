@@ -98,7 +98,7 @@ func TestAgesAreReadOrBeginAnew(t *testing.T) {
 	}
 	w.leaves(servers[own.Name], 2)
 	w.tells(own, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionTrue, ""))
-	w.tells(foreign, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "it was copied"))
+	w.tells(foreign, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "wrote it, and this is machine"))
 	w.tells(torn, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "torn"))
 	time.Sleep(time.Second) // in which others would go
 	for _, name := range []string{foreign.Name, torn.Name} {

@@ -109,7 +109,7 @@ rules:
 	})
 	w.gone(fails)
 	w.event("default", "ClusterRetentionPolicy", typo.Name, "the policy is ready again")
-	w.event("default", "ClusterRetentionPolicy", other.Name, "no rule of another policy keeps")
+	w.event("default", "ClusterRetentionPolicy", other.Name, "rules of other policies no longer keep")
 }
 
 func TestOneFencedDeleteAndNoGet(t *testing.T) {

@@ -59,7 +59,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 	w.mayListAllButPods(user)
 	lister := w.commandLine(config)
 	says(lister, "preview", `ConfigMap +free +Keep +ReferencesUnknown`, `1 error:\n  cannot list Pod of v1: pods is forbidden`)
-	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more: what refers to a ConfigMap is not known completely: cannot\s+list Pod of v1`)
+	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more: the references to ConfigMap objects are not known cannot\s+list Pod of v1`)
 }
 
 const unusedPolicy = `

@@ -37,7 +37,7 @@ func exported(t *testing.T) map[string][]string {
 	if err := agent.Run(t.Context(), agent.Config{
 		Rest: nowhere, Clock: clock.RealClock{}, Node: "worker-1", Endpoint: "unix:///nowhere.sock", StateDir: t.TempDir(),
 		MetricsAddress: "0", ProbeAddress: "0", Metrics: ofAgent,
-	}); err == nil || !strings.Contains(err.Error(), "no API server") {
+	}); err == nil || !strings.Contains(err.Error(), "cannot reach the API server") {
 		t.Fatalf("the agent: %v", err)
 	}
 	all := map[string][]string{}

@@ -28,13 +28,13 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &approving{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "approve POLICY [-n NAMESPACE]",
-		Short:   "Let a policy delete the backlog it waits with",
+		Short:   "Approve the backlog of a policy",
 		Long:    approveHelp,
 		Example: approveExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), args) },
 	}
 	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
-	c.Flags().Var(&a.dryRun, "dry-run", "client: say what would be done, and do nothing")
+	c.Flags().Var(&a.dryRun, "dry-run", "client: show what would be approved, without changing the policy")
 	a.connection.add(c.Flags())
 	completeContexts(c, &a.connection)
 	completeNamespaces(c, &a.connection)
@@ -68,17 +68,17 @@ func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string
 		}
 		switch {
 		case p.pending == nil && (p.counting || p.isOutdated()):
-			return fmt.Errorf("what %s would delete is still being counted; look again in a moment", p)
+			return fmt.Errorf("the controller is still counting what %s would delete; run the command again in a few seconds", p)
 		case p.pending == nil:
-			fmt.Fprintf(a.streams.Out, "nothing waits for approval in %s\n", p)
+			fmt.Fprintf(a.streams.Out, "%s does not wait for approval\n", p)
 			return nil
 		case p.version.Annotations[v1alpha1.ApprovedAnnotation] == p.pending.Hash:
-			fmt.Fprintf(a.streams.Out, "%s is approved already; the controller has not gone on yet\n", p)
+			fmt.Fprintf(a.streams.Out, "%s is already approved; the controller has not read the approval yet\n", p)
 			return nil
 		case p.isOutdated():
-			return fmt.Errorf("%s has changed since its backlog was counted; look again in a moment", p)
+			return fmt.Errorf("%s changed after the controller counted its backlog; run the command again in a few seconds", p)
 		case shown != "" && shown != p.pending.Hash:
-			return fmt.Errorf("what %s waits with has changed meanwhile; look at it, and approve again", p)
+			return fmt.Errorf("the backlog of %s changed; review and approve it again", p)
 		case shown == "":
 			p.describe(a.streams)
 			shown = p.pending.Hash
@@ -96,7 +96,7 @@ func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string
 			return fmt.Errorf("approve %s: %w", p, err)
 		}
 	}
-	return fmt.Errorf("%s changes all the time; it was not approved", name)
+	return fmt.Errorf("%s was not approved: it changed during each of several attempts; run the command again", name)
 }
 
 // backlog is what one version of a policy waits with.
@@ -143,23 +143,24 @@ func (b *backlog) describe(streams genericiooptions.IOStreams) {
 		what = "rules that could not be counted before: " + strings.Join(b.pending.Rules, ", ")
 	}
 	if len(b.pending.Namespaces) > 0 {
-		what = "a change elsewhere: its rules now apply, or what kept objects is gone, in " + strings.Join(b.pending.Namespaces, ", ")
+		what = "a change elsewhere: its rules now apply in these namespaces, or what kept objects there was removed: " + strings.Join(b.pending.Namespaces, ", ")
 	}
 	fmt.Fprintf(streams.Out, "due at once:   %s that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
 		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)
 }
 
-const approveHelp = `Let a policy in force delete what is due at once though it is more than spec.approval lets pass unseen (condition
-ApprovalRequired). Look at it with preview or explain first. What is approved is said, and then written: the hash of
-status.pendingApproval as annotation sunset.x-k8s.io/approved of the policy. It approves this form of the rules, or with
-namespaces these namespaces, nothing else. If the policy changes meanwhile, nothing is approved.
+const approveHelp = `Approve the backlog of a policy that waits with condition ApprovalRequired, because it would delete more objects than
+spec.approval allows. Review the objects with preview or explain first. The command prints what it approves, and writes
+the hash of status.pendingApproval to annotation sunset.x-k8s.io/approved of the policy. The approval covers only the
+present version of the rules, or if the policy waits because of namespaces, only these namespaces. If the policy changes
+while the command runs, the command does not approve it.
 
-Exit codes: 0 approved, or nothing waits for approval; 2 wrong usage, no such policy, a policy that changed since it was
-counted, or a cluster that refuses.`
+Exit codes: 0 approved, or the policy does not wait for approval; 2 wrong usage, no such policy, a policy that changed
+after the controller counted it, or a request that the API server rejects.`
 
 const approveExamples = `  # What would be approved?
   kubectl sunset approve batch --dry-run=client
 
-  # Approve the backlog of a ClusterRetentionPolicy, and of a RetentionPolicy
+  # Approve the backlog of a ClusterRetentionPolicy and of a RetentionPolicy
   kubectl sunset approve batch
   kubectl sunset approve cleanup -n team-a`

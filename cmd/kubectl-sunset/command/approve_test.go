@@ -41,13 +41,13 @@ func TestApprove(t *testing.T) {
 	if len(s.patches) != 1 || !strings.Contains(s.patches[0], `"resourceVersion":"7"`) {
 		t.Errorf("not one patch for the version read: %v", s.patches)
 	}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "approved already")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "is already approved")
 }
 
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
 	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
-	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change elsewhere: its rules now apply, or what kept objects is gone, in team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
+	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change elsewhere: its rules now apply in these namespaces, or what kept objects there was removed: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
 	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
 		t.Errorf("approved is %q", got)
 	}
@@ -60,10 +60,10 @@ func TestApproveChangesNothingWhere(t *testing.T) {
 		code   int
 		wants  string
 	}{
-		"nothing waits":                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "nothing waits for approval"},
+		"nothing waits":                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "does not wait for approval"},
 		"one object waits":             {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitFine, "1 of 1 object that the rules select"},
 		"it is a dry run":              {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
-		"another spec was counted":     {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "has changed since its backlog was counted"},
+		"another spec was counted":     {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "changed after the controller counted its backlog"},
 		"there is no such policy":      {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},
 		"no policy is named":           {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitTrouble, "name one policy"},
 		"the server's own dry run":     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitTrouble, "none, client"},
@@ -94,7 +94,7 @@ func TestApproveWhileThePolicyChanges(t *testing.T) {
 		s.store(batchPath, waiting("ClusterRetentionPolicy", "batch", "8", strings.Replace(pending, "3f2a", "77aa", 1)))
 	}
 	s.before[batchPath] = []func(){another}
-	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "changed meanwhile")
+	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "the backlog of clusterretentionpolicy.sunset.x-k8s.io/batch changed")
 	if got := s.annotations(t, batchPath); len(got) > 0 {
 		t.Errorf("approved what nobody was shown: %v", got)
 	}

@@ -22,7 +22,7 @@ var shells = []string{"kubectl", "bash", "zsh", "fish", "powershell"}
 func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion (kubectl|bash|zsh|fish|powershell)",
-		Short:                 "Write a script that completes what is typed",
+		Short:                 "Generate a script for shell completion",
 		Long:                  completionHelp,
 		Example:               completionExamples,
 		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
@@ -50,7 +50,7 @@ func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
 // forKubectl is what kubectl runs to complete "kubectl sunset": kubectl_complete-sunset in PATH.
 // https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/ has the convention.
 const forKubectl = `#!/usr/bin/env sh
-# kubectl runs this to complete "kubectl sunset"; it belongs into PATH as kubectl_complete-sunset.
+# kubectl runs this to complete "kubectl sunset"; install it in PATH as kubectl_complete-sunset.
 exec kubectl sunset __complete "$@"
 `
 
@@ -177,16 +177,16 @@ func completeChoices(c *cobra.Command) {
 	})
 }
 
-const completionHelp = `Write a script by which a shell completes commands, flags, and with a cluster names of kinds, objects, policies,
-namespaces and nodes.
+const completionHelp = `Generate a script for shell completion of commands and flags and, if there is a cluster, of the names of kinds, objects,
+policies, namespaces and nodes.
 
-For "kubectl sunset" kubectl completes, in any shell where it completes its own commands: it runs kubectl_complete-sunset,
-which "completion kubectl" writes. The others are for the program when it is run as kubectl-sunset.` + fineOrTrouble
+To complete "kubectl sunset", kubectl runs kubectl_complete-sunset, which "completion kubectl" generates. This works in
+every shell with completion for kubectl. The other scripts are for the program under its own name, kubectl-sunset.` + fineOrTrouble
 
 const completionExamples = `  # Complete "kubectl sunset", in a shell where kubectl completes
   kubectl sunset completion kubectl > ~/bin/kubectl_complete-sunset && chmod +x ~/bin/kubectl_complete-sunset
 
-  # Complete "kubectl-sunset" in this bash, and in every one
+  # Complete "kubectl-sunset" in this bash session, and in all future ones
   source <(kubectl-sunset completion bash)
   echo 'source <(kubectl-sunset completion bash)' >> ~/.bashrc
 

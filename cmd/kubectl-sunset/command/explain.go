@@ -38,16 +38,16 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	e := &explaining{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
-		Short:   "Say why one object goes or stays",
+		Short:   "Explain why an object is deleted or kept",
 		Long:    explainHelp,
 		Example: explainExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return e.run(c.Context(), args) },
 	}
 	flags := c.Flags()
 	e.files.add(flags)
-	flags.Var(&e.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
-	flags.VarP(&e.output, "output", "o", "how to write the page")
-	flags.StringVarP(&e.namespace, "namespace", "n", "", "the object's namespace; without it that of the kubeconfig, or in files any")
+	flags.Var(&e.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
+	flags.VarP(&e.output, "output", "o", "output format")
+	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the object; the default is the namespace of the kubeconfig, or any namespace for objects in files")
 	e.node.add(flags)
 	e.protection.add(flags)
 	e.connection.add(flags)

@@ -1,33 +1,34 @@
 package command
 
-const explainHelp = `Say everything there is to say about one object: whether and when it goes, and by which rule; of each rule that selects
-it every expression and its parts with their values, the settings and where each is written, and its rank; why other
-rules about its kind do not select it; what keeps it; and what would change that. Nothing is deleted.
+const explainHelp = `Explain everything about one object: whether and when it is deleted, and by which rule; for each rule that selects it, every
+expression with its parts and values, the settings and where each is set, and its rank; why other rules about its kind do
+not select it; what keeps it; and what would change the result. The command deletes nothing.
 
-KIND is a kind, resource or short name, as for kubectl get. The object is read from the cluster, and judged by the
-cluster's policies, each in its own mode. Policies in files count as enforced, unless they are Suspended, and replace
-those of the same name. Where a rule ranks (keepNewest, capacity), the others of its kind are read too, so that the rank
-is that of this moment.
+KIND is a kind, resource or short name, as for kubectl get. The command reads the object from the cluster and evaluates it
+by the policies of the cluster, each in its own mode. Policies in files are treated as Enforce, unless they are Suspended,
+and replace those with the same name. If a rule ranks objects (keepNewest, capacity), the command also reads the other
+objects of the kind, and shows the present rank.
 
-With objects in the files only the files are read, as by preview; without KIND/NAME they must hold one object beside
-policies, namespaces, quotas and nodes. There KIND is a kind, or its usual singular or plural.
+With objects in the files, the command reads only the files, as preview does. If you omit KIND/NAME, the files must contain
+exactly one object in addition to policies, namespaces, quotas and nodes. For files, KIND is a kind, or its usual singular
+or plural.
 
-With --node and the name of a node the page is about an image there, and it is the agent on the node that is asked, by way
-of the API server. That takes the rights to list Pods and to get pods/proxy in the namespace of the agents, and to list
-policies. An image goes by its ID, a tag or a digest, in files too, or by a part of it that only one image has: the end of
-a tag, such as image/app:v1, or at least twelve letters of the ID.
+With --node and the name of a node, the command explains an image on that node. It asks the agent on the node, through the
+API server. You need permission to list Pods and to get pods/proxy in the namespace of the agents, and to list policies.
+Name an image by its ID, a tag or a digest, or by a part that only one image has: the end of a tag, such as image/app:v1,
+or at least twelve characters from the start of the ID. The same names work for images in files.
 
-- A policy that waits for approval, by its status, keeps what its rules find eligible; a preview ignores that.
-- What a RetentionPolicy that is a dry run would change is shown beside what is.
-- What refers to a ConfigMap or Secret is shown where a rule about its kind reads references: the first ten, and how many
-  more. In a cluster every kind that may refer is listed for that.
-- A rule without startTime counts from the mark on the object. Without one its time to live starts at --at.
-- The rights of a RetentionPolicy's ServiceAccount are not checked; what the policy's status says of them is shown.
+- A policy whose status says that it waits for approval keeps the objects that its rules find eligible; preview ignores
+  approvals.
+- If a RetentionPolicy is a dry run, the output also shows what it would change.
+- If a rule about the kind reads references, the output shows what refers to a ConfigMap or Secret: the first ten, and the
+  number of others. In a cluster, the command lists every kind that may refer.
+- For a rule without startTime, the TTL starts at the mark on the object, or at --at if there is no mark.
+- The command does not check the permissions of the ServiceAccount of a RetentionPolicy; it shows its condition Permitted.
+- If you may not list the ClusterRetentionPolicies, the output is marked INCOMPLETE, and continues with the
+  RetentionPolicies of the namespace. It shows the commands with which an administrator can grant the permission.
 
-- If you may not list the ClusterRetentionPolicies, the page says so, is marked INCOMPLETE, and goes on with the
-  RetentionPolicies of the namespace. It names the commands by which an administrator permits it.
-
-JSON and YAML have the same:
+JSON and YAML have the same content:
 
   {"at", "apiVersion", "kind", "namespace", "name", "creationTimestamp",
    "image": {"tags": [], "digests": [], "bytes", "pinned", "inUse", "firstSeen", "lastUsed", "unusedSince"},
@@ -44,17 +45,17 @@ JSON and YAML have the same:
    "incomplete": {"errors": [], "grant": ["commands that permit what you may not read"]},
    "judgedAsEnforced": ["policies whose files say DryRun"]}
 
-Exit codes: 0 the object was judged, whatever the verdict; 1 a policy in the files is invalid, an expression failed on
-the object, what refers to it is unknown, or the page is incomplete and no policy is in files; 2 wrong usage, no such
-object, or a file or cluster that cannot be read.`
+Exit codes: 0 success, whether the object is deleted or kept; 1 a policy in the files is invalid, an expression failed on
+the object, what refers to it is unknown, or the output is incomplete and there is no policy in files; 2 wrong usage, no
+such object, or a file or cluster that cannot be read.`
 
 const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain job/report -n team-a
 
-  # What would become of it by a new policy, and in a week?
+  # Would a new policy delete it, and what is the result in a week?
   kubectl sunset explain job/report -n team-a -f policy.yaml --at +7d
 
-  # Without a cluster: one object of those in the files
+  # Without a cluster: explain one of the objects in the files
   kubectl sunset explain job/report -f policy.yaml -f jobs.yaml
 
   # What uses this ConfigMap?
@@ -63,5 +64,5 @@ const explainExamples = `  # Why is this Job still there?
   # Why is this image still on the node?
   kubectl sunset explain image/nginx:1.25 --node worker-1
 
-  # When does it go? For a program
+  # When is it due? Output for a program
   kubectl sunset explain job/report -n team-a -o json | jq -r .verdict.dueTime`

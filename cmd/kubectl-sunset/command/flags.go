@@ -24,7 +24,7 @@ type fileFlags struct {
 
 func (f *fileFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&f.names, "filename", "f", nil, `file, directory, or "-" for standard input; can be repeated`)
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "read the directories below a directory too")
+	flags.BoolVarP(&f.recursive, "recursive", "R", false, "read subdirectories too")
 }
 
 // open finds the files. Arguments count as files, so that -f *.yaml does what it seems to.
@@ -47,9 +47,9 @@ type protectionFlags struct {
 }
 
 func (f *protectionFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.allowKinds, "allow-kinds", nil, "protected kinds that policies may target, as the controller is told: Kind or Kind.group")
+	flags.StringSliceVar(&f.allowKinds, "allow-kinds", nil, "value of --allow-kinds of the controller: protected kinds that policies may target, as Kind or Kind.group")
 	flags.StringSliceVar(&f.namespaces, "protected-namespaces", policy.DefaultProtection("sunset-system").Namespaces,
-		"namespaces that no policy touches, as the controller is told")
+		"value of --protected-namespaces of the controller: namespaces in which policies never delete objects")
 }
 
 func (f *protectionFlags) protection() policy.Protection {
@@ -75,7 +75,7 @@ type timeFlag struct {
 	time time.Time
 }
 
-var errNoTime = errors.New(`write a time such as 2026-03-01T12:00:00Z, or a span from now on such as +7d`)
+var errNoTime = errors.New(`want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d`)
 
 // Set implements pflag.Value.
 func (t *timeFlag) Set(text string) error {
@@ -128,7 +128,7 @@ func (c *choice) Set(text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("write one of %s", strings.Join(c.of, ", "))
+	return fmt.Errorf("want one of %s", strings.Join(c.of, ", "))
 }
 
 // String implements pflag.Value.

@@ -28,9 +28,9 @@ type imageFlags struct {
 
 func (f *imageFlags) add(flags *pflag.FlagSet, now time.Time) {
 	f.unusedSince = pastFlag{now: now}
-	flags.StringVar(&f.file, "images", "", `judge the images of a node: a file that "crictl images -o json" wrote, or "-" for standard input`)
+	flags.StringVar(&f.file, "images", "", `file with the images of a node, in the format of "crictl images -o json"; "-" reads standard input`)
 	f.node.add(flags)
-	flags.Var(&f.unusedSince, "unused-since", "since when each image of --images is there and unused: RFC 3339, or a span before now such as 14d")
+	flags.Var(&f.unusedSince, "unused-since", "time since when each image of --images exists and is unused: RFC 3339, or a duration before now such as 14d")
 }
 
 func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
@@ -67,7 +67,7 @@ func (t *pastFlag) Set(text string) error {
 	}
 	span, err := policy.ParseTTL(strings.TrimPrefix(text, "-"))
 	if err != nil {
-		return errors.New("write a time such as 2026-03-01T12:00:00Z, or a span before now such as 14d")
+		return errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
 	}
 	t.time = t.now.UTC().Truncate(time.Second).Add(-span)
 	return nil

@@ -92,7 +92,7 @@ func TestPreviewGoesOnWithoutTheClustersPolicies(t *testing.T) {
 	s := newLive(t)
 	s.pages[policiesPath] = []string{forbidden}
 	got := s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-f", "-")
-	wants(t, got, command.ExitFine, "Job    a      Delete", "note: list the cluster's policies: not for you; judged without it, and not compared with the rules in force")
+	wants(t, got, command.ExitFine, "Job    a      Delete", "note: list the cluster's policies: not for you; the preview does not include it, and is not compared with the rules in force")
 	if strings.Contains(got.out, "rules in force") {
 		t.Errorf("compared with rules that are not known:\n%s", got.out)
 	}

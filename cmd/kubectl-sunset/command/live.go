@@ -84,7 +84,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	case len(in.Policies) == 0 && len(force.forbidden) > 0:
 		return nil, fmt.Errorf("no policy that you may read: %w; %s", force.forbidden[0], permit())
 	case len(in.Policies) == 0:
-		return nil, errors.New("no policy in the cluster; name one with -f")
+		return nil, errors.New("the cluster has no policy; add one with -f")
 	}
 	input.Policies = in.Rules()
 	images, err := p.seeNode(ctx, c, &input)
@@ -116,7 +116,7 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	}
 	for _, err := range force.forbidden {
 		if len(fromFiles) > 0 {
-			notes{p.streams.ErrOut}.note("%v; judged without it, and not compared with the rules in force", err)
+			notes{p.streams.ErrOut}.note("%v; the preview does not include it, and is not compared with the rules in force", err)
 		}
 	}
 	return result, nil
@@ -127,7 +127,7 @@ func (p *previewing) seeNode(ctx context.Context, c *cluster.Cluster, input *pre
 	say := notes{p.streams.ErrOut}
 	switch {
 	case p.images.node.isLive() && p.namespace != "":
-		return nil, errors.New("images of nodes are in no namespace; leave out -n, or --node")
+		return nil, errors.New("images of nodes have no namespace; omit -n or --node")
 	case p.images.node.isLive():
 		seen, err := p.images.node.see(ctx, c, p.at.now, say)
 		if err != nil {
@@ -139,7 +139,7 @@ func (p *previewing) seeNode(ctx context.Context, c *cluster.Cluster, input *pre
 		}
 		return seen.Images, nil
 	case slices.ContainsFunc(rulesOf(input.Policies), (*policy.Rule).OnNodes):
-		say.note("the API server has no images: rules about them are judged with --node and the name of a node, with --images, or with Image objects in files")
+		say.note("to preview rules about images, use --node with the name of a node, --images, or Image objects in files")
 	}
 	return nil, nil
 }

@@ -289,7 +289,7 @@ func TestPreviewGoesOnWhereAKindCannotBeListed(t *testing.T) {
 
 func TestPreviewNeedsAPolicyAndACluster(t *testing.T) {
 	s := newLive(t)
-	wants(t, s.preview(t, ""), command.ExitTrouble, "no policy in the cluster")
+	wants(t, s.preview(t, ""), command.ExitTrouble, "the cluster has no policy")
 	s.Close()
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitTrouble, "error: list the cluster's policies")
 }

@@ -20,8 +20,8 @@ type nodeFlags struct {
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.node, "node", "", "node that images are on: its name, to ask the agent there; or a file with the Node, beside images in files")
-	flags.StringVar(&f.agents, "agent-namespace", "sunset-system", "namespace of the agents on nodes; empty for any")
+	flags.StringVar(&f.node, "node", "", "node of the images: the name of a node, whose agent the command asks; or, for images in files, a file with the Node object")
+	flags.StringVar(&f.agents, "agent-namespace", "sunset-system", "namespace of the node agents; if empty, search all namespaces")
 }
 
 // isLive reports whether a node of the cluster is meant, as there is no such file.
@@ -43,7 +43,7 @@ func (f *nodeFlags) names(files []string) []string {
 
 // refuse is the error where objects are in files, and so no cluster is asked.
 func (f *nodeFlags) refuse() error {
-	return fmt.Errorf("there is no file %s with a Node; a node of the cluster is not asked about objects in files", f.node)
+	return fmt.Errorf("file %s does not exist; with objects in files, --node must name a file with the Node object", f.node)
 }
 
 // longAgo is how long ago an agent has not looked that looks.
@@ -56,7 +56,7 @@ func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, 
 		return nil, err
 	}
 	if ago := now.Sub(seen.Taken); ago > longAgo {
-		say.note("the agent on node %s last saw its images %s ago", f.node, duration.HumanDuration(ago))
+		say.note("the agent on node %s last listed its images %s ago", f.node, duration.HumanDuration(ago))
 	}
 	return seen, nil
 }

@@ -139,7 +139,7 @@ func TestPreviewOfANode(t *testing.T) {
 	if strings.Contains(got.out, "Job") {
 		t.Errorf("Jobs are judged too:\n%s", got.out)
 	}
-	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: the API server has no images: rules about them are judged with --node")
+	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: to preview rules about images, use --node")
 }
 
 func TestWhereAnAgentIs(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWhereAnAgentIs(t *testing.T) {
 	old := onWorker()
 	old.Taken = now.Add(-time.Hour)
 	s.proxied[agentPath] = tells(old)
-	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last saw its images 60m ago\n")
+	wants(t, s.explain(t, "", ask...), command.ExitFine, "is deleted now", "note: the agent on node worker-1 last listed its images 60m ago\n")
 }
 
 func TestTroubleWithAgents(t *testing.T) {
@@ -195,8 +195,8 @@ func TestTroubleWithAgents(t *testing.T) {
 			"the API server does not reach the agent, Pod sunset-system/agent-a at port 9090: not for you"},
 		"it is older": {answer(http.NotFound), nginx, "Pod sunset-system/agent-a has no images at port 9090: its agent is older"},
 		"it knows nothing": {answer(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "no look at the node: the runtime is away", http.StatusServiceUnavailable)
-		}), nginx, "the agent, Pod sunset-system/agent-a, says: no look at the node: the runtime is away\n"},
+			http.Error(w, "images and Pods of the node not read: the runtime is away", http.StatusServiceUnavailable)
+		}), nginx, "the agent, Pod sunset-system/agent-a, says: images and Pods of the node not read: the runtime is away\n"},
 		"it says something else": {answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }), nginx,
 			"the answer of Pod sunset-system/agent-a is not understood: it is no list of the images of a node"},
 		"it is of another node": {answer(tells(other)), nginx, `is not understood: it is of node "worker-2"`},
@@ -205,7 +205,7 @@ func TestTroubleWithAgents(t *testing.T) {
 			"cart:v2 may be any of other.example.com/cart:v2, registry.example.com/shop/cart:v2\n"},
 		"no image":       {nil, []string{"job/a", "--node", "worker-1"}, "name one as image/NAME"},
 		"no node":        {nil, []string{"image/nginx:1.25"}, "of images of nodes say on which, with --node"},
-		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "there is no file worker-1 with a Node"},
+		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "file worker-1 does not exist"},
 		"nothing at all": {nil, []string{"--node", "worker-1"}, "no object; name one"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,6 +217,6 @@ func TestTroubleWithAgents(t *testing.T) {
 		})
 	}
 	s := newAgent(t, onWorker(), aboutImages("Enforce"))
-	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes are in no namespace")
-	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "there is no file worker-1 with a Node")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-n", "dev"), command.ExitTrouble, "images of nodes have no namespace")
+	wants(t, s.preview(t, "", "--node", "worker-1", "-f", "testdata/explain.yaml"), command.ExitTrouble, "file worker-1 does not exist")
 }

@@ -52,7 +52,7 @@ const (
 func TestExplainLooksAtALiveOwner(t *testing.T) {
 	for name, test := range map[string]struct{ owner, want string }{
 		"finished":     {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "its owner Job/j is deleted instead"},
-		"running":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"}}`, "its owner Job/j has not finished; allowUnfinishedOwner: true"},
+		"running":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j"}}`, "its owner Job/j has not finished; set allowUnfinishedOwner: true"},
 		"another":      {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-2"}}`, "its owner Job/j is deleted or being deleted"},
 		"terminating":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"dev","uid":"u-j","deletionTimestamp":"2026-02-28T01:00:00Z"}}`, "its owner Job/j is deleted or being deleted"},
 		"no such name": {"", "its owner Job/j "},

@@ -36,18 +36,18 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	p := &previewing{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "preview [-f FILE|DIRECTORY...]",
-		Short:   "Say what would be deleted and when",
+		Short:   "Show which objects would be deleted, and when",
 		Long:    previewHelp,
 		Example: previewExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.Context(), args) },
 	}
 	flags := c.Flags()
 	p.files.add(flags)
-	flags.Var(&p.at, "at", "judge as of this time: RFC 3339, or a span from now on such as +7d")
-	flags.VarP(&p.output, "output", "o", "how to write the verdicts")
-	flags.StringVarP(&p.namespace, "namespace", "n", "", "judge only objects of this namespace")
-	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "judge objects of all namespaces and cluster-scoped ones: the default, but with files about one namespace")
-	flags.StringVarP(&p.selector, "selector", "l", "", "judge only objects with these labels, such as team=data,tier!=gold")
+	flags.Var(&p.at, "at", "evaluate the rules at this time: RFC 3339, or a duration from now such as +7d")
+	flags.VarP(&p.output, "output", "o", "output format")
+	flags.StringVarP(&p.namespace, "namespace", "n", "", "only objects in this namespace")
+	flags.BoolVarP(&p.all, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default, unless all policies in the files are of one namespace")
+	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
 	p.protection.add(flags)
 	p.connection.add(flags)
@@ -102,13 +102,13 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	offline := in.Others > 0 || p.images.file != ""
 	switch {
 	case offline && len(in.Policies) == 0:
-		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+		return nil, errors.New("the files contain objects and no policy; add a policy with -f")
 	case offline && p.images.node.isLive():
 		return nil, p.images.node.refuse()
 	case offline:
 		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:
-		return nil, errors.New("neither a policy nor any other object in the files")
+		return nil, errors.New("the files contain no policy and no other object")
 	default:
 		return p.judgeLive(ctx, in, input, loader)
 	}

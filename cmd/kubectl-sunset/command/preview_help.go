@@ -1,43 +1,44 @@
 package command
 
-const previewHelp = `Say what would be deleted and when. Nothing is deleted.
+const previewHelp = `Show which objects would be deleted, and when. The command deletes nothing.
 
-With objects in the files (such as the output of kubectl get -o yaml) only the files are read: namespaces have the
-labels that Namespace objects in the files give them, any other carries only its name label, kubernetes.io/metadata.name.
-Files may be large: objects are judged as they stream by.
-With policies alone in the files, the cluster's objects of the kinds they target are judged, page by page.
-Without files, the cluster's policies judge the cluster's objects.
+With objects in the files (such as the output of kubectl get -o yaml), the command reads only the files. Namespaces have
+the labels of the Namespace objects in the files; a namespace without such an object has only the label
+kubernetes.io/metadata.name. Files may be large: the command evaluates objects while it reads the file.
+With policies alone in the files, the command evaluates the objects of the cluster, of the kinds that the policies target.
+Without files, it evaluates the objects of the cluster by the policies of the cluster.
 
-Policies in files count as enforced, unless they are Suspended: that is what a preview is for. They replace the
-cluster's policies of the same name; the cluster's others act in their own mode. What only a dry run would delete is
-shown as Keep for the reason DryRun, with its due time. An invalid policy keeps what it may be about (reason
-RuleInvalid); its problems go to standard error.
+Policies in files are treated as Enforce, unless they are Suspended. They replace the policies of the cluster that have
+the same name; all other policies of the cluster keep their own mode. An object that only a dry run would delete is Keep
+with reason DryRun, and with its due time. An invalid policy keeps the objects that it may select (reason RuleInvalid);
+the command prints its problems to standard error.
 
-With policies alone in the files, each object is also judged by the rules in force: the cluster's policies, each in its
-own mode. Below the table is what changes, by namespace: what newly goes now or later, goes sooner or later, or is newly
-kept, each with what becomes of it and what was to. What is deleted now or later goes; what only a dry run would delete
-does not. Objects that only the replaced policies are about are compared too, such as those of a rule that is dropped;
-they are in the diff alone. What is due either way, or kept either way, is no change. Who may not list the cluster's
-policies gets a note on standard error, and no diff.
+With policies alone in the files, the command also evaluates each object by the rules in force: the policies of the
+cluster, each in its own mode. Below the table it prints the differences by namespace: objects that are newly deleted now
+or later, deleted sooner or later than before, or newly kept, each with both results. An object that only a dry run would
+delete counts as kept. The comparison includes objects that only the replaced policies select, such as those of a rule
+that you removed; these are in the diff alone. An object that is due in both cases, or kept in both cases, is not in the
+diff. If you may not list the policies of the cluster, the command prints a note to standard error and no diff.
 
-Rules about images of nodes judge those of one node: with --node and its name, the agent there is asked, by way of the
-API server. Offline they are Image objects in the files, or with --images the list that "crictl images -o json" writes on
-the node. That list does not say how long an image has been there nor whether anything uses it: each counts as unused
-from now on, or since --unused-since. An image that a container uses is never removed, whatever is shown here. A Node in
-the files, or in the file that --node names, is the node they are on; without one it is a node without labels. Images for
-want of space go only on the node, where it is known how full it is.
+Rules about images evaluate the images of one node. With --node and the name of a node, the command asks the agent on the
+node, through the API server. Without a cluster, use Image objects in the files or, with --images, the list that
+"crictl images -o json" prints on the node. That list does not contain the age or the users of an image: each image counts
+as unused from now on, or since --unused-since. The agent never removes an image that a container uses, whatever the
+preview shows. The node of the images is the Node object in the files, or in the file that --node names; without one it is
+a node without labels. The preview does not show removals for disk pressure, because only the agent knows the disk usage.
 
-Where a rule reads references, what refers to ConfigMaps and Secrets is gathered first: from all objects in the files, or
-from the cluster, where every kind that may refer is listed. What cannot be listed or read leaves that unknown, and such
-rules keep (reason ReferencesUnknown). The 30 seconds for which nothing must have referred to an object count as over.
+If a rule reads references, the command first finds what refers to ConfigMaps and Secrets: in all objects of the files, or
+in the cluster, where it lists every kind that may refer. If it cannot list or read some objects, such rules keep their
+objects (reason ReferencesUnknown). The preview treats the 30 seconds without references, which the controller waits for,
+as over.
 
-RetentionPolicies replace those of the same namespace and name; files with nothing but those of one namespace ask about
-that namespace and the rules that they change. What -n and -l leave out still counts where rules rank. A rule without
-startTime counts from the mark on the object, and from --at where there is none.
+A RetentionPolicy replaces the one with the same namespace and name. If all policies in the files are of one namespace, the
+preview covers that namespace, and the rules that they change. Rules that rank objects also count the objects that -n and
+-l exclude. For a rule without startTime, the TTL starts at the mark on the object, or at --at if there is no mark.
 
-Objects that no rule selects are left out. In the table, due times are relative to --at; below it, each rule has one
-line: how many objects it selects, and of those it decided about, how many are due by --at, within an hour, a day and
-a week after it, later, and how many are kept. In JSON:
+The output omits objects that no rule selects. In the table, due times are relative to --at. Below it, each rule has one
+line: how many objects it selects, and for the objects that it decides about, how many are due at --at, within an hour, a
+day and a week after it, later, and how many are kept. In JSON:
 
   {"at": "...", "verdicts": [{"apiVersion", "kind", "namespace", "name", "action": "Delete|Wait|Keep", "reason",
    "policy", "rule", "startTime", "ttl", "dueTime", "message", "image", "bytes"}],
@@ -45,9 +46,9 @@ a week after it, later, and how many are kept. In JSON:
    "diff": [{"apiVersion", "kind", "namespace", "name", "change": "NewlyGoes|NewlyKept|Sooner|Later",
    "before": {"action", "reason", "dueTime", "policy", "rule"}, "after": {...}}]}
 
-There is a diff only where the rules in force were compared with.
+The field diff is missing if the command did not compare with the rules in force.
 
-Exit codes: 0 all objects were judged, whatever the verdicts; 1 a policy is invalid, an expression failed on an object,
+Exit codes: 0 success, also if objects would be deleted; 1 a policy is invalid, an expression failed on an object,
 a kind or, without files, the ClusterRetentionPolicies could not be listed, or what an object refers to could not be
 read; 2 wrong usage, or a file or cluster that cannot be read.`
 
@@ -55,26 +56,26 @@ const previewExamples = `  # What would a new policy delete from the cluster, no
   kubectl sunset preview -f policy.yaml
   kubectl sunset preview -f policy.yaml --at +7d
 
-  # How many Jobs would newly go in each namespace, against the rules in force?
+  # How many Jobs would be newly deleted in each namespace, compared with the rules in force?
   kubectl sunset preview -f policy.yaml -o json |
     jq -r '.diff[] | select(.change == "NewlyGoes" and .kind == "Job") | .namespace' | sort | uniq -c
 
-  # What do the cluster's own policies do in one namespace?
+  # What would the policies of the cluster delete in one namespace?
   kubectl sunset preview -n team-a
 
-  # Judge a copy of the cluster's Jobs, without a cluster
+  # Preview a copy of the Jobs of the cluster, without a cluster
   kubectl get jobs -A -o yaml > jobs.yaml
   kubectl sunset preview -f policy.yaml -f jobs.yaml
 
-  # What would go from a node, and when? And by a new policy?
+  # Which images would be removed from a node, and when? And with a new policy?
   kubectl sunset preview --node worker-1
   kubectl sunset preview --node worker-1 -f policy.yaml
 
-  # Without a cluster: what would go, and when, if none of its images were used from now on? And in 30 days?
+  # Without a cluster: which images would be removed if nothing used them from now on? And in 30 days?
   crictl images -o json > images.json
   kubectl get node worker-1 -o yaml > node.yaml
   kubectl sunset preview -f policy.yaml --images images.json --node node.yaml
   kubectl sunset preview -f policy.yaml --images images.json --node node.yaml --at +30d
 
-  # Count what would go, by reason
+  # Count the objects by reason
   kubectl sunset preview -f policy.yaml -o json | jq -r '.verdicts[].reason' | sort | uniq -c`

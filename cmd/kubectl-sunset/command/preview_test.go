@@ -87,7 +87,7 @@ func TestPreview(t *testing.T) {
 			wants: []string{"Keep     EvaluationFailed", "2 errors:", "one/a: pods/pods: eligible: no such key: spec", ".?"},
 		},
 		"objects alone":            {stdin: pods, code: command.ExitTrouble, wants: []string{"objects and no policy"}},
-		"neither":                  {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"neither a policy nor any other object"}},
+		"neither":                  {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"the files contain no policy and no other object"}},
 		"an object that is broken": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitTrouble, wants: []string{"error: stdin:"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,7 +155,7 @@ func TestReferencesThatAreUnknownKeep(t *testing.T) {
 			s := newReferring(t, test.policy)
 			test.change(s)
 			wants(t, s.preview(t, ""), command.ExitFindings, "ConfigMap   free   Keep     ReferencesUnknown", "ConfigMap   used   Keep     ReferencesUnknown", test.why)
-			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (what refers to it is not known)", "there may be more: what refers to a ConfigMap is not known completely:")
+			wants(t, s.explain(t, "", "cm/free"), command.ExitFindings, "stays: ReferencesUnknown (what refers to it is not known)", "there may be more: the references to ConfigMap objects are not known")
 		})
 	}
 }

@@ -37,16 +37,16 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 	g := &granting{streams: streams}
 	c := &cobra.Command{
 		Use:     "rights [-f FILE|DIRECTORY...]",
-		Short:   "Write the roles that policies need",
+		Short:   "Print the roles that policies need",
 		Long:    rightsHelp,
 		Example: rightsExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return g.run(c.Context(), args) },
 	}
 	flags := c.Flags()
 	g.files.add(flags)
-	flags.BoolVar(&g.missing, "missing", false, "only what is missing, as the API server says")
-	flags.BoolVar(&g.local, "local", false, "ask no cluster: resources are named as their kinds suggest")
-	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may let go, as resource.group")
+	flags.BoolVar(&g.missing, "missing", false, "only roles with permissions that Sunset does not have yet, according to the API server")
+	flags.BoolVar(&g.local, "local", false, "do not connect to a cluster; derive the names of resources from their kinds")
+	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
 	g.account.add(flags)
 	g.protection.add(flags)
 	g.connection.add(flags)
@@ -59,7 +59,7 @@ type accountFlag struct{ cluster.Account }
 
 func (f *accountFlag) add(flags *pflag.FlagSet) {
 	f.Account = cluster.Account{Namespace: "sunset-system", Name: "sunset-controller"}
-	flags.Var(f, "service-account", "the ServiceAccount of Sunset")
+	flags.Var(f, "service-account", "ServiceAccount of the Sunset controller")
 }
 
 // Set implements pflag.Value.
@@ -73,7 +73,7 @@ func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
 
 func (g *granting) run(ctx context.Context, args []string) error {
 	if g.local && (g.missing || len(g.files.names) == 0) {
-		return errors.New("--local asks no cluster: name files with -f, and leave --missing out")
+		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
 	}
 	policies, invalid, err := g.policies(ctx, args)
 	if err != nil {
@@ -161,7 +161,7 @@ func (g *granting) needed(policies []*policy.Policy, resources rights.Resources)
 	for _, p := range policies {
 		all = append(all, finder.Of(p)...)
 		if len(g.owners) == 0 && rights.LetsOwnersGo(p) {
-			notes{g.streams.ErrOut}.note("%s deletes the owners that objects name: say with --owners of which kinds", p.Name)
+			notes{g.streams.ErrOut}.note("%s deletes owners of objects: name the kinds of owners with --owners", p.Name)
 		}
 	}
 	noteUnknown(finder.Unknown, notes{g.streams.ErrOut})
@@ -174,29 +174,29 @@ func noteUnknown(kinds sets.Set[schema.GroupVersionKind], say notes) {
 		names = append(names, kind.GroupVersion().String()+" "+kind.Kind)
 	}
 	if len(names) > 0 {
-		say.note("the cluster has no %s, and nothing is said of rights to it; --local guesses", strings.Join(sets.List(sets.New(names...)), ", "))
+		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run kubectl sunset rights --local", strings.Join(sets.List(sets.New(names...)), ", "))
 	}
 }
 
-const rightsHelp = `Write the roles that policies need, for kubectl apply: for each policy and kind a small ClusterRole, which the chart's
-sunset-kinds collects. It lets Sunset list, watch and delete; get only where rules let owners go or deletions are counted
-exactly, patch only where rules mark objects. Rules that read references need to watch everything that may refer. For a
-RetentionPolicy there is a Role with its binding too, for its own ServiceAccount.
+const rightsHelp = `Print the roles that policies need, for kubectl apply. For each policy and kind this is a ClusterRole with the verbs list,
+watch and delete. It also has get, if rules delete owners or the policy counts deletions exactly, and patch, if rules mark
+objects. ClusterRole sunset-kinds of the chart aggregates these roles. Rules that read references need to list and watch
+every kind that may refer. For a RetentionPolicy the command also prints a Role and a RoleBinding for its ServiceAccount.
 
-Roles are those that enforced policies need; for a dry run list and watch would do. They are named after the policy and the
-resource: whoever applies them again, or deletes them with their policy, takes nothing from others.
+The roles are those that enforced policies need; a dry run needs only list and watch. Each role has the name of its policy
+and resource: if you apply it again or delete it with its policy, other policies keep their permissions.
 
-Without files it is about the cluster's policies. The cluster says which resources serve the kinds, with --missing also what
-the accounts may do already; to ask that takes the right to create subjectaccessreviews.
+Without files, the command reads the policies of the cluster. It asks the cluster for the resources of the kinds and, with
+--missing, for the permissions of the ServiceAccounts; for this you need permission to create subjectaccessreviews.
 
-Exit codes: 0 all is well; 1 a policy is invalid, and what its other rules need is written; 2 wrong usage, or a file or
-cluster that cannot be read.`
+Exit codes: 0 success; 1 a policy is invalid, and the command printed the roles for its valid rules; 2 wrong usage, or a
+file or cluster that cannot be read.`
 
-const rightsExamples = `  # Give Sunset what it lacks for a policy
+const rightsExamples = `  # Grant the permissions that are missing for a policy
   kubectl sunset rights -f policy.yaml --missing | kubectl apply -f -
 
-  # Everything that the cluster's policies need
+  # Print the roles for all policies of the cluster
   kubectl sunset rights
 
-  # Without a cluster, to be kept beside the policies; rules let Jobs go that own Workloads
+  # Without a cluster, for rules that delete the Jobs that own Workloads
   kubectl sunset rights -R -f policies/ --local --owners jobs.batch > rights.yaml`

@@ -41,13 +41,13 @@ func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []str
 
 func TestRightsWithoutACluster(t *testing.T) {
 	golden(t, "rights-local", run(t, "", "rights", "--local", "-f", "testdata/rights.yaml", "--owners", "jobs.batch"))
-	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitFine, "note: batch deletes the owners that objects name: say with --owners of which kinds")
+	wants(t, run(t, "", "rights", "--local", "-f", "testdata/rights.yaml"), command.ExitFine, "note: batch deletes owners of objects: name the kinds of owners with --owners")
 }
 
 func TestRightsAreWhatTheClusterServes(t *testing.T) {
 	s, asked := letting(t)
 	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml")
-	wants(t, got, command.ExitFine, `name: "sunset:batch:jobs.batch"`, "note: the cluster has no example.com/v1 Widget")
+	wants(t, got, command.ExitFine, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
 	if strings.Contains(got.out, "widgets") || len(asked()) > 0 {
 		t.Errorf("somebody was asked in %v, and this came of it:\n%s", asked(), got.out)
 	}
@@ -104,7 +104,7 @@ func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
 	delete(s.proxied, reviewsPath)
 	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)
 	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "ask what ServiceAccount sunset-system/sunset-controller may do")
-	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local asks no cluster")
+	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local does not connect to a cluster")
 	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitTrouble, "is not NAMESPACE/NAME")
 	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")
 }

@@ -71,8 +71,8 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 func describeHelp(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Long = "Say what a command does, which flags it has, and how it is used: the same as COMMAND --help." + fineOrTrouble
-			c.Example = "  # How is preview used?\n  kubectl sunset help preview"
+			c.Long = "Show the description, flags and examples of a command, as COMMAND --help does." + fineOrTrouble
+			c.Example = "  # How do I use preview?\n  kubectl sunset help preview"
 		}
 	}
 }
@@ -80,14 +80,14 @@ func describeHelp(root *cobra.Command) {
 // program is the name of the executable.
 const program = "kubectl-sunset"
 
-const fineOrTrouble = "\n\nExit codes: 0 all is well; 2 wrong usage."
+const fineOrTrouble = "\n\nExit codes: 0 success; 2 wrong usage."
 
-const rootHelp = `Sunset deletes what a Kubernetes cluster no longer needs, exactly when a policy says it may go. This command looks
-at policies before they delete anything: whether they are valid, what they would delete and when, why one object goes or
-stays, and whether policies still do what their tests say. It changes two things in a cluster, each by a command of its
-own: approve writes an annotation of a policy, unmark removes the one that Sunset leaves on objects.
+const rootHelp = `Sunset deletes objects that a Kubernetes cluster no longer needs, at the time that a policy sets. Use this command to
+check policies before they delete anything: validate them, preview what they would delete and when, explain why an object
+is deleted or kept, and run their tests. Only two commands change the cluster: approve sets an annotation of a policy, and
+unmark removes the annotation that Sunset sets on objects.
 
-Exit codes: 0 all is well; 1 something was found (an invalid policy, an expression that fails, a failing test);
+Exit codes: 0 success; 1 the command found a problem (an invalid policy, an expression that fails, a failing test);
 2 wrong usage, or a file or cluster that cannot be read.`
 
 const rootExamples = `  # Is this policy valid?
@@ -99,11 +99,11 @@ const rootExamples = `  # Is this policy valid?
   # Why is this Job still there?
   kubectl sunset explain job/report -n team-a
 
-  # Do all policies still do what their tests say?
+  # Do all tests of policies pass?
   kubectl sunset test policies/
 
   # What stops deletions?
   kubectl sunset status
 
-  # A policy waits for approval: let it go on
+  # Approve the backlog of a policy that waits for approval
   kubectl sunset approve batch`

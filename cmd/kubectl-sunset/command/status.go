@@ -21,13 +21,13 @@ func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &status{streams: streams}
 	c := &cobra.Command{
 		Use:     "status [-n NAMESPACE]",
-		Short:   "List policies, and what stops their deletions",
+		Short:   "List policies and the causes that stop their deletions",
 		Long:    statusHelp,
 		Example: statusExamples,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
-	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies of a namespace")
+	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies in this namespace")
 	s.connection.add(c.Flags())
 	completeContexts(c, &s.connection)
 	completeNamespaces(c, &s.connection)
@@ -58,13 +58,13 @@ func (s *status) run(ctx context.Context) error {
 	return err
 }
 
-const statusHelp = `List the policies of the cluster as their status has them: how many objects are due, how many would be due if rules of
-other policies did not keep them (BLOCKED), and on how many an expression fails (ERRORS). Below the table is what stops
-deletions: each condition that shows a problem, with its message.
+const statusHelp = `List the policies of the cluster with the numbers of their status: how many objects are due, how many would be due if
+rules of other policies did not keep them (BLOCKED), and on how many objects an expression fails (ERRORS). Below the
+table, the command prints each condition that shows a problem, with its message.
 
-It takes the right to list policies: of the whole cluster, or with -n the RetentionPolicies of one namespace.
+You need permission to list the policies of the whole cluster or, with -n, the RetentionPolicies of one namespace.
 
-Exit codes: 0 nothing stops deletions; 1 something does; 2 wrong usage, or a cluster that cannot be read.`
+Exit codes: 0 no condition shows a problem; 1 at least one does; 2 wrong usage, or a cluster that cannot be read.`
 
 const statusExamples = `  # What stops deletions?
   kubectl sunset status

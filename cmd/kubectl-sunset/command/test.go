@@ -34,7 +34,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	t.protection.add(c.Flags())
-	c.Flags().BoolVar(&t.update, "update", false, "rewrite verdicts, errors and problems of each "+golden.FileName+" to what there is")
+	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+golden.FileName+" with the actual results")
 	return c
 }
 
@@ -43,7 +43,7 @@ const patience = 5 * time.Second
 
 func (t *test) run(ctx context.Context, dirs []string) error {
 	if len(dirs) == 0 {
-		return errors.New("no directory; name those with a " + golden.FileName + " in or below them")
+		return errors.New("name at least one directory that contains a " + golden.FileName + ", in it or below it")
 	}
 	cases, err := golden.Find(dirs)
 	if err != nil {
@@ -95,28 +95,28 @@ func (t *test) one(ctx context.Context, c golden.Case, loader *inventory.Loader)
 	return false, nil
 }
 
-const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The policies in policy.yaml and the objects in
-objects.yaml beside it are judged at the fixed time that want.yaml gives, and the verdicts compared with those wanted.
-No cluster is asked: what refers to a ConfigMap or Secret is among the objects, or nothing does. A failing test shows
-what differs: "-" is wanted, "+" is what there is.
+const testHelp = `Run the tests of policies: every want.yaml in or below the directories. The command evaluates the policies in policy.yaml
+for the objects in objects.yaml, at the fixed time in want.yaml, and compares the verdicts with those in want.yaml. It
+does not connect to a cluster: only objects in the files can refer to a ConfigMap or Secret. For a failing test it prints
+the differences: "-" is the expected value, "+" is the actual value.
 
 want.yaml:
-  at: 2026-03-01T12:00:00Z       # the time of the test; needed
-  policies: [policy.yaml]        # files beside it; this is the default
-  objects: [objects.yaml]        # likewise
-  modes: asWritten               # let DryRun policies act as such; without it policies count as enforced, as in preview
-  verdicts:                      # one for each object that a rule selects; every field given must match
+  at: 2026-03-01T12:00:00Z       # the time of the test; required
+  policies: [policy.yaml]        # files in the same directory; this is the default
+  objects: [objects.yaml]        # the same for objects
+  modes: asWritten               # DryRun policies are dry runs; by default they are treated as Enforce, as in preview
+  verdicts:                      # one for each object that a rule selects; every field that you set must match
   - {kind: Job, namespace: team-a, name: report, action: Delete, reason: Expired, policy: batch, rule: jobs,
      dueTime: "2026-03-01T11:00:00Z"}
-  errors:                        # expressions that fail; of the message a part is enough
+  errors:                        # expressions that fail; message can be a part of the error
   - {policy: batch, rule: jobs, namespace: team-a, name: odd, message: no such key}
-  problems:                      # parts of the problems of policies that are invalid
+  problems:                      # parts of the problems of invalid policies
   - "spec.rules[0].ttl: "
 
-Exit codes: 0 all tests pass; 1 one fails; 2 wrong usage, or a file that cannot be read.`
+Exit codes: 0 all tests pass; 1 a test fails; 2 wrong usage, or a file that cannot be read.`
 
 const testExamples = `  # Run all tests below a directory
   kubectl sunset test policies/
 
-  # Accept what there is, and look at the difference
+  # Accept the actual results, and review the difference
   kubectl sunset test --update policies/ && git diff policies/`

@@ -34,17 +34,17 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	u := &unmarking{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
-		Short:   "Remove Sunset's marks from objects, once it is stopped or uninstalled",
+		Short:   "Remove the marks of Sunset from objects, after you stop or uninstall it",
 		Long:    unmarkHelp,
 		Example: unmarkExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return u.run(c.Context(), args) },
 	}
 	flags := c.Flags()
-	flags.BoolVar(&u.all, "all", false, "objects of every kind that can be listed and patched")
-	flags.StringVarP(&u.namespace, "namespace", "n", "", "only objects of this namespace")
-	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces and cluster-scoped ones: the default")
-	flags.BoolVar(&u.force, "force", false, "remove marks though policies in force would set them again")
-	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, and change none")
+	flags.BoolVar(&u.all, "all", false, "objects of every kind that supports list and patch")
+	flags.StringVarP(&u.namespace, "namespace", "n", "", "only objects in this namespace")
+	flags.BoolVarP(&u.allNamespaces, "all-namespaces", "A", false, "objects in all namespaces and cluster-scoped objects; the default")
+	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
+	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
 	u.protection.add(flags)
 	u.connection.add(flags)
 	completeContexts(c, &u.connection)
@@ -55,7 +55,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (u *unmarking) run(ctx context.Context, args []string) error {
 	if u.all == (len(args) > 0) {
-		return errors.New("name kinds, or --all for every kind")
+		return errors.New("name one or more kinds, or use --all for every kind")
 	}
 	if u.allNamespaces {
 		u.namespace = ""
@@ -122,19 +122,19 @@ func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cl
 	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
 	case err != nil && (u.force || u.isDryRun()):
-		notes{u.streams.ErrOut}.note("%v; policies in force may mark anew", err)
+		notes{u.streams.ErrOut}.note("%v; enforced policies may mark objects again", err)
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w; --force goes on without them", err)
+		return fmt.Errorf("%w; to continue without the policies, use --force", err)
 	case len(rules) == 0:
 		return nil
 	}
 	names := strings.Join(rules, ", ")
 	if u.force || u.isDryRun() {
-		notes{u.streams.ErrOut}.note("these rules are in force and mark anew while the controller runs: %s", names)
+		notes{u.streams.ErrOut}.note("these enforced rules mark objects again while the controller runs: %s", names)
 		return nil
 	}
-	return fmt.Errorf("these rules are in force, and mark anew while the controller runs: %s\nSet their policies to DryRun or delete them, or stop the controller and use --force", names)
+	return fmt.Errorf("these enforced rules mark objects again while the controller runs: %s\nSet their policies to mode DryRun or delete them, or stop the controller and use --force", names)
 }
 
 // markingRules are the rules in force that mark objects of some kinds.

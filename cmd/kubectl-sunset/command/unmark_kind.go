@@ -88,25 +88,25 @@ func removeMark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, vers
 	return err
 }
 
-const unmarkHelp = `Remove annotation sunset.x-k8s.io/eligible-since from objects. Rules without startTime write it, to know since when an
-object has been eligible. Nobody needs it once Sunset is gone; while Sunset runs, removing it makes the times to live of
-those rules start anew.
+const unmarkHelp = `Remove annotation sunset.x-k8s.io/eligible-since from objects. Rules without startTime set it, to record since when an
+object is eligible. After you uninstall Sunset, nothing uses the annotation. While Sunset runs, its removal starts the TTL
+of those rules again.
 
-Objects are listed as metadata, page by page, all kinds with --all, and each marked one is patched in the version that
-was read; one that has changed meanwhile is read again. A kind that cannot be listed or patched does not keep the others
-back. It takes the rights to list and patch the kinds in question, and to list policies.
+The command lists the metadata of objects, page by page, and patches each marked object in the version that it read. If an
+object changed in the meantime, the command reads it again. If a kind cannot be listed or patched, the command continues
+with the other kinds. You need permission to list and patch these kinds, and to list policies.
 
-While rules without startTime are in force for those kinds the command refuses, as the controller would mark anew: set
-their policies to DryRun or delete them first, or stop the controller and use --force.
+While enforced rules without startTime target these kinds, the command fails, because the controller would mark objects
+again. First set their policies to mode DryRun or delete them, or stop the controller and use --force.
 
-Exit codes: 0 every mark that was found is gone; 1 some kinds could not be listed, or some objects not changed; 2 wrong
-usage, rules in force, or a cluster that does not answer.`
+Exit codes: 0 the command removed every mark that it found; 1 it could not list some kinds, or not change some objects;
+2 wrong usage, enforced rules that mark objects, or a cluster that cannot be read.`
 
 const unmarkExamples = `  # How many objects are marked?
   kubectl sunset unmark --all --dry-run=client
 
-  # Remove all marks, once Sunset is uninstalled
+  # Remove all marks after you uninstalled Sunset
   kubectl sunset unmark --all --force
 
-  # Let the time to live of the Pods of one namespace start anew
+  # Start the TTL of the Pods in one namespace again
   kubectl sunset unmark pods -n team-a --force`

@@ -119,13 +119,13 @@ func TestUnmarkRefusesWhileRulesMark(t *testing.T) {
 	s := newMarked(t)
 	marking := strings.Replace(livePolicy("m", "Enforce", "Pod", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	s.inForce(marking)
-	wants(t, s.run(t, "", "unmark", "--all"), command.ExitTrouble, "mark anew while the controller runs: m/r", "--force")
+	wants(t, s.run(t, "", "unmark", "--all"), command.ExitTrouble, "mark objects again while the controller runs: m/r", "--force")
 	if len(s.patches) > 0 {
 		t.Errorf("sent %v", s.patches)
 	}
 	wants(t, s.run(t, "", "unmark", "jobs"), command.ExitFine, "0 objects unmarked")
-	wants(t, s.run(t, "", "unmark", "--all", "--dry-run=client"), command.ExitFine, "note: these rules", "4 objects marked")
-	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitFine, "note: these rules", "4 objects unmarked")
+	wants(t, s.run(t, "", "unmark", "--all", "--dry-run=client"), command.ExitFine, "note: these enforced rules", "4 objects marked")
+	wants(t, s.run(t, "", "unmark", "--all", "--force"), command.ExitFine, "note: these enforced rules", "4 objects unmarked")
 	s = newMarked(t)
 	s.inForce(strings.Replace(marking, "Enforce", "DryRun", 1))
 	wants(t, s.run(t, "", "unmark", "--all"), command.ExitFine, "4 objects unmarked")
@@ -137,8 +137,8 @@ func TestUnmarkRefusesWhileRulesMark(t *testing.T) {
 
 func TestUnmarkNeedsToKnowWhat(t *testing.T) {
 	s := newMarked(t)
-	wants(t, s.run(t, "", "unmark"), command.ExitTrouble, "name kinds, or --all")
-	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitTrouble, "name kinds, or --all")
+	wants(t, s.run(t, "", "unmark"), command.ExitTrouble, "name one or more kinds, or use --all")
+	wants(t, s.run(t, "", "unmark", "pods", "--all"), command.ExitTrouble, "name one or more kinds, or use --all")
 	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitTrouble, `the cluster has no kind "bananas"`)
 }
 

@@ -32,16 +32,16 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	v := &validate{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
 	c := &cobra.Command{
 		Use:     "validate -f FILE|DIRECTORY...",
-		Short:   "Say everything that is wrong with policies",
+		Short:   "Check policies for problems",
 		Long:    validateHelp,
 		Example: validateExamples,
 		RunE:    func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) },
 	}
 	v.files.add(c.Flags())
 	v.protection.add(c.Flags())
-	c.Flags().VarP(&v.output, "output", "o", "how to write the problems")
-	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "end with exit code 1 if there are warnings")
-	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which rights are missing, and write roles that give them")
+	c.Flags().VarP(&v.output, "output", "o", "output format")
+	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "exit with code 1 if there are warnings")
+	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which permissions are missing, and print roles that grant them")
 	v.account.add(c.Flags())
 	v.connection.add(c.Flags())
 	completeContexts(c, &v.connection)
@@ -50,7 +50,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (v *validate) run(ctx context.Context, args []string) error {
 	if len(v.files.names) == 0 {
-		return errors.New("no files; name them with -f")
+		return errors.New("name one or more files with -f")
 	}
 	files, err := v.files.open(args, v.streams.In)
 	if err != nil {
@@ -96,7 +96,7 @@ func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]gran
 	for _, p := range in.Rules() {
 		needed = append(needed, finder.Of(p)...)
 		if rights.LetsOwnersGo(p) {
-			say.note("%s deletes the owners that objects name, and nothing is said of rights to them", p.Name)
+			say.note("%s deletes owners of objects; validate does not check the permissions for the owners", p.Name)
 		}
 	}
 	noteUnknown(finder.Unknown, say)
@@ -115,32 +115,31 @@ func (v *validate) print(files int, in *inventory.Inventory, missing []grant.Mis
 	return nil
 }
 
-const validateHelp = `Say everything that is wrong with the policies in files: with file, document, field, line and column inside the
-expression, and a hint at what to write. Unknown and repeated fields are wrong too: nothing is ignored.
+const validateHelp = `Check the policies in files, and print every problem with its file, document, field, line and column inside the
+expression, and a hint. Unknown fields and duplicate fields are problems too.
 
-Files are YAML or JSON and may hold many documents, lists, and objects of other kinds, which are skipped and counted.
-Of a directory the files that end in .yaml, .yml or .json are read.
+Files are YAML or JSON and may contain many documents, lists, and objects of other kinds, which the command skips and
+counts. In a directory, the command reads the files that end in .yaml, .yml or .json.
 
-What may be a mistake is a warning, and the policy is valid all the same: images that expire after minutes, fields and
-kinds that Kubernetes does not have, a startTime that is no time, what YAML takes for a comment, and overrides of rules
-that are not there. Validate knows the kinds and fields of the Kubernetes version that it was built with, and those of
-the CustomResourceDefinitions in the files. With --warnings-as-errors, warnings end with 1 too.
+A warning shows a possible mistake in a valid policy: images that expire after minutes, fields and kinds that Kubernetes
+does not have, a startTime that reads text other than a time, text that YAML reads as a comment, and overrides of rules
+that do not exist. The command knows the kinds and fields of the Kubernetes version that it was built with, and those of
+the CustomResourceDefinitions in the files. With --warnings-as-errors, warnings cause exit code 1 too.
 
-No cluster is asked, but with --rights: it says which rights Sunset lacks for the policies, and for RetentionPolicies their
-own ServiceAccounts, each with the role that gives it. The command rights writes those alone.
+The command connects to a cluster only with --rights. It then prints the permissions that are missing for Sunset and, for
+RetentionPolicies, for their own ServiceAccounts, each with a role that grants it. The command rights prints only roles.
 
-Exit codes: 0 every policy is valid; 1 there are problems, rights are missing, or a file or directory that you name holds no
-policy; 2 wrong usage, or a file or cluster that
-cannot be read.`
+Exit codes: 0 every policy is valid; 1 there are problems, permissions are missing, or a file or directory that you name
+contains no policy; 2 wrong usage, or a file or cluster that cannot be read.`
 
 const validateExamples = `  # Check one file
   kubectl sunset validate -f policy.yaml
 
-  # Check everything below a directory, for a program
+  # Check all files below a directory, with output for a program
   kubectl sunset validate -R -f policies/ -o json
 
-  # May Sunset do what the policy asks for?
+  # Does Sunset have the permissions that the policy needs?
   kubectl sunset validate -f policy.yaml --rights
 
-  # Check what a chart renders
+  # Check the output of a Helm chart
   helm template ./chart | kubectl sunset validate -f -`

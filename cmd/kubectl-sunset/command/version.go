@@ -12,7 +12,7 @@ import (
 func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Say which version this is",
+		Short:   "Print the version",
 		Long:    versionHelp,
 		Example: versionExamples,
 		Args:    cobra.NoArgs,
@@ -23,8 +23,8 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 }
 
-const versionHelp = `Say which version this is, from which commit and of which time, and by which Go for which machine it was built. No
-cluster is asked; what the controller is says sunset_build_info, and sunset-controller --version.` + fineOrTrouble
+const versionHelp = `Print the version of this program, its commit and commit time, the Go version and the platform. The command does not
+connect to a cluster; for the version of the controller, see metric sunset_build_info or sunset-controller --version.` + fineOrTrouble
 
-const versionExamples = `  # Which version is this?
+const versionExamples = `  # Which version of the command is installed?
   kubectl sunset version`

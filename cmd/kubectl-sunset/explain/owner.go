@@ -67,9 +67,9 @@ func (in *Input) standing(o *Owner, rule *policy.Rule) (OwnerState, string) {
 	case beyond && rule.Namespace != "":
 		return OwnerStays, "its owner " + o.String() + " is cluster-scoped, and a RetentionPolicy deletes only in its own namespace"
 	case errors.Is(err, engine.ErrUnfinished) && !beyond:
-		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowUnfinishedOwner: true permits its deletion"
+		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; set allowUnfinishedOwner: true to delete it anyway"
 	case errors.Is(err, engine.ErrManaged) && !beyond:
-		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; allowManaged: true permits its deletion"
+		return OwnerStays, "its owner " + o.String() + " " + err.Error() + "; set allowManaged: true to delete it anyway"
 	case err != nil:
 		return OwnerStays, "its owner " + o.String() + " " + err.Error()
 	}

@@ -101,7 +101,7 @@ func (r *Referred) sum(all []doubt) {
 		if more := len(about) - 1; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
-		r.doubts[of] = fmt.Errorf("what refers to a %s is not known completely: %s", of, text)
+		r.doubts[of] = fmt.Errorf("the references to %s objects are not known completely: %s", of, text)
 	}
 	for _, d := range all {
 		r.failures = append(r.failures, d.Failure)

@@ -32,7 +32,7 @@ const (
 )
 
 // ErrAnswer is what an answer that must not be believed is: nothing follows from it, also not from its other parts.
-var ErrAnswer = errors.New("the runtime's answer makes no sense")
+var ErrAnswer = errors.New("unexpected response from the container runtime")
 
 // ErrNotFullID is why nothing was removed by a tag or a short ID.
 var ErrNotFullID = errors.New("not a full image ID")

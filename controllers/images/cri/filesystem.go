@@ -40,7 +40,7 @@ func (r *Runtime) Filesystems(ctx context.Context) ([]Filesystem, error) {
 		})
 	}
 	if len(all) == 0 {
-		return nil, badAnswer(call, "images are in no file system")
+		return nil, badAnswer(call, "the response names no file system")
 	}
 	return all, nil
 }

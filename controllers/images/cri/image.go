@@ -35,7 +35,7 @@ func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
 			return nil, badAnswer(call, "%v", err)
 		}
 		if key := canonicalID(image.ID); seen[key] {
-			return nil, badAnswer(call, "image %s is there twice", image.ID)
+			return nil, badAnswer(call, "image %s is listed twice", image.ID)
 		} else {
 			seen[key] = true
 		}

@@ -106,7 +106,7 @@ func (s *survey) pinned(ctx context.Context) error {
 		return err
 	}
 	if !v.pinsSandboxImage() {
-		return badAnswer("Status", "%s %s does not tell its sandbox image, so it has to be configured", v.Name, v.Version)
+		return badAnswer("Status", "%s %s does not report its sandbox image: set --pod-infra-container-image", v.Name, v.Version)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (s *survey) everything(ctx context.Context) error {
 // meet takes in what was created at some nanosecond. It is an error if that was listed before, or has no ID.
 func (s *survey) meet(call string, h holder, created int64) error {
 	if s.met[h] || h.id == "" {
-		return badAnswer(call, "%s %q is there twice, or has no ID", h.kind, h.id)
+		return badAnswer(call, "%s %q is listed twice, or has no ID", h.kind, h.id)
 	}
 	s.met[h] = true
 	if at := time.Unix(0, created); created > 0 && at.After(s.uses.Youngest) {

@@ -78,37 +78,37 @@ func decode(data []byte, machine string) (content, error) {
 	}
 	switch {
 	case e.Version > version:
-		return c, fmt.Errorf("it is of version %d, and this program knows %d: a newer one wrote it", e.Version, version)
+		return c, fmt.Errorf("a newer agent wrote it, in version %d of the format; this agent knows version %d", e.Version, version)
 	case e.Version != version:
-		return c, fmt.Errorf("it is of version %d, which never was", e.Version)
+		return c, fmt.Errorf("it has the invalid format version %d", e.Version)
 	case e.Sum != e.sum():
-		return c, errors.New("it is corrupt: its checksum is another")
+		return c, errors.New("it is corrupt: its checksum does not match")
 	case e.Machine != machine:
-		return c, fmt.Errorf("it is of machine %q, and this is %q: it was copied", e.Machine, machine)
+		return c, fmt.Errorf("machine %q wrote it, and this is machine %q", e.Machine, machine)
 	}
 	if err := json.Unmarshal(e.Content, &c); err != nil {
-		return c, fmt.Errorf("it does not say what it should: %w", err)
+		return c, fmt.Errorf("its content is invalid: %w", err)
 	}
 	return c, c.check()
 }
 
 func (c content) check() error {
 	if len(c.Images) > MaxImages || len(c.Removals) > MaxRemovals {
-		return fmt.Errorf("it has %d images and %d removals, more than there can be", len(c.Images), len(c.Removals))
+		return fmt.Errorf("it has %d images and %d removals, which is more than the maximum", len(c.Images), len(c.Removals))
 	}
 	ids := make(map[string]bool, len(c.Images))
 	for _, i := range c.Images {
 		if !isSane(i.ID) || ids[i.ID] {
-			return fmt.Errorf("it has an image %.64q, which is absurd or there twice", i.ID)
+			return fmt.Errorf("image %.64q is invalid or listed twice", i.ID)
 		}
 		ids[i.ID] = true
 		if i.Known < 0 || i.Known > maxAge || i.Unused != nil && (*i.Unused < 0 || *i.Unused > i.Known) || i.InUse && i.Unused == nil {
-			return fmt.Errorf("the ages of image %q cannot be", i.ID)
+			return fmt.Errorf("the ages of image %q are invalid", i.ID)
 		}
 	}
 	for _, r := range c.Removals {
 		if !isSane(r.ID) || r.Since < 0 || r.Since > maxAge || len(r.Tags) > maxTags {
-			return fmt.Errorf("the removal of image %.64q cannot be", r.ID)
+			return fmt.Errorf("the removal of image %.64q is invalid", r.ID)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ const (
 )
 
 // ErrLocked means that another process has the directory.
-var ErrLocked = errors.New("another process has it: is a second agent running on this node?")
+var ErrLocked = errors.New("another process uses it: is a second agent running on this node?")
 
 var errClosed = errors.New("the history of images is closed")
 
@@ -70,7 +70,7 @@ func open(d disk, at Reading, o Options) (*Store, error) {
 	case errors.Is(s.trouble, ErrLocked):
 		return nil, s.trouble
 	case s.trouble != nil:
-		s.anew = fmt.Errorf("ages begin anew: %w", s.trouble)
+		s.anew = fmt.Errorf("image ages start again from zero: %w", s.trouble)
 	default:
 		s.load(at)
 	}
@@ -101,10 +101,10 @@ func (s *Store) load(at Reading) {
 	aside, asideErr := s.setAside(at)
 	if asideErr != nil {
 		s.trouble = fmt.Errorf("set %s aside: %w", Name, asideErr)
-		s.anew = errors.Join(fmt.Errorf("ages begin anew, %s cannot be used: %w", Name, err), s.trouble)
+		s.anew = errors.Join(fmt.Errorf("image ages start again from zero, because the agent cannot use %s: %w", Name, err), s.trouble)
 		return
 	}
-	s.anew = fmt.Errorf("ages begin anew, %s cannot be used and is kept as %s: %w", Name, aside, err)
+	s.anew = fmt.Errorf("image ages start again from zero, because the agent cannot use %s, which it keeps as %s: %w", Name, aside, err)
 }
 
 // setAside renames the file. Of those before, only the last few are kept.

@@ -111,7 +111,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		"corrupt":       {replace(`"known":120000`, `"known":920000`), "checksum"},
 		"no checksum":   {replace(`"sha256"`, `"sha512"`), "checksum"},
 		"of a newer":    {replace(`"version":1`, `"version":2`), "newer"},
-		"of none":       {replace(`"version":1`, `"version":0`), "never was"},
+		"of none":       {replace(`"version":1`, `"version":0`), "invalid format version 0"},
 		"renamed":       {replace(`"machine":"node-1"`, `"machine":"node-2"`), "checksum"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		expectAnew(t, s, `of machine "node-1", and this is "node-2"`)
+		expectAnew(t, s, `machine "node-1" wrote it, and this is machine "node-2"`)
 	})
 	t.Run("a directory is in its place", func(t *testing.T) {
 		dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 )
 
 // Check compares the rule with the schema of its target, as SchemaOf gives it, and returns warnings: fields that the
-// schema does not have, values that are compared with another type. They never change what the rule does, because a
+// schema does not have, values that are compared with another type, one group of all objects. They never change what the rule does, because a
 // schema may be behind the objects. It leaves out what works at run time though CEL's checker refuses it. It does not warn of optional fields that are read without has() or .?, which in
 // Kubernetes are nearly all.
 func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
@@ -39,6 +39,9 @@ func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
 		if e.wants == start && len(findings) == 0 {
 			findings = s.noTime(e.text, schema)
 		}
+		if e.wants == grouping && len(findings) == 0 {
+			findings = s.oneGroup(e.text)
+		}
 		problems = append(problems, problemsAt(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}
 	return problems
@@ -57,6 +60,21 @@ func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, fi
 	}
 	return t, findings
 }
+
+// oneGroup finds a groupBy that gives the same for all objects.
+func (s *scope) oneGroup(text string) []finding {
+	parsed, issues := s.env.Parse(text)
+	if len(issues.Errors()) > 0 || !isConstant(parsed.NativeRep().Expr()) {
+		return nil
+	}
+	hint := grouping.example()
+	if key, isText := literalOf(parsed.NativeRep().Expr()); isText && isName.MatchString(key) {
+		hint = fmt.Sprintf("write object.metadata.?labels[?'%s'].orValue('')", key)
+	}
+	return []finding{{message: "all objects are in one group", hint: hint, line: 1, column: 1}}
+}
+
+var isName = regexp.MustCompile(`^\w[\w./-]*$`)
 
 // looksLikeTime is what fields that hold a time are called. Many CustomResourceDefinitions do not give their format.
 var looksLikeTime = regexp.MustCompile(`(?i)(time|timestamp|date|at|since|until|expir\w*|\w+ed)$`)

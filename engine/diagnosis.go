@@ -63,7 +63,7 @@ const mostFindings = 20
 // explain gives one finding for each slip of the author, in the order of the text, and not more than mostFindings.
 func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	var findings []finding
-	known, unreadable := d.inWrongLoops(issues), false
+	known, unreadable := d.consequences(issues), false
 	for _, e := range issues.Errors() {
 		if len(findings) == mostFindings {
 			break
@@ -87,11 +87,15 @@ func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	return findings
 }
 
-// inWrongLoops is what stands in calls of loops that are none: what would be a loop variable is an unknown name there.
-func (d *diagnosis) inWrongLoops(issues *cel.Issues) map[int64]bool {
+// consequences is what stands in calls of loops that are none, where what would be a loop variable is an unknown name, and what is
+// called on a value that only other languages have.
+func (d *diagnosis) consequences(issues *cel.Issues) map[int64]bool {
 	inside := map[int64]bool{}
 	for _, e := range issues.Errors() {
 		call := d.call(complaint{expression: e.ExprID})
+		if call != nil && otherValues[d.beginOf(call)] != "" {
+			inside[e.ExprID] = true
+		}
 		if call == nil || macroHints[call.AsCall().FunctionName()] == "" && otherLoops[call.AsCall().FunctionName()] == "" {
 			continue
 		}
@@ -102,9 +106,24 @@ func (d *diagnosis) inWrongLoops(issues *cel.Issues) map[int64]bool {
 	return inside
 }
 
-// sameSlip reports whether one slip caused both: the parser and the checker go on after an error and stumble again.
+// beginOf is the name that a row of calls and fields begins with; empty for none.
+func (d *diagnosis) beginOf(e ast.Expr) string {
+	switch {
+	case e.Kind() == ast.IdentKind:
+		return e.AsIdent()
+	case e.Kind() == ast.SelectKind:
+		return d.beginOf(e.AsSelect().Operand())
+	case e.Kind() == ast.CallKind && e.AsCall().IsMemberFunction():
+		return d.beginOf(e.AsCall().Target())
+	}
+	return ""
+}
+
+// sameSlip reports whether one slip caused both: the parser and the checker go on after an error and stumble again, and of a key
+// without quotes they stumble over each part.
 func sameSlip(a, b finding) bool {
 	return a.message == b.message && a.hint == b.hint && a.hint == clockHint ||
+		a.hint == b.hint && strings.HasPrefix(a.hint, keyHintBegins) ||
 		strings.HasPrefix(a.message, syntaxMessage) && strings.HasPrefix(b.message, syntaxMessage) ||
 		a == b
 }
@@ -118,7 +137,7 @@ func (d *diagnosis) finding(c complaint) finding {
 			break
 		}
 	}
-	f.unsure = mayWork(c.words)
+	f.unsure = mayWork(c.words) && f.message != absentMessage
 	if f.line == 0 {
 		f.line, f.column = max(c.line, 1), d.nameStart(c)+1
 	}

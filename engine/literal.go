@@ -72,16 +72,27 @@ func asText(e ast.Expr, d *diagnosis) (message, hint string) {
 		if !isText || !isQuantity.MatchString(text) {
 			continue
 		}
-		sides := []string{"quantity(" + asWritten(args[0], d.tree.SourceInfo()) + ")", "quantity(" + asWritten(args[1], d.tree.SourceInfo()) + ")"}
-		hint = fmt.Sprintf("write %s.compareTo(%s) %s 0", sides[0], sides[1], symbol)
 		if isNumber.MatchString(text) && isTimeField.MatchString(pathOf(args[1-i])) {
 			continue // times in RFC 3339 have the order of their letters
 		}
-		if isNumber.MatchString(text) && !strings.Contains(text, ".") {
-			sides[i], sides[1-i] = text, "int("+asWritten(args[1-i], d.tree.SourceInfo())+")"
-			hint = fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])
-		}
-		return fmt.Sprintf("%s compares texts letter by letter, and '%s' is a number", symbol, text), hint
+		return fmt.Sprintf("%s compares texts letter by letter, and '%s' is a number", symbol, text), d.asNumbers(e, i, text)
 	}
 	return "", ""
+}
+
+// ofQuantities finds maps of quantities, which may have a unit where their values are compared with a number that has none.
+var ofQuantities = regexp.MustCompile(`\b(requests|limits|capacity|allocatable|allocatedResources|hard|used)\b`)
+
+// asNumbers is a hint at how to put a text in the order of numbers: comparison is one of the orders, whose operand i is number, written
+// with or without quotes, and whose other operand is the text.
+func (d *diagnosis) asNumbers(comparison ast.Expr, i int, number string) string {
+	symbol := strings.Trim(functionOf(comparison), "_")
+	text := asWritten(comparison.AsCall().Args()[1-i], d.tree.SourceInfo())
+	if sides := []string{number, number}; isNumber.MatchString(number) && !strings.Contains(number, ".") && !ofQuantities.MatchString(text) {
+		sides[1-i] = "int(" + text + ")"
+		return fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])
+	}
+	sides := []string{"quantity('" + number + "')", "quantity('" + number + "')"}
+	sides[1-i] = "quantity(" + text + ")"
+	return fmt.Sprintf("write %s.compareTo(%s) %s 0", sides[0], sides[1], symbol)
 }

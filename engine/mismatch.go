@@ -6,19 +6,53 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 var (
 	refused   = regexp.MustCompile(`^(undefined field|found no matching overload|type '(string|bool|int|list\(.*)' does not support field selection)`)
 	allowed   = regexp.MustCompile(`overload for ('orValue' applied to 'optional_type|'_\?_:_')|overload for '_[!=]=_' applied to '\((int|uint|double), (int|uint|double)\)'`)
+	byText    = regexp.MustCompile(`overload for '_\[_\]' applied to '\(list\(.*\), string\)'$`)
 	anyObject = regexp.MustCompile(`applied to '.*(\bnull\b|\bobject\b)`)
 )
 
 // mayWork reports whether what the checker refuses by a schema may work at run time: any field may be null, an object of the schema is
 // a map that can be indexed and compared as such, numbers of all types are equal, and an expression may give values of several types.
 func mayWork(words string) bool {
-	return !refused.MatchString(words) || allowed.MatchString(words) || anyObject.MatchString(words)
+	return !byText.MatchString(words) && (!refused.MatchString(words) || allowed.MatchString(words) || anyObject.MatchString(words))
+}
+
+const absentMessage = "a field that is absent is not null, and to read it is an error"
+
+// servedAsNull are the fields of built-in kinds that the API server gives as null where they have no value, whatever the schema says.
+var servedAsNull = regexp.MustCompile(`\.(creationTimestamp|eventTime|(deprecated)?([fF]irst|[lL]ast)Timestamp)$`)
+
+// absence is a comparison of a field of the object with null as CEL asks for the field; empty for any other, where the field may be
+// null, and where the expression asks for the field already.
+func (d *diagnosis) absence(c complaint) (instead string) {
+	call := d.call(c)
+	if call == nil || len(call.AsCall().Args()) != 2 {
+		return ""
+	}
+	for i, arg := range call.AsCall().Args() {
+		isNull := arg.Kind() == ast.LiteralKind && arg.AsLiteral().Type() == types.NullType
+		if path := pathOf(call.AsCall().Args()[1-i]); isNull && strings.HasPrefix(path, objectVariable+".") && !servedAsNull.MatchString(path) && !d.tests(path) {
+			instead = d.presence(arg.ID())
+		}
+	}
+	return instead
+}
+
+// tests reports whether the expression asks if there is a field.
+func (d *diagnosis) tests(path string) (tested bool) {
+	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		operand, field, ok := testOf(e)
+		tested = tested || ok && pathOf(operand)+"."+field == path
+	}))
+	return tested
 }
 
 // undefinedField explains a field that the schema of the object does not have.

@@ -16,7 +16,7 @@ import (
 var otherFunctions = map[string]string{
 	"count": "size(%s)", "len": "size(%s)", "length": "size(%s)",
 	"empty": "size(%s) == 0", "isEmpty": "size(%s) == 0",
-	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "%s == null", "not": "!(%s)", "xor": "%s != %s",
+	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "!has(%s)", "not": "!(%s)", "xor": "%s != %s",
 	"defined": "has(%s)", "isDefined": "has(%s)", "isset": "has(%s)",
 	"lower": "%s.lowerAscii()", "toLower": "%s.lowerAscii()", "toLowerCase": "%s.lowerAscii()",
 	"upper": "%s.upperAscii()", "toUpper": "%s.upperAscii()", "toUpperCase": "%s.upperAscii()",
@@ -36,10 +36,18 @@ var otherValues = map[string]string{
 	"True": "write true; what is text, such as the status of a condition, stands in quotes: 'True'", "TRUE": "write true",
 	"False": "write false; what is text, such as the status of a condition, stands in quotes: 'False'", "FALSE": "write false",
 	"nil": presenceHint, "None": presenceHint, "NULL": presenceHint, "Null": presenceHint, "undefined": presenceHint,
+
+	"authorizer":      "an expression cannot check permissions: leave it out",
+	"namespaceObject": "an expression does not see the namespace: select namespaces by label, such as namespaceSelector: {matchLabels: {env: dev}} in spec",
+	"params":          "there are no parameters: write the value itself, or declare it in spec.variables",
+	"request":         "an expression sees no request: fields are read from the object, such as object.metadata.namespace",
 }
 
-// presence is a comparison with what other languages have in place of a field that is not there, as CEL asks for it; empty for any other.
-func (d *diagnosis) presence(c complaint) (instead string) {
+// otherObjects is how policies for admission write the object.
+var otherObjects = regexp.MustCompile(`^(request\.(object|oldObject)|input\.review\.object|variables\.anyObject)\b`)
+
+// presence is a comparison with the operand nothing, which stands for a field that is not there, as CEL asks for it; empty for any other.
+func (d *diagnosis) presence(nothing int64) (instead string) {
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		not, compares := map[string]string{operators.Equals: "!", operators.NotEquals: ""}[functionOf(e)]
 		if !compares {
@@ -47,7 +55,7 @@ func (d *diagnosis) presence(c complaint) (instead string) {
 		}
 		for i, arg := range e.AsCall().Args() {
 			switch compared := e.AsCall().Args()[1-i]; {
-			case arg.ID() != c.expression:
+			case arg.ID() != nothing:
 			case functionOf(compared) == operators.Index && len(d.textsOf(compared)) == 2:
 				instead = not + fmt.Sprintf("(%[2]s in %[1]s)", d.textsOf(compared)...)
 			case compared.Kind() == ast.SelectKind:
@@ -220,14 +228,25 @@ func (d *diagnosis) operandHint(c complaint) string {
 			return fmt.Sprintf("write size(%s); the value of a key is text", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
 		case strings.HasPrefix(types[i], "optional(") && zeroOf[other] != "":
 			return fmt.Sprintf("what .? and [?] give may be missing: say what counts then, such as %s.orValue(%s)", text, zeroOf[other])
+		case types[i] == "optional(timestamp)" && len(d.textsOf(call)) == 2:
+			symbol, _ := operators.FindReverse(functionOf(call))
+			sides := d.textsOf(call)
+			sides[i] = "t"
+			hint := fmt.Sprintf("what may be missing is used inside optMap(): write %s.optMap(t, %s %s %s)", text, sides[0], symbol, sides[1])
+			if other == "timestamp" && symbol != "-" {
+				hint += ".orValue(false)"
+			}
+			return hint
 		case types[i] == "string" && other == "timestamp" && isText:
 			if time := timeIn(literal); time != "" {
 				return fmt.Sprintf("write timestamp('%s')", time)
 			}
-		case types[i] == "string" && other == "timestamp" && operand.Kind() != ast.LiteralKind:
+		case types[i] == "string" && (other == "timestamp" || other == "duration" && isTimeField.MatchString(pathOf(operand))) && operand.Kind() != ast.LiteralKind:
 			return fmt.Sprintf("a time in an object is text: write timestamp(%s)", text)
 		case other == "duration" && types[i] == "int" && operand.Kind() == ast.LiteralKind:
 			return fmt.Sprintf("write duration('%ss'), or days(7)", text)
+		case other == "string" && isNumber.MatchString(text) && slices.Contains(orders, functionOf(call)) && len(d.textsOf(call)) == 2:
+			return d.asNumbers(call, i, text)
 		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
 			return fmt.Sprintf("the other side is text: write '%s'", text)
 		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && (literal == "true" || literal == "false"):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 )
@@ -16,6 +17,8 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	function, args := c.caught[1], typeName(c.caught[2])
 	symbol, isOperator := operators.FindReverse(function)
 	switch {
+	case (symbol == "==" || symbol == "!=") && d.absence(c) != "":
+		return finding{message: absentMessage, hint: "write " + d.absence(c)}
 	case symbol == "in":
 		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
 	case isOperator && strings.Contains(c.caught[2], "optional_type("):
@@ -29,7 +32,7 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		case bareDate.MatchString(d.code()):
 			f.hint = fmt.Sprintf("a date stands in quotes: '%s'", bareDate.FindString(d.code()))
 		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
-			f.hint = "a time in an object is text: write timestamp(object.metadata.creationTimestamp)"
+			f.hint = "a time in an object is text: convert it, such as timestamp(object.metadata.creationTimestamp)"
 		case has("duration") && !has("timestamp"):
 			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
 		case has("Quantity"):
@@ -40,6 +43,8 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		return f
 	case isOperator && function == operators.Conditional:
 		return finding{message: "CONDITION ? VALUE : OTHER does not take " + args, hint: "the condition is true or false, and both values are of one type"}
+	case isOperator && d.conditionOf(c) != "":
+		return finding{message: "a list has elements by number alone", hint: "write " + d.conditionOf(c)}
 	case isOperator:
 		return finding{message: "brackets do not take " + args, hint: "a list has elements by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
 	}
@@ -54,12 +59,57 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		f.message = function + "() lacks its arguments"
 	}
 	switch texts := d.textsOf(d.call(c)); {
+	case receiver == "string" && d.converted(function, arguments, c) != "":
+		f.message, f.hint = fmt.Sprintf("string has no %s(%s", function, arguments), "write "+d.converted(function, arguments, c)
+	case function == "duration" && args == "(int)" && len(texts) == 1:
+		f.hint = fmt.Sprintf("write duration(string(%s) + 's')", texts...)
+	case function == "days" && args == "(string)" && len(texts) == 1 && isNumber.MatchString(strings.Trim(texts[0].(string), "'")):
+		f.hint = fmt.Sprintf("write days(%s)", strings.Trim(texts[0].(string), "'"))
 	case slices.Contains(ourNames(), function):
 		f.hint = "write " + signatureOf(function)
 	case function == "contains" && len(texts) == 2 && (strings.HasPrefix(receiver, "list(") || strings.HasPrefix(receiver, "map(")):
 		f.hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
 	}
 	return f
+}
+
+// converters are the functions that make values of types out of text.
+var converters = map[string]string{"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration", "kubernetes.Quantity": "quantity",
+	"kubernetes.Semver": "semver", "kubernetes.URL": "url", "kubernetes.IP": "ip", "kubernetes.CIDR": "cidr"}
+
+// converted is a call on a text as it should be: on what the text stands for. It is empty if no type has such a function.
+func (d *diagnosis) converted(function, arguments string, c complaint) string {
+	declared, texts := d.scope.env.Functions()[function], d.textsOf(d.call(c))
+	if declared == nil || len(texts) == 0 {
+		return ""
+	}
+	for _, overload := range declared.OverloadDecls() {
+		if !overload.IsMemberFunction() || converters[overload.ArgTypes()[0].TypeName()] == "" {
+			continue
+		}
+		var types []string
+		for _, t := range overload.ArgTypes()[1:] {
+			types = append(types, typeName(cel.FormatCELType(t)))
+		}
+		if strings.Join(types, ", ")+")" == arguments {
+			texts[0] = converters[overload.ArgTypes()[0].TypeName()] + "(" + texts[0].(string) + ")"
+			return callOf(function, true, texts)
+		}
+	}
+	return ""
+}
+
+// conditionOf is object.status.conditions['Complete'] as a rule asks for it; empty for anything else.
+func (d *diagnosis) conditionOf(c complaint) string {
+	call := d.call(c)
+	if functionOf(call) != operators.Index || pathOf(call.AsCall().Args()[0]) != conditionsPath {
+		return ""
+	}
+	name, isText := literalOf(call.AsCall().Args()[1])
+	if !isText {
+		return ""
+	}
+	return fmt.Sprintf("condition(object, '%s')", name)
 }
 
 // bareDate is a date without quotes, which CEL subtracts.

@@ -30,11 +30,16 @@ func (d *diagnosis) noFields(c complaint) finding {
 		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?annotations[?'%s'].orValue('')", annotation)
 	case isSize(field):
 		f.hint = "write size(" + parent + ")"
+	case parent == conditionsPath:
+		f.hint = fmt.Sprintf("write condition(object, '%s')", field)
 	case strings.HasPrefix(c.caught[1], "list(") && parent != "":
 		f.hint = fmt.Sprintf("a loop asks all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
 	}
 	return f
 }
+
+// conditionsPath is where objects have their conditions.
+const conditionsPath = "object.status.conditions"
 
 // wholeKey is a key of labels or annotations as it is written: what follows the dot at which cel-go stumbles is a part of it.
 func (d *diagnosis) wholeKey(of, begins string) string {
@@ -67,8 +72,13 @@ func timeIn(text string) string {
 // badRegex explains matches('*-build').
 func (d *diagnosis) badRegex(c complaint) finding {
 	f := finding{message: "this is not a regular expression", hint: "the syntax is RE2; a backslash is doubled in CEL text, or write r'...'"}
-	if literal := quoted.FindStringSubmatch(d.after(c)); literal != nil && strings.HasPrefix(literal[1], "*") {
+	literal := quoted.FindStringSubmatch(d.after(c))
+	switch {
+	case literal == nil:
+	case strings.HasPrefix(literal[1], "*"):
 		f.hint = fmt.Sprintf("any text is .* in a regular expression: write matches('.%s')", literal[1])
+	case lookaround.MatchString(literal[1]):
+		f.hint = fmt.Sprintf("the syntax is RE2, which does not have '%s': write a second condition, such as !object.metadata.name.matches('^keep-')", lookaround.FindString(literal[1]))
 	}
 	return f
 }
@@ -93,10 +103,14 @@ func (d *diagnosis) badDuration(c complaint) finding {
 }
 
 var (
+	lookaround = regexp.MustCompile(`\(\?<?[=!]`)
+
 	isNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 	hasText  = regexp.MustCompile(`has\(\s*['"](object\.[\w.]+)['"]\s*\)`)
 	quoted   = regexp.MustCompile(`^['"]([^'"]*)['"]`)
 	hasKey   = regexp.MustCompile(`has\(\s*([^()]*)\[\s*('[^']*'|"[^"]*")\s*\]\s*\)`)
+	hasDash  = regexp.MustCompile(`has\(\s*object\.metadata\.(labels|annotations)\.([\w./-]*[/-][\w./-]*)\s*\)`)
+	lastStep = regexp.MustCompile(`\.(\w+)$`)
 	hasBare  = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
 )
 
@@ -104,7 +118,9 @@ var (
 func (d *diagnosis) badHas(complaint) finding {
 	f := finding{message: "has() takes a field, such as has(object.status.phase)"}
 	if key := hasKey.FindStringSubmatch(d.text); key != nil {
-		f.hint = fmt.Sprintf("for a key write %s[?%s].hasValue(), or %s in %s", key[1], key[2], key[2], key[1])
+		f.hint = fmt.Sprintf("for a key write %s[?%s].hasValue()", lastStep.ReplaceAllString(key[1], ".?$1"), key[2])
+	} else if key := hasDash.FindStringSubmatch(d.text); key != nil {
+		f.hint = fmt.Sprintf("for a key write object.metadata.?%s[?'%s'].hasValue()", key[1], key[2])
 	} else if text := hasText.FindStringSubmatch(d.text); text != nil {
 		f.hint = fmt.Sprintf("a field stands without quotes: write has(%s)", text[1])
 	} else if hasBare.MatchString(d.text) {

@@ -18,7 +18,8 @@ const (
 
 	embeddedExtension = "x-kubernetes-embedded-resource" // whose metadata a CustomResourceDefinition does not write out
 
-	componentPrefix = "#/components/schemas/"
+	componentPrefix   = "#/components/schemas/"
+	quantityComponent = ".apimachinery.pkg.api.resource.Quantity"
 )
 
 // SchemaOf finds the schema of a kind in a group's OpenAPI v3 document, with its references written out. Where a schema
@@ -65,6 +66,9 @@ func (r *resolver) component(name string) spec.Schema {
 	s := r.components[name]
 	if s == nil || slices.Contains(r.open, name) {
 		return anySchema()
+	}
+	if strings.HasSuffix(name, quantityComponent) {
+		return *spec.StringProperty() // the API server takes numbers too, and serves text
 	}
 	r.open = append(r.open, name)
 	defer func() { r.open = r.open[:len(r.open)-1] }()

@@ -26,7 +26,7 @@ const (
 var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date", "age", "ago", "since"}
 
 // otherRoots are what other systems call the object.
-var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "request", "input"}
+var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "input"}
 
 // unknownName explains a name that nothing declares: of a function, a variable or a field without its object.
 func (d *diagnosis) unknownName(c complaint) finding {
@@ -36,8 +36,12 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return finding{message: clockMessage, hint: clockHint}
 	case strings.HasPrefix(after, "("):
 		return d.unknownFunction(name, c)
-	case otherValues[name] == presenceHint && d.presence(c) != "":
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "write " + d.presence(c)}
+	case otherObjects.MatchString(after):
+		return finding{message: fmt.Sprintf("unknown name %q", otherObjects.FindString(after)), hint: "did you mean object?"}
+	case d.isVariable(name):
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean variables.%s?", name)}
+	case otherValues[name] == presenceHint && d.presence(c.expression) != "":
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "write " + d.presence(c.expression)}
 	case otherValues[name] != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: otherValues[name]}
 	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
@@ -53,8 +57,10 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		rest := restOfKey.FindString(after)
 		return finding{
 			message: fmt.Sprintf("unknown name %q", name),
-			hint:    fmt.Sprintf("a key with / or - stands in brackets and quotes: object.metadata.?%s[?'%s%s'].orValue('')", key[1], key[2], rest),
+			hint:    fmt.Sprintf(keyHint, key[1], key[2]+rest),
 		}
+	case bareKey.MatchString(d.text):
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf(keyHint, "labels", strings.TrimSpace(d.text))}
 	}
 	name = strings.TrimPrefix(name, ".")
 	if element := d.loopVariable(c); element != "" {
@@ -63,7 +69,18 @@ func (d *diagnosis) unknownName(c complaint) finding {
 	if meant := policy.Closest(name, slices.Sorted(maps.Keys(objectFields))); meant != "" {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
 	}
-	return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("fields are read from the object, such as object.status.phase; text stands in quotes: '%s'", name)}
+	f := finding{message: fmt.Sprintf("unknown name %q", name), hint: "fields are read from the object, such as object.status.phase"}
+	switch rest := strings.TrimPrefix(after, name); {
+	case strings.TrimSpace(d.text) == name:
+		f.hint += fmt.Sprintf(", and labels as object.metadata.?labels[?'%s'].orValue('')", name)
+	case !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "["):
+		f.hint += fmt.Sprintf("; text stands in quotes: '%s'", name)
+	}
+	return f
+}
+
+func (d *diagnosis) isVariable(name string) bool {
+	return slices.ContainsFunc(d.scope.variables, func(v variable) bool { return v.name == name })
 }
 
 // objectFields are the fields that most objects have, by their last names.
@@ -80,8 +97,15 @@ var objectFields = func() map[string]string {
 	return fields
 }()
 
-// dashedKey is a label or annotation up to a - or / in its key, which CEL computes with, and restOfKey what follows.
+const (
+	keyHintBegins = "a key with / or - stands in brackets and quotes: "
+	keyHint       = keyHintBegins + "object.metadata.?%s[?'%s'].orValue('')"
+)
+
+// dashedKey is a label or annotation up to a - or / in its key, which CEL computes with, and restOfKey what follows. bareKey is an
+// expression that is such a key and nothing else.
 var (
+	bareKey   = regexp.MustCompile(`^\s*[a-zA-Z][\w.]*[-/][\w./-]+\s*$`)
 	dashedKey = regexp.MustCompile(`\bobject\.metadata\.(labels|annotations)\.([\w.-]+[-/]|[\w.-]+/[\w.-]+-)$`)
 	restOfKey = regexp.MustCompile(`^[\w./-]+`)
 )

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,6 +169,9 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 	case err != nil:
 		at("target.apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
 		return
+	case isVersion.MatchString(gv.Group):
+		at("target.apiVersion", fmt.Sprintf("%q is no group and version", gv), fmt.Sprintf("write %s/%s", gv.Version, gv.Group))
+		return
 	case gv.Version == "":
 		at("target.apiVersion", "missing", "write GROUP/VERSION such as batch/v1, or v1")
 		return
@@ -183,6 +187,9 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can lift this with --allow-kinds="+kind.String())
 	}
 }
+
+// isVersion recognizes a version of an API, which is never a group.
+var isVersion = regexp.MustCompile(`^v\d+((alpha|beta)\d+)?$`)
 
 // withoutImages are the groups in which images of nodes are looked for, and which have no kind of that name.
 var withoutImages = []string{"", "node.k8s.io", v1alpha1.GroupVersion.Group}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -28,8 +29,16 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 		// Since Go 1.24 the path has the Go name of an embedded struct in it, which nobody wrote.
 		field := strings.TrimPrefix(wrong.Field, "both.")
 		problem.Path = joinPath(path, field)
+		value := valueAt(raw, field)
+		if labels, ok := value.(map[string]any); ok && strings.HasSuffix(field, labelsField) {
+			key := firstWithoutText(labels)
+			problem.Path, value = problem.Path+"."+key, labels[key]
+		}
 		problem.Message = fmt.Sprintf("%s given, %s expected", wrong.Value, typeName(wrong.Type))
-		problem.Hint = typeHint(problem.Path, wrong.Type, valueAt(raw, field))
+		if rule, isTTL := strings.CutSuffix(problem.Path, ".ttlExpression"); isTTL {
+			d.Meant = append(d.Meant, Meant{By: problem.Path, Path: rule + ".ttl"})
+		}
+		problem.Hint = typeHint(problem.Path, wrong.Type, value)
 	}
 	d.Problems = append(d.Problems, problem)
 	return false
@@ -83,8 +92,14 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	switch {
 	case err != nil || value == nil:
 		return ""
+	case field == "ttlExpression" && !strings.ContainsAny(string(text), "[{tf"):
+		return fmt.Sprintf("write days(%s)", text)
 	case slices.Contains([]string{"ttl", "min", "max", "minAge", "window"}, field) && wants.Kind() == reflect.String:
 		return `a duration is a number and a unit, such as "7d"`
+	case slices.Contains(expressionFields, field) && len(textsIn(value)) == 1:
+		return "write the expression alone: " + textsIn(value)[0]
+	case field == "eligible" && len(textsIn(value)) > 1:
+		return fmt.Sprintf("join conditions with &&: %q", strings.Join(textsIn(value), " && "))
 	case wants == reflect.TypeFor[string]() && !strings.ContainsAny(string(text), "[{"):
 		return fmt.Sprintf("write %q: YAML reads it as %s without quotes", text, jsonType(value))
 	case wants.Kind() == reflect.Slice && !strings.HasPrefix(string(text), "{"):
@@ -96,7 +111,42 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	if s, ok := value.(string); ok && json.Unmarshal([]byte(s), into) == nil {
 		return fmt.Sprintf("write %s without quotes", s)
 	}
+	if s, ok := value.(string); ok && json.Unmarshal([]byte(strings.TrimSuffix(s, "%")), into) == nil {
+		return "write " + strings.TrimSuffix(s, "%")
+	}
 	return formHint(field, value)
+}
+
+// firstWithoutText is the first key whose value is no text; the JSON library does not say which it means.
+func firstWithoutText(labels map[string]any) string {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if _, isText := labels[key].(string); !isText {
+			return key
+		}
+	}
+	return ""
+}
+
+// expressionFields are the fields of rules and variables that are one expression each.
+var expressionFields = []string{"eligible", "startTime", "ttlExpression", "groupBy", "outcome", "expression"}
+
+// textsIn are the expressions that stand in a list, or in an object with a field such as expression; none if there is anything else in it.
+func textsIn(value any) (texts []string) {
+	elements, _ := value.([]any)
+	if object, ok := value.(map[string]any); ok && len(object) == 1 {
+		elements = slices.Collect(maps.Values(object))
+	}
+	for _, element := range elements {
+		text, isText := element.(string)
+		if !isText {
+			return nil
+		}
+		if len(elements) > 1 && strings.ContainsAny(text, "|?") { // they bind less than &&
+			text = "(" + text + ")"
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // form is how to write an object in place of which people write a text or a number.

@@ -106,13 +106,16 @@ type word struct {
 	hint          string // empty for a field that takes the same value
 }
 
+const namespacesHint = "select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy"
+
 var words = []word{
 	{"spec spec.rules[]", "schedule cron interval", "", "leave it out: each object expires by startTime and ttl, at any time"},
-	{"spec", "dryRun enforce enabled", "mode", "write mode: DryRun, or mode: Enforce"},
+	{"spec", "dryRun enforce enabled enforcementAction validationFailureAction", "mode", "write mode: DryRun, or mode: Enforce"},
 	{"spec", "suspend suspended paused disabled", "mode", "write mode: Suspended"},
 	{"spec", "policies", "rules", ""},
-	{"spec", "namespaces namespace includeNamespaces", "namespaceSelector",
-		"select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy"},
+	{"spec", "namespaces namespace includeNamespaces", "namespaceSelector", namespacesHint},
+	{"spec.namespaceSelector", "matchNames matchName names any", "", namespacesHint},
+	{"spec.overrides[]", "rules", "rule", "name one rule, such as rule: jobs; without it the override is about all rules of the policy"},
 	{"spec.rules[]", "when if where condition conditions filter cel expression predicate", "eligible", ""},
 	{"spec.rules[]", "maxAge olderThan age after expireAfter expiry duration retention retentionPeriod keepFor expirationTime ttlAfterFinished", "ttl", ""},
 	{"spec.rules[]", "ttlSeconds ttlSecondsAfterFinished", "ttl", "a duration has a unit, such as ttl: 90s"},
@@ -121,6 +124,7 @@ var words = []word{
 	{"spec.rules[]", "timestamp since from start startAt", "startTime", ""},
 	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes; delete says how"},
 	{"spec.rules[]", "dryRun enforce enabled", "", "the mode is that of the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
+	{"spec.rules[].delete", "owner", "what", "write what: Owner"},
 	{"spec.rules[].target", "labelSelector", "selector", ""},
 	{"spec.rules[].target", "labels", "selector", "write selector: {matchLabels: {LABEL: VALUE}}, such as selector: {matchLabels: {app: web}}"},
 	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind has a rule of its own"},

@@ -12,6 +12,9 @@ func TestWords(t *testing.T) {
 	for _, w := range words {
 		for place := range strings.FieldsSeq(w.places) {
 			known := fieldsAt(clusterPlaces, place)
+			if known == nil {
+				known = fieldsAt(namespacedPlaces, place)
+			}
 			if known == nil || w.field != "" && !slices.Contains(known, w.field) {
 				t.Errorf("%s has no field %s", place, w.field)
 			}

@@ -5,15 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // schemaOf is the schema of what a Go type of the Kubernetes API is as JSON: its fields and their types, as the API server publishes
-// them. What is not known of a type, is of several types as a quantity is, or contains itself may be anything. within are the
-// structs that the type is in.
+// them, and a quantity as text, as they serve it. What is not known of a type, is of several types, or contains itself may be anything.
+// within are the structs that the type is in.
 func schemaOf(t reflect.Type, within ...reflect.Type) spec.Schema {
 	if t.Kind() == reflect.Pointer {
 		return schemaOf(t.Elem(), within...)
+	}
+	if t == reflect.TypeFor[resource.Quantity]() {
+		return typed("string")
 	}
 	zero := reflect.Zero(t).Interface()
 	if _, several := zero.(interface{ OpenAPIV3OneOfTypes() []string }); several {

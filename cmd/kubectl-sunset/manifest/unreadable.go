@@ -31,7 +31,9 @@ func (i Item) unreadable(err error) error {
 	if lines := bytes.SplitAfter(i.raw, newline); len(lines) <= mostLines {
 		first := firstUnreadable(lines)
 		at.Line = i.Line + first
-		if hint := hintFor(text, lines, first); hint != "" {
+		if isTemplate.Match(lines[first]) {
+			text = "a template is not YAML (render it first, such as helm template CHART | kubectl sunset validate -f -)"
+		} else if hint := hintFor(text, lines, first); hint != "" {
 			text += " (" + hint + ")"
 		}
 	}
@@ -52,8 +54,9 @@ func firstUnreadable(lines [][]byte) int {
 }
 
 var (
-	entry    = regexp.MustCompile(`^[\s-]*[\w.-]+:\s+(\S.*?)\s*$`)
-	unspaced = regexp.MustCompile(`^[\s-]*(\w+):\S`)
+	entry      = regexp.MustCompile(`^[\s-]*[\w.-]+:\s+(\S.*?)\s*$`)
+	isTemplate = regexp.MustCompile(`^[\s-]*([\w.-]+:\s+)?\{\{`)
+	unspaced   = regexp.MustCompile(`^[\s-]*(\w+):\S`)
 )
 
 // hintFor says what to write in a line that cannot be read.

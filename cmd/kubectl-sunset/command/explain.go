@@ -187,6 +187,21 @@ func (e *explaining) write(ctx context.Context, object map[string]any, c *previe
 		in.Filesystem = by.Node.Filesystem
 	}
 	around := engine.Surroundings{Node: by.Node, References: in.References}
+	in.Facts = func(rule *policy.Rule, object map[string]any) policy.Facts {
+		program := by.Programs[rule.Key]
+		if program == nil {
+			return policy.Facts{}
+		}
+		evaluator := by.Compiler.NewEvaluator(ctx)
+		defer evaluator.Close()
+		evaluator.SetNode(around.Node)
+		evaluator.SetReferences(around.References)
+		facts := evaluator.Facts(program, object)
+		if facts.Marked && facts.Eligible && facts.Start.IsZero() {
+			facts.Start = by.At // it would be marked now
+		}
+		return facts
+	}
 	for i, r := range in.Rulings {
 		id := r.Rule.ID
 		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)

@@ -253,11 +253,62 @@ func TestExplainWhatNothingSelects(t *testing.T) {
 		strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `{"env":"dev"}`, `{"env":"prod"}`, 1))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "Nothing selects it, because:",
 		"labels/r: its selector wants team=x (LabelsDiffer)", "p/r: namespaceSelector wants env=prod (NamespaceNotSelected)",
-		"What would change it:", "set labels on the object: team=x, if labels/r finds it eligible",
-		"select dev in namespaceSelector of p, if p/r finds it eligible")
+		"What would change it:", "set labels on the object: team=x: it would be deleted now",
+		"select dev in namespaceSelector of p\n")
 	s.store("/api/v1/namespaces/dev/pods/static", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"static","namespace":"dev","uid":"u","resourceVersion":"5","annotations":{"kubernetes.io/config.mirror":"x"}}}`)
 	s.inForce(livePolicy("p", "Enforce", "Pod", "1h"))
 	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it mirrors a Pod that only its node can end (MirrorPod)")
+}
+
+// TestExplainSuggestsWhatChangesIt applies what is suggested: the object is deleted then.
+func TestExplainSuggestsWhatChangesIt(t *testing.T) {
+	const selector = "selector: {matchExpressions: [{key: keep, operator: DoesNotExist}, {key: team, operator: In, values: [a, b]}]}"
+	for name, test := range map[string]struct {
+		selector, labels, ttl, overrides, eligible string
+		wants                                      string
+		replace                                    []string // what the suggestion says, in the files
+	}{
+		"labels": {
+			selector: selector, labels: "keep: x", eligible: "'true'", wants: "  - set labels on the object: team=a, and remove labels from the object: keep:\n      it would be deleted now\n",
+			replace: []string{"keep: x", "team: a"},
+		},
+		"labels, and a condition that is false": {
+			selector: selector, labels: "team: c", eligible: "has(object.status)",
+			wants:   "  - set labels on the object: team=a, and eligible of rule p/r gives true\n",
+			replace: []string{"team: c", "team: a", "has(object.status)", "'true'"},
+		},
+		"a time to live that cannot be read": {
+			ttl: "sunset.x-k8s.io/ttl: soon", eligible: "'true'", wants: "  - correct annotation sunset.x-k8s.io/ttl of the object, or remove it\n", replace: []string{"sunset.x-k8s.io/ttl: soon", ""},
+		},
+		"overrides that suspend": {
+			overrides: "[{policy: p, suspend: true}, {policy: p, rule: r, suspend: true, ttl: 2h}]", eligible: "'true'",
+			wants: "  - remove suspend: true from RetentionPolicy dev/own spec.overrides[0] and from\n" +
+				"      RetentionPolicy dev/own spec.overrides[1]: it would be deleted now\n",
+			replace: []string{"{policy: p, suspend: true}, ", "", "suspend: true, ", ""},
+		},
+		"an override that cannot be understood": {
+			overrides: "[{policy: p, ttl: 2 hours}]", eligible: "'true'",
+			wants:   "  - correct RetentionPolicy dev/own spec.overrides[0]: kubectl sunset validate\n      says what is wrong\n",
+			replace: []string{"2 hours", "2h"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := fmt.Sprintf("apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: p}\n"+
+				"spec:\n  rules:\n  - {name: r, target: {apiVersion: batch/v1, kind: Job, %s}, eligible: %s, startTime: object.metadata.creationTimestamp, ttl: 1h}\n"+
+				"---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: dev, uid: u, creationTimestamp: '2026-02-01T00:00:00Z', labels: {%s}, annotations: {%s}}\n",
+				test.selector, test.eligible, test.labels, test.ttl)
+			if test.overrides != "" {
+				files += "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: own, namespace: dev}\nspec: {mode: Enforce, overrides: " + test.overrides + "}\n"
+			}
+			page := run(t, files, "explain", "job/a", "-n", "dev", "-f", "-")
+			if _, suggested, _ := strings.Cut(page.out, "What would change it:\n"); suggested != test.wants {
+				t.Errorf("it suggests\n%swant\n%s%s", suggested, test.wants, page.out)
+			}
+			if page := run(t, strings.NewReplacer(test.replace...).Replace(files), "explain", "job/a", "-n", "dev", "-f", "-"); !strings.Contains(page.out, "is deleted now") {
+				t.Errorf("applied, the suggestion changes nothing:\n%s", page.out)
+			}
+		})
+	}
 }
 
 func TestExplainIsInTrouble(t *testing.T) {

@@ -129,8 +129,7 @@ func (in *Input) obstaclesOf(r policy.Ruling) []step {
 		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, "set mode: Enforce in policy " + id.Policy}, enforced))
 	}
 	if r.Rule.Suspended {
-		steps = append(steps, ofRule(id, Block{policy.IsSuspended, "an override suspends " + id.String(), "remove suspend: true from the RetentionPolicy"},
-			func(r *policy.Rule) { r.Suspended = false }))
+		steps = append(steps, unsuspended(r.Rule))
 	}
 	if reason := in.Subject.Flags.Manager(); reason != "" && !r.Rule.AllowManaged {
 		steps = append(steps, ofRule(id, Block{reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
@@ -149,6 +148,32 @@ func (in *Input) obstaclesOf(r policy.Ruling) []step {
 		steps = append(steps, step{what: b.Remedy, block: b, do: func(w *world) { w.change(id, w.mark) }})
 	}
 	return steps
+}
+
+// unsuspended ends what overrides do to a rule that suspend it, or that cannot be understood.
+func unsuspended(r *policy.Rule) step {
+	var remove, correct []string
+	for _, o := range r.Overrides {
+		switch {
+		case o.Invalid && !slices.Contains(correct, override(o)):
+			correct = append(correct, override(o))
+		case o.Suspend && !o.Invalid && !r.Bounds.NoSuspend:
+			remove = append(remove, override(o))
+		}
+	}
+	b := Block{Reason: policy.IsSuspended, Message: r.ID.String() + " is suspended by " + strings.Join(append(slices.Clone(remove), correct...), " and ")}
+	var remedies []string
+	if len(remove) > 0 {
+		remedies = append(remedies, "remove suspend: true from "+strings.Join(remove, " and from "))
+	}
+	if len(correct) > 0 {
+		b.Message += "; what cannot be understood keeps"
+		remedies = append(remedies, "correct "+strings.Join(correct, " and ")+": kubectl sunset validate says what is wrong")
+	}
+	b.Remedy = strings.Join(remedies, ", and ")
+	s := ofRule(r.ID, b, func(r *policy.Rule) { r.Suspended = false })
+	s.guess = len(correct) > 0 // it may set a time to live
+	return s
 }
 
 func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -36,7 +37,7 @@ func (p *Page) settle(in *Input) {
 		return
 	}
 	w := worldOf(in, obstacles)
-	found := search(w, p.steps(w, obstacles))
+	found := search(w, p.steps(in, w, obstacles))
 	for _, c := range found {
 		if c.What != "" && len(p.Changes) < changesShown {
 			p.Changes = append(p.Changes, c)
@@ -57,14 +58,14 @@ func (p *Page) settle(in *Input) {
 }
 
 // steps are all that may change.
-func (p *Page) steps(w *world, obstacles []step) []step {
+func (p *Page) steps(in *Input, w *world, obstacles []step) []step {
 	steps := slices.Clone(obstacles)
 	for i := range p.Rules {
 		steps = append(steps, p.Rules[i].steps...)
 	}
-	if len(p.Rules) == 0 { // else more rules are not what the reader looks for
+	if len(p.Rules) == 0 && in.Facts != nil { // else more rules are not what the reader looks for
 		for _, o := range p.Others {
-			steps = append(steps, o.selecting(p.Object.Namespace)...)
+			steps = append(steps, in.selecting(o)...)
 		}
 	}
 	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
@@ -243,6 +244,9 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	case policy.Waiting:
 		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *world) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
+		if r.failsByAnnotation() {
+			return ruling("correct annotation "+v1alpha1.TTLAnnotation+" of the object, or remove it", (*world).find)
+		}
 		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")
 	case policy.ReferencesUnknown:
 		return either("Sunset can read all that may refer to it, which rule " + id + " needs")
@@ -276,6 +280,13 @@ func byAuthor(steps []step) []step {
 		steps[i].author = true
 	}
 	return steps
+}
+
+// failsByAnnotation reports whether the object's own time to live cannot be read.
+func (r *Rule) failsByAnnotation() bool {
+	return slices.ContainsFunc(r.Expressions, func(e engine.Explanation) bool {
+		return e.Err != nil && e.Field == "annotation "+v1alpha1.TTLAnnotation
+	})
 }
 
 // nowFalse names the conditions that are false now.

@@ -34,7 +34,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 			continue
 		}
 		w := worldOf(&in, obstacles)
-		steps := p.steps(w, obstacles)
+		steps := p.steps(&in, w, obstacles)
 		size, smallest := smallestSets(w, steps)
 		if len(p.Changes) > changesShown {
 			fail("%d changes", len(p.Changes))
@@ -207,6 +207,12 @@ func randomInput(r *rand.Rand) Input {
 		}
 		b.in.Rulings = append(b.in.Rulings, b.ruling(rule, isImage))
 	}
+	b.in.Facts = func(rule *policy.Rule, _ map[string]any) policy.Facts {
+		i := slices.IndexFunc(b.in.Rulings, func(r policy.Ruling) bool { return r.Rule.ID == rule.ID })
+		facts := b.in.Rulings[i].Facts
+		facts.Selected = true
+		return facts
+	}
 	for n := range policies {
 		b.status(fmt.Sprint("p", n))
 	}
@@ -261,6 +267,7 @@ func (b *builder) object(isImage bool) {
 // ruling is what a rule says: what it is about, what other objects and overrides make of it, and what fails.
 func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Ruling {
 	now := b.in.At
+	rule.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
 	f := policy.Facts{Selected: !b.oneIn(8), Eligible: !b.oneIn(5), Start: now.Add(-b.hours(10))}
 	ruling := policy.Ruling{Rule: rule, Known: true}
 	rule.AllowManaged = b.oneIn(3)

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,24 +94,79 @@ func whyNot(p *policy.Policy, namespace string, n policy.Namespace, protection p
 	return "", ""
 }
 
-// selecting is the change that makes the rule select the object; none if a protection would have to end, or an image would have to be on
-// another node.
-func (o Other) selecting(namespace string) []step {
-	var what string
+// selecting are the changes that make the rule select the object, and what else it takes for the rule to let the object go; none if a
+// protection would have to end, or an image would have to be on another node.
+func (in *Input) selecting(o Other) []step {
+	object, what := in.Object, ""
 	switch o.Why {
 	case LabelsDiffer:
-		what = "set labels on the object: " + metav1.FormatLabelSelector(o.rule.Spec.Target.Selector)
+		object, what = matching(in.Object, o.rule.Spec.Target.Selector)
 	case NamespaceNotSelected:
-		what = "select " + namespace + " in namespaceSelector of " + o.ID.Policy
+		what = "select " + in.Subject.Namespace + " in namespaceSelector of " + o.ID.Policy
 	case NamespaceExcluded:
-		what = "remove " + namespace + " from excludeNamespaces of " + o.ID.Policy
+		what = "remove " + in.Subject.Namespace + " from excludeNamespaces of " + o.ID.Policy
 	default:
 		return nil
 	}
-	return []step{{what: what + ", if " + o.ID.String() + " finds it eligible", author: o.Why != LabelsDiffer, guess: true, do: func(w *world) {
-		if !slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID }) {
-			w.rulings = append(w.rulings, policy.Ruling{Rule: o.rule, Known: true})
-		}
-		w.change(o.ID, w.find)
+	ruling := policy.Ruling{Rule: o.rule, Known: true, Facts: in.Facts(o.rule, object)}
+	if !ruling.Facts.Selected {
+		return nil // it takes other labels too, or there are none that match
+	}
+	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // else overrides, or other objects, may keep it
+	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *world) {
+		w.rulings = append(slices.DeleteFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID }), ruling)
 	}}}
+	if said := says(in.Subject, ruling, in.At); said.Action == policy.Keep {
+		for _, s := range in.stepsBy(said, &Rule{ID: o.ID}) {
+			do := s.do
+			s.do = func(w *world) {
+				if slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID && r.Facts.Selected }) {
+					do(w)
+				}
+			}
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// matching is the object with labels that a selector matches, and what to do for it, in words.
+func matching(object map[string]any, selector *metav1.LabelSelector) (changed map[string]any, what string) {
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	object, metadata, labels = maps.Clone(object), maps.Clone(metadata), maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]any{}
+	}
+	metadata["labels"], object["metadata"] = labels, metadata
+	var toSet, toRemove []string
+	set := func(key, value string) {
+		if labels[key] != value {
+			labels[key], toSet = value, append(toSet, key+"="+value)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
+		set(key, selector.MatchLabels[key])
+	}
+	for _, e := range selector.MatchExpressions {
+		value, isThere := labels[e.Key].(string)
+		isListed := isThere && slices.Contains(e.Values, value)
+		switch {
+		case e.Operator == metav1.LabelSelectorOpIn && !isListed:
+			set(e.Key, e.Values[0])
+		case e.Operator == metav1.LabelSelectorOpExists && !isThere:
+			set(e.Key, "true")
+		case e.Operator == metav1.LabelSelectorOpNotIn && isListed, e.Operator == metav1.LabelSelectorOpDoesNotExist && isThere:
+			delete(labels, e.Key)
+			toRemove = append(toRemove, e.Key)
+		}
+	}
+	var parts []string
+	if len(toSet) > 0 {
+		parts = append(parts, "set labels on the object: "+strings.Join(toSet, ", "))
+	}
+	if len(toRemove) > 0 {
+		parts = append(parts, "remove labels from the object: "+strings.Join(toRemove, ", "))
+	}
+	return object, strings.Join(parts, ", and ")
 }

@@ -31,6 +31,8 @@ type Input struct {
 	Status map[string]v1alpha1.RetentionPolicyStatus
 	// Unread is nil where all policies are known.
 	Unread *Unread
+	// Facts are what a rule says about an object as it is not, but could be. Without it only rules that select the object are looked at.
+	Facts func(*policy.Rule, map[string]any) policy.Facts
 	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
 	FindOwner func(policy.Owner) (map[string]any, error)
 	// References is what refers to a ConfigMap or Secret; nil where no rule about its kind asks.

@@ -353,11 +353,12 @@ batch/jobs, mode Enforce
                                                      "web"
 
 What keeps it:
-  Suspended: an override suspends batch/jobs
+  Suspended: batch/jobs is suspended by RetentionPolicy team-a/defaults
+      spec.overrides[0]
 
 What would change it:
-  - remove suspend: true from the RetentionPolicy: it would expire at
-      2026-03-02T12:10:00Z, in 21h
+  - remove suspend: true from RetentionPolicy team-a/defaults spec.overrides[0]:
+      it would expire at 2026-03-02T12:10:00Z, in 21h
 `},
 		"the policy waits for approval": {batch, with(job, "2026-03-01", "2026-02-27"), func(in *explain.Input) { in.Rulings[0].Rule.Unapproved = true }, `
 Job team-a/report, 2d3h old

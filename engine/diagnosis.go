@@ -48,6 +48,7 @@ var remedies = []remedy{
 	{regexp.MustCompile(`^expression (node )?count exceeds limit`), says(fmt.Sprintf("too large: at most %d names, values and calls, with macros written out", MaxNodes), "")},
 	{regexp.MustCompile(`^reserved identifier: (.*)`), (*diagnosis).reserved},
 	{regexp.MustCompile(`^expected type '(.*)' but found '(.*)'$`), (*diagnosis).mixedTypes},
+	{regexp.MustCompile(`^expression of type '(.*)' cannot be range of a comprehension`), (*diagnosis).noRange},
 	{regexp.MustCompile(`^type '(.*)' does not support field selection$`), (*diagnosis).noFields},
 	{regexp.MustCompile(`^undefined field '(.*)'`), (*diagnosis).undefinedField},
 	{regexp.MustCompile(`^Syntax error: (?s)(.*)`), (*diagnosis).syntax},

@@ -42,6 +42,8 @@ func wrongResult(e ast.Expr, wants result, t *cel.Type) finding {
 		hint = "days(7) is seven days, duration('90s') ninety seconds"
 	case isText && strings.ContainsAny(text, "(."):
 		hint = "an expression stands without quotes: " + text
+	case wants == eligibility && t.TypeName() == "optional_type" && !wants.accepts(t.Parameters()[0]):
+		hint = "ask whether there is a value: add .hasValue()"
 	case wants == eligibility && t.TypeName() == "optional_type":
 		hint = "say what counts where it is missing: add .orValue(false)"
 	}

@@ -18,13 +18,16 @@ var conversions = []string{"bool", "cidr", "double", "int", "ip", "uint", "url"}
 // isQuantity is how quantities are written. One that is too large to be used is one all the same.
 var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 
-// failing is what the types and literals of an expression show to be wrong for every object: a text that cannot be converted, and includes()
-// of a text, which compares all of it.
+// failing is what the types and literals of an expression show to be wrong for every object: a text that cannot be converted, includes()
+// of a text, which compares all of it, and an optional value that is compared with what is none.
 func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if functionOf(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
 			call := callOf("contains", true, []any{asWritten(e.AsCall().Target(), tree.SourceInfo()), asWritten(e.AsCall().Args()[0], tree.SourceInfo())})
 			findings = append(findings, findingAt(tree, e, "includes() is for lists: of a text it says whether all of it is equal", "write "+call))
+		}
+		if f, found := neverEqual(tree, e); found {
+			findings = append(findings, f)
 		}
 		if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 1 {
 			return
@@ -43,6 +46,35 @@ func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 		}
 	}))
 	return findings
+}
+
+// neverEqual finds a comparison of an optional value with null or with a field of the object, which are never equal to it.
+func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
+	function := functionOf(e)
+	if function != operators.Equals && function != operators.NotEquals {
+		return finding{}, false
+	}
+	for i, arg := range e.AsCall().Args() {
+		other, text := e.AsCall().Args()[1-i], asWritten(arg, tree.SourceInfo())
+		if tree.GetType(arg.ID()).TypeName() != "optional_type" || len(text) > longestHint {
+			continue
+		}
+		switch {
+		case isNull(other):
+			return findingAt(tree, e, "an optional value is never null", "write "+map[bool]string{true: "!"}[function == operators.Equals]+text+".hasValue()"), true
+		case strings.HasPrefix(pathOf(other), objectVariable+".") && tree.GetType(other.ID()).TypeName() != "optional_type":
+			hint := "say what counts where it is missing: add .orValue(VALUE)"
+			if t := typeName(cel.FormatCELType(tree.GetType(arg.ID()))); t == "optional(any)" || t == "optional(string)" {
+				hint = "say what counts where it is missing, such as " + text + ".orValue('')"
+			}
+			return findingAt(tree, e, "an optional value and a value are never equal", hint), true
+		}
+	}
+	return finding{}, false
+}
+
+func isNull(e ast.Expr) bool {
+	return e.Kind() == ast.LiteralKind && e.AsLiteral().Type() == types.NullType
 }
 
 func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -38,8 +37,7 @@ func (d *diagnosis) absence(c complaint) (instead string) {
 		return ""
 	}
 	for i, arg := range call.AsCall().Args() {
-		isNull := arg.Kind() == ast.LiteralKind && arg.AsLiteral().Type() == types.NullType
-		if path := pathOf(call.AsCall().Args()[1-i]); isNull && strings.HasPrefix(path, objectVariable+".") && !servedAsNull.MatchString(path) && !d.tests(path) {
+		if path := pathOf(call.AsCall().Args()[1-i]); isNull(arg) && strings.HasPrefix(path, objectVariable+".") && !servedAsNull.MatchString(path) && !d.tests(path) {
 			instead = d.presence(arg.ID())
 		}
 	}

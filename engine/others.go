@@ -226,7 +226,7 @@ func (d *diagnosis) operandHint(c complaint) string {
 			return fmt.Sprintf("%s alone is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), objectVariable))
 		case operand.Kind() == ast.SelectKind && other == "int" && isSize(operand.AsSelect().FieldName()):
 			return fmt.Sprintf("write size(%s); the value of a key is text", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
-		case strings.HasPrefix(types[i], "optional(") && zeroOf[other] != "":
+		case (types[i] == "optional(any)" || types[i] == "optional("+other+")") && zeroOf[other] != "":
 			return fmt.Sprintf("what .? and [?] give may be missing: say what counts then, such as %s.orValue(%s)", text, zeroOf[other])
 		case types[i] == "optional(timestamp)" && len(d.textsOf(call)) == 2:
 			symbol, _ := operators.FindReverse(functionOf(call))
@@ -249,8 +249,8 @@ func (d *diagnosis) operandHint(c complaint) string {
 			return d.asNumbers(call, i, text)
 		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
 			return fmt.Sprintf("the other side is text: write '%s'", text)
-		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && (literal == "true" || literal == "false"):
-			return "the other side is not text: write " + literal
+		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && slices.Contains([]string{"true", "false"}, strings.ToLower(literal)):
+			return "the other side is not text: write " + strings.ToLower(literal)
 		}
 	}
 	return ""

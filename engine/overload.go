@@ -20,9 +20,9 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	case (symbol == "==" || symbol == "!=") && d.absence(c) != "":
 		return finding{message: absentMessage, hint: "write " + d.absence(c)}
 	case symbol == "in":
-		return finding{message: "in does not take " + args, hint: "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"}
+		return finding{message: "in does not take " + args, hint: cmp.Or(d.valueHint(c), "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']")}
 	case isOperator && strings.Contains(c.caught[2], "optional_type("):
-		return finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: cmp.Or(d.operandHint(c),
+		return finding{message: fmt.Sprintf("%s does not take %s", cmp.Or(symbol, conditional), args), hint: cmp.Or(d.operandHint(c), d.valueHint(c),
 			"what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0")}
 	case isOperator && symbol != "":
 		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: d.operandHint(c)}
@@ -37,12 +37,14 @@ func (d *diagnosis) noOverload(c complaint) finding {
 			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
 		case has("Quantity"):
 			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+		case has("double") && has("int") && slices.Contains([]string{"+", "-", "*", "/"}, symbol):
+			f.hint = "numbers of two types do not calculate: write double(...) around the whole number"
 		case symbol == "==" || symbol == "!=":
 			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
 		}
 		return f
 	case isOperator && function == operators.Conditional:
-		return finding{message: "CONDITION ? VALUE : OTHER does not take " + args, hint: "the condition is true or false, and both values are of one type"}
+		return finding{message: conditional + " does not take " + args, hint: "the condition is true or false, and both values are of one type"}
 	case isOperator && d.conditionOf(c) != "":
 		return finding{message: "a list has elements by number alone", hint: "write " + d.conditionOf(c)}
 	case isOperator:
@@ -59,6 +61,8 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		f.message = function + "() lacks its arguments"
 	}
 	switch texts := d.textsOf(d.call(c)); {
+	case strings.Contains(c.caught[2], "optional_type(") && d.valueHint(c) != "":
+		f.hint = d.valueHint(c)
 	case receiver == "string" && d.converted(function, arguments, c) != "":
 		f.message, f.hint = fmt.Sprintf("string has no %s(%s", function, arguments), "write "+d.converted(function, arguments, c)
 	case function == "duration" && args == "(int)" && len(texts) == 1:
@@ -69,6 +73,48 @@ func (d *diagnosis) noOverload(c complaint) finding {
 		f.hint = "write " + signatureOf(function)
 	case function == "contains" && len(texts) == 2 && (strings.HasPrefix(receiver, "list(") || strings.HasPrefix(receiver, "map(")):
 		f.hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
+	}
+	return f
+}
+
+const conditional = "CONDITION ? VALUE : OTHER"
+
+// valueHint says how to make a value of the first operand that is optional; empty where none is.
+func (d *diagnosis) valueHint(c complaint) string {
+	call := d.call(c)
+	if call == nil {
+		return ""
+	}
+	operands := call.AsCall().Args()
+	if call.AsCall().IsMemberFunction() {
+		operands = append([]ast.Expr{call.AsCall().Target()}, operands...)
+	}
+	function := functionOf(call)
+	for i, t := range typesIn(strings.Replace(strings.Replace(typeName(c.caught[2]), ".()", "", 1), ".(", ", ", 1)) {
+		if !strings.HasPrefix(strings.TrimPrefix(t, "("), "optional(") || i >= len(operands) || len(asWritten(operands[i], d.tree.SourceInfo())) > longestHint {
+			continue
+		}
+		text := asWritten(operands[i], d.tree.SourceInfo())
+		switch {
+		case function == operators.LogicalNot || function == operators.Conditional:
+			text += ".orValue(false)"
+		case function == "size" || function == operators.In && i == 1:
+			text += ".orValue([])"
+		case slices.Contains([]string{"timestamp", "duration", "int", "double", "quantity", "days"}, function):
+			text += ".optMap(v, " + function + "(v))"
+		default:
+			text += ".orValue('')"
+		}
+		return "what .? and [?] give may be missing: say what counts then, such as " + text
+	}
+	return ""
+}
+
+// noRange explains a loop over what has no elements.
+func (d *diagnosis) noRange(c complaint) finding {
+	f := finding{message: "a loop goes over a list or a map, and this is " + typeName(c.caught[1])}
+	if path := d.fieldOf(c); strings.HasPrefix(c.caught[1], "optional_type(") && path != "" {
+		f.hint = "say what counts where it is missing: add .orValue([])"
 	}
 	return f
 }
@@ -147,7 +193,9 @@ func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 			compared = nil
 		}
 	}))
-	if texts := d.textsOf(compared); found && texts != nil {
+	if found && strings.HasPrefix(c.caught[2], "optional_type(") {
+		f.hint = "write " + asWritten(d.expression(c), d.tree.SourceInfo()) + ".orValue(false)"
+	} else if texts := d.textsOf(compared); found && texts != nil {
 		symbol, _ := operators.FindReverse(functionOf(compared))
 		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, asWritten(d.expression(c), d.tree.SourceInfo()))
 	}

@@ -76,9 +76,25 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"functions of what is not there":       {"authorizer.group('').check('delete').allowed() && finishd(object)", []string{`1:1: unknown name "authorizer" (an expression cannot check permissions: leave it out)`, "1:51: unknown function finishd() (did you mean finished(object)?)"}},
 		"a part that must not match":           {"object.x.matches('^(?!keep)')", []string{"1:18: this is not a regular expression (the syntax is RE2, which does not have '(?!': write a second condition, such as !object.metadata.name.matches('^keep-'))"}},
 		"a time that may be missing":           {"finishedAt(object) > timestamp('2026-01-01T00:00:00Z')", []string{"1:20: > does not take (optional(timestamp), timestamp) (what may be missing is used inside optMap(): write finishedAt(object).optMap(t, t > timestamp('2026-01-01T00:00:00Z')).orValue(false))"}},
+		"an optional value and null":           {"finishedAt(object) != null", []string{"1:20: an optional value is never null (write finishedAt(object).hasValue())"}},
+		"null and an optional field":           {"null == object.status.?phase", []string{"1:6: an optional value is never null (write !object.status.?phase.hasValue())"}},
+		"an optional value and a field":        {"object.status.?phase != object.spec.phase", []string{"1:22: an optional value and a value are never equal (say what counts where it is missing, such as object.status.?phase.orValue(''))"}},
+		"an optional time and a field":         {"finishedAt(object) == object.status.time", []string{"1:20: an optional value and a value are never equal (say what counts where it is missing: add .orValue(VALUE))"}},
+		"an optional variable and null":        {"variables.end != null", []string{"1:15: an optional value is never null (write variables.end.hasValue())"}},
+		"an optional value in a list":          {"object.?phase in ['a']", []string{"1:15: in does not take (optional(any), list(string)) (what .? and [?] give may be missing: say what counts then, such as object.?phase.orValue(''))"}},
+		"a function of an optional value":      {"object.?name.startsWith('a')", []string{"1:14: optional(any) has no startsWith(string) (what .? and [?] give may be missing: say what counts then, such as object.?name.orValue(''))"}},
+		"size of an optional value":            {"size(object.?list) == 0", []string{"1:1: size() does not take (optional(any)) (what .? and [?] give may be missing: say what counts then, such as object.?list.orValue([]))"}},
+		"a time of an optional value":          {"timestamp(object.?end) > timestamp('2026-01-01T00:00:00Z')", []string{"1:1: timestamp() does not take (optional(any)) (what .? and [?] give may be missing: say what counts then, such as object.?end.optMap(v, timestamp(v)))"}},
+		"not of an optional value":             {"!object.?suspend", []string{"1:1: ! does not take (optional(any)) (what .? and [?] give may be missing: say what counts then, such as object.?suspend.orValue(false))"}},
+		"and of an optional value":             {"true && object.?suspend", []string{"1:15: && takes conditions, and object.?suspend is of type optional(any) (write object.?suspend.orValue(false))"}},
+		"an optional condition of another":     {"object.?suspend ? true : false", []string{"1:17: CONDITION ? VALUE : OTHER does not take (optional(any), bool, bool) (what .? and [?] give may be missing: say what counts then, such as object.?suspend.orValue(false))"}},
+		"a loop over an optional value":        {"object.?list.exists(e, e == 1)", []string{"1:7: a loop goes over a list or a map, and this is optional(any) (say what counts where it is missing: add .orValue([]))"}},
+		"has() of an optional field":           {"has(object.?status)", []string{"1:11: has() takes a field, such as has(object.status.phase) (write object.?status.hasValue())"}},
+		"an optional time":                     {"finishedAt(object)", []string{"1:1: gives optional(timestamp), but eligible must give bool (ask whether there is a value: add .hasValue())"}},
+		"a bool and text":                      {"condition(object, 'Ready') == 'True'", []string{"1:28: == does not take (bool, string) (the other side is not text: write true)"}},
 		"isNull":                               {"isNull(object.x)", []string{"1:1: unknown function isNull() (write !has(object.x))"}},
 		"a misspelt variable":                  {"variables.don", []string{`1:1: unknown variable "don" (did you mean variables.done?)`}},
-		"an unknown variable":                  {"variables.whatever", []string{`1:1: unknown variable "whatever" (declared before this are: done, loops)`}},
+		"an unknown variable":                  {"variables.whatever", []string{`1:1: unknown variable "whatever" (declared before this are: done, end, loops)`}},
 		"variables as an object":               {"variables.?done", []string{"1:1: variables is not an object (write variables.NAME)"}},
 		"the wrong result":                     {"days(7)", []string{"1:1: gives duration, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
 		"an optional bool":                     {"optional.of(true)", []string{"1:1: gives optional(bool), but eligible must give bool (say what counts where it is missing: add .orValue(false))"}},
@@ -89,7 +105,7 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a regular expression that is too big": {"object.x.matches('(a{900}){900}')", []string{"1:18: this is not a regular expression (the syntax is RE2; a backslash is doubled in CEL text, or write r'...')"}},
 	}
 	c := newCompiler(t)
-	variables := []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}, {Name: "loops", Expression: "object.a.all(x, object.b.all(y, x == y))"}}
+	variables := []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}, {Name: "end", Expression: "finishedAt(object)"}, {Name: "loops", Expression: "object.a.all(x, object.b.all(y, x == y))"}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()

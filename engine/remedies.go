@@ -110,6 +110,7 @@ var (
 	quoted   = regexp.MustCompile(`^['"]([^'"]*)['"]`)
 	hasKey   = regexp.MustCompile(`has\(\s*([^()]*)\[\s*('[^']*'|"[^"]*")\s*\]\s*\)`)
 	hasDash  = regexp.MustCompile(`has\(\s*object\.metadata\.(labels|annotations)\.([\w./-]*[/-][\w./-]*)\s*\)`)
+	hasOpt   = regexp.MustCompile(`has\(\s*([\w.?]+\.\?\w+)\s*\)`)
 	lastStep = regexp.MustCompile(`\.(\w+)$`)
 	hasBare  = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
 )
@@ -121,6 +122,8 @@ func (d *diagnosis) badHas(complaint) finding {
 		f.hint = fmt.Sprintf("for a key write %s[?%s].hasValue()", lastStep.ReplaceAllString(key[1], ".?$1"), key[2])
 	} else if key := hasDash.FindStringSubmatch(d.text); key != nil {
 		f.hint = fmt.Sprintf("for a key write object.metadata.?%s[?'%s'].hasValue()", key[1], key[2])
+	} else if optional := hasOpt.FindStringSubmatch(d.text); optional != nil {
+		f.hint = fmt.Sprintf("write %s.hasValue()", optional[1])
 	} else if text := hasText.FindStringSubmatch(d.text); text != nil {
 		f.hint = fmt.Sprintf("a field stands without quotes: write has(%s)", text[1])
 	} else if hasBare.MatchString(d.text) {

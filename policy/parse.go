@@ -2,7 +2,10 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
@@ -71,6 +74,19 @@ type namespacedSpec struct {
 	ServiceAccountName json.RawMessage   `json:"serviceAccountName"`
 }
 
+// unreadMetadata says which field of the metadata has another type.
+func unreadMetadata(err error) error {
+	wrong := (*json.UnmarshalTypeError)(nil)
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("read metadata: %w", err)
+	}
+	hint := ""
+	if wrong.Type.Kind() == reflect.String && (wrong.Value == "bool" || strings.HasPrefix(wrong.Value, "number")) {
+		hint = fmt.Sprintf(" (%sthis as a %s)", quotesHint, map[bool]string{true: "boolean", false: "number"}[wrong.Value == "bool"])
+	}
+	return fmt.Errorf("metadata.%s: %s given, %s expected%s", wrong.Field, wrong.Value, typeName(wrong.Type), hint)
+}
+
 // Parse reads the JSON of a policy: a RetentionPolicy if its kind says so, otherwise a ClusterRetentionPolicy. The error
 // says that it could not be read at all; everything else that is wrong is a Problem of the Document.
 func Parse(data []byte) (*Document, error) {
@@ -82,7 +98,7 @@ func Parse(data []byte) (*Document, error) {
 	d := &Document{TypeMeta: e.TypeMeta}
 	if e.Metadata != nil {
 		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(e.Metadata, &d.Metadata); err != nil {
-			return nil, fmt.Errorf("read metadata: %w", err)
+			return nil, unreadMetadata(err)
 		}
 	}
 	d.addStrict("", data, strict)

@@ -78,7 +78,11 @@ func TestParseIsStrict(t *testing.T) {
 		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected (write [\"x\"]: it is a list)"}},
 		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`}},
 		"a percentage":                       {`{"spec": {"approval": {"backlogPercent": "50%"}}}`, []string{"spec.approval.backlogPercent: string given, int32 expected (write 50)"}},
-		"a label that is no text":            {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
+		"a label that is no text":            {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
+		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
+		"values that are no text":            {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
+		"a bool for an expression":           {`{"spec": {"rules": [{"eligible": true}]}}`, []string{`spec.rules[0].eligible: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
+		"what to delete":                     {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {what: Owner})"}},
 		"a list of conditions":               {`{"spec": {"rules": [{"eligible": ["a || b", "c"]}]}}`, []string{`spec.rules[0].eligible: array given, string expected (join conditions with &&: "(a || b) && c")`}},
 		"an expression below a field":        {`{"spec": {"rules": [{"startTime": {"cel": "a"}}]}}`, []string{"spec.rules[0].startTime: object given, string expected (write the expression alone: a)"}},
 		"a number for a ttlExpression":       {`{"spec": {"rules": [{"ttlExpression": 7}]}}`, []string{"spec.rules[0].ttlExpression: number given, string expected (write days(7))"}},
@@ -110,6 +114,19 @@ func TestParseRefusesWhatIsNoPolicyAtAll(t *testing.T) {
 				t.Errorf("got %+v, want an error", d)
 			}
 		})
+	}
+}
+
+func TestParseNamesTheFieldOfTheMetadata(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"metadata": {"name": false}}`:             "metadata.name: bool given, string expected (write it in quotes: without them YAML reads this as a boolean)",
+		`{"metadata": {"name": 2024}}`:              "metadata.name: number given, string expected (write it in quotes: without them YAML reads this as a number)",
+		`{"metadata": {"labels": {"a": ["b"]}}}`:    "metadata.labels: array given, string expected",
+		`{"metadata": {"generation": "the first"}}`: "metadata.generation: string given, int64 expected",
+	} {
+		if _, err := policy.Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 

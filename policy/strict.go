@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // read reads one field. It reports false when the field has another type; all that fits is read nevertheless.
@@ -33,6 +35,9 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 		if labels, ok := value.(map[string]any); ok && strings.HasSuffix(field, labelsField) {
 			key := firstWithoutText(labels)
 			problem.Path, value = problem.Path+"."+key, labels[key]
+		}
+		if value == nil && wrong.Value == "bool" {
+			value = false // an element of a list, whose place the JSON library does not say
 		}
 		problem.Message = fmt.Sprintf("%s given, %s expected", wrong.Value, typeName(wrong.Type))
 		if rule, isTTL := strings.CutSuffix(problem.Path, ".ttlExpression"); isTTL {
@@ -85,10 +90,20 @@ func valueAt(raw json.RawMessage, path string) (value any) {
 	return value
 }
 
+// quotesHint does not repeat the value, which is not what was written: no is false, and 1.10 is 1.1.
+const quotesHint = "write it in quotes: without them YAML reads "
+
 // typeHint says how to write a value of the type that is expected.
 func typeHint(path string, wants reflect.Type, value any) string {
 	text, err := json.Marshal(value)
 	field := path[strings.LastIndex(path, ".")+1:]
+	isText, isExpression := wants.Kind() == reflect.String, slices.Contains(expressionFields, field)
+	if slices.Contains([]string{"mode", "events", "what", "propagationPolicy", "operator", "share", "required"}, field) {
+		return "" // a few words are allowed, with quotes and without
+	}
+	if _, is := value.(bool); isText && is && !isExpression {
+		return quotesHint + "yes, no, on, off, true and false as booleans"
+	}
 	switch {
 	case err != nil || value == nil:
 		return ""
@@ -100,7 +115,9 @@ func typeHint(path string, wants reflect.Type, value any) string {
 		return "write the expression alone: " + textsIn(value)[0]
 	case field == "eligible" && len(textsIn(value)) > 1:
 		return fmt.Sprintf("join conditions with &&: %q", strings.Join(textsIn(value), " && "))
-	case wants == reflect.TypeFor[string]() && !strings.ContainsAny(string(text), "[{"):
+	case isText && !isExpression && !strings.ContainsAny(string(text), "[{"):
+		return quotesHint + "this as a number"
+	case isText && !strings.ContainsAny(string(text), "[{"):
 		return fmt.Sprintf("write %q: YAML reads it as %s without quotes", text, jsonType(value))
 	case wants.Kind() == reflect.Slice && !strings.HasPrefix(string(text), "{"):
 		return fmt.Sprintf("write [%s]: it is a list", text)
@@ -180,6 +197,9 @@ func formHint(field string, value any) string {
 		return ""
 	}
 	text, _ := value.(string)
+	if field == "delete" && (text == string(v1alpha1.DeleteOwner) || text == string(v1alpha1.DeleteSubject)) {
+		return fmt.Sprintf("write delete: {what: %s}", text)
+	}
 	if label := equality.FindStringSubmatch(text); label != nil && strings.HasSuffix(field, "elector") {
 		return "write " + fmt.Sprintf(f.written, label[1]+": "+quoted(label[2]))
 	}

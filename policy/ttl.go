@@ -83,6 +83,11 @@ func component(number, unit string) (time.Duration, error) {
 
 // TTLHint is what to write for a time to live that ParseTTL does not read; empty where that is not known.
 func TTLHint(s string) string {
+	if joined := strings.Join(strings.Fields(s), ""); joined != s {
+		if _, err := ParseTTL(joined); err == nil {
+			return "write " + joined
+		}
+	}
 	parts := spelledTTL.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
 	if parts == nil {
 		return ""

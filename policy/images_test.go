@@ -138,6 +138,9 @@ func TestOperatorsNobodyKnows(t *testing.T) {
 	for operator, hint := range map[metav1.LabelSelectorOperator]string{
 		"in": "did you mean In?", "notin": "did you mean NotIn?", "Matches": "In, NotIn, Exists or DoesNotExist",
 		"": "In, NotIn, Exists or DoesNotExist", "In": "In needs a list of values",
+		"NotExists": "did you mean DoesNotExist?", "DoesntExist": "did you mean DoesNotExist?", "!exists": "did you mean DoesNotExist?",
+		"nin": "In, NotIn, Exists or DoesNotExist", "!In": "In, NotIn, Exists or DoesNotExist", "not-in": "did you mean NotIn?",
+		"exist": "did you mean Exists?", "Equals": "In, NotIn, Exists or DoesNotExist",
 	} {
 		d := mixed()
 		s := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: operator}}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,11 +61,24 @@ func requirementProblem(e metav1.LabelSelectorRequirement) (field, message, hint
 			return "values", fmt.Sprintf("%s has no values", e.Operator), "leave values out, or set operator to In or NotIn"
 		}
 	default:
-		operators := []string{"In", "NotIn", "Exists", "DoesNotExist"}
-		return "operator", fmt.Sprintf("%q is no operator", e.Operator), cmp.Or(DidYouMean(string(e.Operator), operators), "In, NotIn, Exists or DoesNotExist")
+		return "operator", fmt.Sprintf("%q is no operator", e.Operator), cmp.Or(operatorHint(string(e.Operator)), "In, NotIn, Exists or DoesNotExist")
 	}
 	if message, hint = labelProblem(e.Key, e.Values...); hint == labelKeyHint {
 		return "key", message, hint
 	}
 	return "values", message, hint
+}
+
+// isNegated recognizes operators that other tools and people negate, such as NotExists, nin and !In.
+var isNegated = regexp.MustCompile(`(?i)^[!n]|n.?t`)
+
+// operatorHint never proposes the opposite of an operator, which would select the objects that are to stay.
+func operatorHint(written string) string {
+	switch {
+	case !isNegated.MatchString(written):
+		return DidYouMean(written, []string{"In", "Exists"})
+	case strings.Contains(strings.ToLower(written), "exist"):
+		return "did you mean DoesNotExist?"
+	}
+	return DidYouMean(strings.TrimPrefix(written, "!"), []string{"NotIn"})
 }

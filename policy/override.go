@@ -92,7 +92,7 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 			changed := *r
 			own = &changed
 		}
-		if r.suspendedBy(o) {
+		if r.SuspendedBy(o) {
 			own.Suspended = true
 		}
 		if o.TTL != nil || o.Keep != nil || o.suspends() {
@@ -108,9 +108,9 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 	return own
 }
 
-// suspendedBy reports whether an override suspends the rule. One that is not understood does even where it may not, unless
+// SuspendedBy reports whether an override suspends the rule. One that is not understood does even where it may not, unless
 // a bound says how long it could keep instead.
-func (r *Rule) suspendedBy(o *Override) bool {
+func (r *Rule) SuspendedBy(o *Override) bool {
 	if r.Bounds.NoSuspend {
 		return o.Invalid && r.Bounds.Max == nil
 	}

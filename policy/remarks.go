@@ -28,7 +28,7 @@ type remark func(o *Override, format string, args ...any)
 
 func (r *Rule) remarkSuspend(o *Override, say remark) {
 	switch {
-	case o.Invalid && !r.suspendedBy(o):
+	case o.Invalid && !r.SuspendedBy(o):
 		say(o, "not understood, so that it keeps as long as the rule allows")
 	case o.Invalid:
 		say(o, "not understood, so that it keeps what the rule finds eligible")

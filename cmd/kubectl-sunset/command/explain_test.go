@@ -282,8 +282,8 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 		},
 		"overrides that suspend": {
 			overrides: "[{policy: p, suspend: true}, {policy: p, rule: r, suspend: true, ttl: 2h}]", eligible: "'true'",
-			wants: "  - remove suspend: true from RetentionPolicy dev/own spec.overrides[0] and from\n" +
-				"      RetentionPolicy dev/own spec.overrides[1]: it would be deleted now\n",
+			wants: "  - remove suspend: true from RetentionPolicy dev/own spec.overrides[0], and\n" +
+				"      remove suspend: true from RetentionPolicy dev/own spec.overrides[1]: it\n      would be deleted now\n",
 			replace: []string{"{policy: p, suspend: true}, ", "", "suspend: true, ", ""},
 		},
 		"an override that cannot be understood": {

@@ -128,8 +128,10 @@ func (in *Input) obstaclesOf(r policy.Ruling) []step {
 	enforce := func(reason policy.Reason, what string) {
 		steps = append(steps, ofPolicy(id.Policy, Block{reason, "policy " + id.Policy + " is " + what, "set mode: Enforce in policy " + id.Policy}, enforced))
 	}
-	if r.Rule.Suspended {
-		steps = append(steps, unsuspended(r.Rule))
+	for _, o := range r.Rule.Overrides {
+		if r.Rule.Suspended && r.Rule.SuspendedBy(o) {
+			steps = append(steps, suspension(o))
+		}
 	}
 	if reason := in.Subject.Flags.Manager(); reason != "" && !r.Rule.AllowManaged {
 		steps = append(steps, ofRule(id, Block{reason, engine.Manager(in.Object), "set delete.allowManaged: true in rule " + id.String()},
@@ -150,30 +152,27 @@ func (in *Input) obstaclesOf(r policy.Ruling) []step {
 	return steps
 }
 
-// unsuspended ends what overrides do to a rule that suspend it, or that cannot be understood.
-func unsuspended(r *policy.Rule) step {
-	var remove, correct []string
-	for _, o := range r.Overrides {
-		switch {
-		case o.Invalid && !slices.Contains(correct, override(o)):
-			correct = append(correct, override(o))
-		case o.Suspend && !o.Invalid && !r.Bounds.NoSuspend:
-			remove = append(remove, override(o))
+// suspension is by an override, whose end ends it for all rules that the override is about.
+func suspension(o *policy.Override) step {
+	b := Block{policy.IsSuspended, override(o) + " says suspend: true", "remove suspend: true from " + override(o)}
+	if o.Invalid {
+		b.Message, b.Remedy = override(o)+" cannot be understood, so it keeps", "correct "+override(o)+": kubectl sunset validate says what is wrong"
+	}
+	return step{what: b.Remedy, author: true, guess: o.Invalid, block: b, do: func(w *world) {
+		for _, r := range w.rulings {
+			w.change(r.Rule.ID, func(r *policy.Ruling) {
+				r.Rule.Overrides = slices.Clone(r.Rule.Overrides)
+				for i, other := range r.Rule.Overrides {
+					if override(other) == override(o) {
+						without := *other
+						without.Suspend, without.Invalid = false, false
+						r.Rule.Overrides[i] = &without
+					}
+				}
+				r.Rule.Suspended = r.Rule.Suspended && slices.ContainsFunc(r.Rule.Overrides, r.Rule.SuspendedBy)
+			})
 		}
-	}
-	b := Block{Reason: policy.IsSuspended, Message: r.ID.String() + " is suspended by " + strings.Join(append(slices.Clone(remove), correct...), " and ")}
-	var remedies []string
-	if len(remove) > 0 {
-		remedies = append(remedies, "remove suspend: true from "+strings.Join(remove, " and from "))
-	}
-	if len(correct) > 0 {
-		b.Message += "; what cannot be understood keeps"
-		remedies = append(remedies, "correct "+strings.Join(correct, " and ")+": kubectl sunset validate says what is wrong")
-	}
-	b.Remedy = strings.Join(remedies, ", and ")
-	s := ofRule(r.ID, b, func(r *policy.Rule) { r.Suspended = false })
-	s.guess = len(correct) > 0 // it may set a time to live
-	return s
+	}}
 }
 
 func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }

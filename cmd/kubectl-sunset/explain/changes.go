@@ -244,8 +244,8 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	case policy.Waiting:
 		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *world) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
-		if r.failsByAnnotation() {
-			return ruling("correct annotation "+v1alpha1.TTLAnnotation+" of the object, or remove it", (*world).find)
+		if in.hasUnreadTTL(r.ID) {
+			return []step{in.readableTTL()}
 		}
 		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")
 	case policy.ReferencesUnknown:
@@ -282,11 +282,22 @@ func byAuthor(steps []step) []step {
 	return steps
 }
 
-// failsByAnnotation reports whether the object's own time to live cannot be read.
-func (r *Rule) failsByAnnotation() bool {
-	return slices.ContainsFunc(r.Expressions, func(e engine.Explanation) bool {
-		return e.Err != nil && e.Field == "annotation "+v1alpha1.TTLAnnotation
-	})
+// hasUnreadTTL reports whether what fails in a rule is to read the time to live that the object has in an annotation.
+func (in *Input) hasUnreadTTL(id policy.RuleID) bool {
+	return slices.ContainsFunc(in.Explanations[id], func(e engine.Explanation) bool { return e.Field == ownTTL && e.Err != nil })
+}
+
+const ownTTL = "annotation " + v1alpha1.TTLAnnotation
+
+// readableTTL ends the failure of all rules that read the annotation.
+func (in *Input) readableTTL() step {
+	return step{what: "correct " + ownTTL + " of the object, or remove it", guess: true, do: func(w *world) {
+		for _, r := range w.rulings {
+			if in.hasUnreadTTL(r.Rule.ID) {
+				w.change(r.Rule.ID, w.find)
+			}
+		}
+	}}
 }
 
 // nowFalse names the conditions that are false now.

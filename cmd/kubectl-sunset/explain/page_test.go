@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -248,5 +250,56 @@ func TestARuleWithoutItsRights(t *testing.T) {
 		if diff := cmp.Diff(want, page.Blocks); diff != "" {
 			t.Errorf("%s: %s", status, diff)
 		}
+	}
+}
+
+// TestWhatSuspends: the page names each override that suspends, and does not propose to remove what is not written.
+func TestWhatSuspends(t *testing.T) {
+	whole := &policy.Override{From: "shop/freeze", Path: "spec.overrides[0]", Policy: "p", Suspend: true}
+	garbled := &policy.Override{From: "shop/garbled", Path: "spec.overrides[1]", Policy: "p", Invalid: true}
+	const removed, corrected = "remove suspend: true from RetentionPolicy shop/freeze spec.overrides[0]",
+		"correct RetentionPolicy shop/garbled spec.overrides[1]: kubectl sunset validate says what is wrong"
+	for name, tc := range map[string]struct {
+		overrides []*policy.Override
+		bounds    policy.Bounds
+		want      string
+	}{
+		"one override of two rules":     {[]*policy.Override{whole}, policy.Bounds{}, removed},
+		"one that cannot be understood": {[]*policy.Override{garbled}, policy.Bounds{}, corrected},
+		"both":                          {[]*policy.Override{whole, garbled}, policy.Bounds{}, removed + ", and " + corrected},
+		"one that the rules do not allow is no reason": {[]*policy.Override{whole, garbled}, policy.Bounds{NoSuspend: true}, corrected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rulings []policy.Ruling
+			for _, rule := range []string{"a", "b"} {
+				r := &policy.Rule{
+					ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour, Suspended: true, Overrides: tc.overrides, Bounds: tc.bounds,
+				}
+				rulings = append(rulings, policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true})
+			}
+			page := explain.New(explain.Input{At: at, Rulings: rulings})
+			if len(page.Changes) != 1 || page.Changes[0].What != tc.want {
+				t.Errorf("got %+v, want %q", page.Changes, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnAnnotationThatCannotBeRead: it fails every rule that finds the object eligible, and no rule has to be corrected.
+func TestAnAnnotationThatCannotBeRead(t *testing.T) {
+	failure := errors.New("not a duration")
+	in := explain.Input{At: at, Explanations: map[policy.RuleID][]engine.Explanation{}}
+	for _, rule := range []string{"a", "b"} {
+		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour}
+		in.Rulings = append(in.Rulings, policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
+		in.Explanations[r.ID] = []engine.Explanation{{Field: "eligible", Value: "true"}, {Field: "annotation sunset.x-k8s.io/ttl", Err: failure}}
+	}
+	in.Verdict, _ = policy.Decide(in.Subject, in.Rulings, at)
+	var got []string
+	for _, c := range explain.New(in).Changes {
+		got = append(got, c.What)
+	}
+	if diff := cmp.Diff([]string{"correct annotation sunset.x-k8s.io/ttl of the object, or remove it"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -63,7 +63,7 @@ func ttlOf(s policy.Subject, r policy.Ruling) Setting {
 	case policy.FromOverride:
 		ttl.From = override(l.By)
 	case policy.FromAnnotation:
-		ttl.From = "annotation " + v1alpha1.TTLAnnotation
+		ttl.From = ownTTL
 	}
 	ttl.Note = strings.Join(append(notes, "rule says "+span(base), allowed(r.Rule.Bounds)), ", ")
 	return ttl
@@ -144,11 +144,12 @@ func suspensionOf(r *policy.Rule) []Setting {
 	suspend := Setting{Name: "suspend", Value: "true"}
 	for _, o := range r.Overrides {
 		switch {
-		case o.Suspend:
-			suspend.From, suspend.Note = override(o), ""
-			return []Setting{suspend}
+		case !r.SuspendedBy(o):
 		case o.Invalid:
 			suspend.From, suspend.Note = override(o), "it cannot be understood, so it keeps"
+		default:
+			suspend.From, suspend.Note = override(o), ""
+			return []Setting{suspend}
 		}
 	}
 	return []Setting{suspend}

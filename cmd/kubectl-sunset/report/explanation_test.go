@@ -353,8 +353,8 @@ batch/jobs, mode Enforce
                                                      "web"
 
 What keeps it:
-  Suspended: batch/jobs is suspended by RetentionPolicy team-a/defaults
-      spec.overrides[0]
+  Suspended: RetentionPolicy team-a/defaults spec.overrides[0] says suspend:
+      true
 
 What would change it:
   - remove suspend: true from RetentionPolicy team-a/defaults spec.overrides[0]:

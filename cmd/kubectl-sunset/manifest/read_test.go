@@ -97,6 +97,7 @@ func TestReadSaysWhere(t *testing.T) {
 		"bad YAML":                {"kind: Pod\n---\na: [\nb: c\n", "f.yaml:"},
 		"bad YAML in an item":     {"items:\n- kind: Pod\n  apiVersion: v1\n- kind: \"Pod\n", "f.yaml:"},
 		"a tab":                   {"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: a\n", "f.yaml:4: found character that cannot start any token"},
+		"an expression in braces": {"apiVersion: v1\nkind: Pod\nx: {count: 1, groupBy: object.a[?'b'].orValue('')}\n", "f.yaml:3: did not find expected ',' or '}' (between { and } a value that has a bracket, a brace or a comma in it stands in quotes)"},
 		"text":                    {"hello\n", "f.yaml:1: not a Kubernetes object but a text"},
 		"no kind":                 {"# c\nmetadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},
 		"an item without a kind":  {"items:\n- metadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},

@@ -55,6 +55,7 @@ func firstUnreadable(lines [][]byte) int {
 
 var (
 	entry      = regexp.MustCompile(`^[\s-]*[\w.-]+:\s+(\S.*?)\s*$`)
+	inBraces   = regexp.MustCompile(`^\{\s*[\w.-]+:\s.*\}$`) // fields
 	isTemplate = regexp.MustCompile(`^[\s-]*([\w.-]+:\s+)?\{\{`)
 	unspaced   = regexp.MustCompile(`^[\s-]*(\w+):\S`)
 )
@@ -83,6 +84,8 @@ func hintForValue(value, text string) string {
 		return "the quote that begins here is not closed"
 	case (value[0] == '{' || value[0] == '[') && !strings.ContainsAny(value[len(value)-1:], "}]"):
 		return "the bracket that begins here is not closed"
+	case inBraces.MatchString(value):
+		return "between { and } a value that has a bracket, a brace or a comma in it stands in quotes"
 	case strings.ContainsAny(value[:1], "'\"{["):
 		return fmt.Sprintf("a value that begins with %c ends where that is closed; %s", value[0], quotes)
 	case strings.ContainsAny(value[:1], "!&*@%`|>"):

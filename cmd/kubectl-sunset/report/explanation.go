@@ -248,8 +248,10 @@ func (e *explanation) blocks(blocks []explain.Block) {
 		return
 	}
 	e.title("What keeps it:")
-	for _, b := range blocks {
-		e.line(2, "%s: %s", b.Reason, b.Message)
+	for i, b := range blocks {
+		if !slices.ContainsFunc(blocks[:i], func(before explain.Block) bool { return before.Reason == b.Reason && before.Message == b.Message }) {
+			e.line(2, "%s: %s", b.Reason, b.Message) // once for all rules
+		}
 	}
 }
 

@@ -101,6 +101,18 @@ spec:
     keepNewest: {count: 2, groupBy: "object.metadata.?labels[?'app'].orValue('')"}
 `
 
+// always is a policy with two rules about all Jobs.
+const always = `
+apiVersion: sunset.x-k8s.io/v1alpha1
+kind: ClusterRetentionPolicy
+metadata: {name: always}
+spec:
+  mode: Enforce
+  rules:
+  - {name: a, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
+  - {name: b, target: {apiVersion: batch/v1, kind: Job}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
+`
+
 const teamA = `
 ---
 apiVersion: sunset.x-k8s.io/v1alpha1
@@ -474,6 +486,29 @@ What keeps it:
 What would change it:
   - remove annotation sunset.x-k8s.io/hold from namespace team-a: it would
       expire at 2026-03-02T12:10:00Z, in 21h
+`},
+		"two rules keep what another controller manages": {always, with(job, "labels: {app: web}", `annotations: {helm.sh/hook: pre-install}`), nil, `
+Job team-a/report, 3h10m old
+stays: ManagedByHelm (it is a Helm hook), by rule always/a
+
+always/a, mode Enforce
+  says keep: ManagedByHelm (it is a Helm hook)
+  ttl 1h from the rule
+  eligible: true                                 true
+  startTime: object.metadata.creationTimestamp   2026-03-01T12:00:00Z
+
+always/b, mode Enforce
+  says keep: ManagedByHelm (it is a Helm hook)
+  ttl 1h from the rule
+  eligible: true                                 true
+  startTime: object.metadata.creationTimestamp   2026-03-01T12:00:00Z
+
+What keeps it:
+  ManagedByHelm: it is a Helm hook, by annotation helm.sh/hook
+
+What would change it:
+  - set delete.allowManaged: true in rule always/a, and set delete.allowManaged:
+      true in rule always/b: it would be deleted now
 `},
 		"nothing selects it": {batch + unrelated, with(job, "team-a", "kube-system"), nil, `
 Job kube-system/report, 3h10m old

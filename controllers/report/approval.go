@@ -88,13 +88,15 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 	}
 }
 
-// approved is the approval of all that a policy deletes, once it was given. For a policy that is a dry run because of --dry-run, nothing
-// changes.
-func approved(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) string {
+// approved is the approval of all that a policy deletes, once it was given. An earlier approval of a form that has to be counted again is
+// left out while now, which is written next, has no count of the form: the next leader then counts it too. For a policy that is a dry run
+// because of --dry-run, nothing changes.
+func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
+	_, counted := previewOf(now, p.Hash)
 	switch {
 	case p.Rehearsed:
 		return before.Approved
-	case p.Accepted:
+	case p.Accepted && (counted || v.edition.Outdated[p.UID].IsZero()):
 		return p.ApprovalHash()
 	default:
 		return ""

@@ -604,15 +604,21 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy       *policy.Policy
 		before, want string
+		outdated     bool
 	}{
-		"nothing":                      {gated(nil), "", ""},
-		"the form":                     {accepted(gated(nil)), "", form},
-		"another form before":          {gated(everywhere), form, ""},
-		"the form, and a change waits": {accepted(gated(anew)), form, form},
-		"the form, rehearsed":          {rehearsed(), form, form},
+		"nothing":                      {gated(nil), "", "", false},
+		"the form":                     {accepted(gated(nil)), "", form, false},
+		"another form before":          {gated(everywhere), form, "", false},
+		"the form, and a change waits": {accepted(gated(anew)), form, form, false},
+		"the form, which has to be counted again":    {accepted(gated(everywhere)), form, "", true},
+		"the form, which has been counted meanwhile": {accepted(gated(nil)), "", form, true},
+		"the form, rehearsed":                        {rehearsed(), form, form, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := editionOf(test.policy)
+			if test.outdated {
+				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
+			}
 			view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
 			expect(t, "approved", test.want, view.Status(test.policy).Approved)

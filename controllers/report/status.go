@@ -91,7 +91,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 		s.ClusterRules = v.clusterRules(p)
 	}
 	s.Previews, s.PendingApproval = v.previews(p, before)
-	s.Approved = approved(p, before)
+	s.Approved = v.approved(p, s, before)
 	s.Enforced = v.enforced(p, s, before)
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
 	s.NextDueTime = timeOrNil(tally.NextDue)

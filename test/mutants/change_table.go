@@ -237,4 +237,9 @@ var changeTable = map[string]Mutant{
 		Old: "pending.Since == nil && ",
 		New: "",
 	},
+	"the next leader does not count a form again that was approved before": {
+		File: "controllers/report/approval.go", Test: "./controllers/report TestTheStatusKnowsTheFormThatWasApproved",
+		Old: "p.Accepted && (counted || v.edition.Outdated[p.UID].IsZero()):",
+		New: "p.Accepted:",
+	},
 }

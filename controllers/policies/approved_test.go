@@ -198,3 +198,32 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatWaitsIsApprovedInAnyMode: an approval counts that is given while the policy is suspended, until it has another form.
+func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
+	for name, test := range map[string]struct {
+		between []string
+		want    []string
+	}{
+		"while it is suspended":     {[]string{spec("Suspended", "1h")}, free},
+		"after it had another form": {[]string{elsewhere(spec("Enforce", "1h")), spec("Enforce", "1h")}, waits},
+		"while it has another form": {[]string{elsewhere(spec("Enforce", "1h"))}, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := heldWith(t, spec("DryRun", "1h"))
+			l.unhold()
+			l.become(spec("Enforce", "1h"))
+			hash := l.named("p").Gate.Hash
+			for _, spec := range test.between {
+				l.become(spec)
+			}
+			l.approve("p", hash)
+			l.refresh()
+			l.become(spec("Enforce", "1h"))
+			expect(t, "waiting", test.want, l.waiting("team-a"))
+			if gate := l.named("p").Gate; gate != nil && gate.Hash == hash {
+				t.Error("the annotation has the hash already")
+			}
+		})
+	}
+}

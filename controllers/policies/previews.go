@@ -74,8 +74,10 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
 	if isSame {
-		if gate := before.gate(); gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil && gate.Rules == nil {
-			all.outdated = time.Time{} // what has changed was shown with what else waited
+		gate := before.gate()
+		shown := gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil && gate.Rules == nil // with what else waited
+		if shown || p.Approved == p.RecountHash(all.outdated) {
+			all.outdated = time.Time{}
 		}
 	} else if before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending) || all.isApprovedBefore(p, before, status) {
 		all.outdated = after(all.outdated, now)

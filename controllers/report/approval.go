@@ -70,7 +70,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 		preview.Uncounted = slices.Concat(known.Uncounted, slices.DeleteFunc(uncounted, onNodes(p)))
 		slices.Sort(preview.Uncounted)
 		preview.Uncounted = slices.Compact(preview.Uncounted)
-		if p.Gate.Recount != nil || p.Gate.Uncounted.Len() > 0 {
+		if p.Gate.Recount != nil || p.Gate.Uncounted.Len() > 0 || pending != nil {
 			preview.Time, preview.Due, preview.Week = known.Time, known.Due, known.Week
 		}
 		return replace(before.Previews, preview), pending

@@ -248,6 +248,17 @@ func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	expect(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
+// TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced for long enough.
+func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
+	p := gated(anew)
+	e := editionOf(p)
+	view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
+	view.Before.Previews = previewsOf("h")
+	s := view.Status(p)
+	expect(t, "what waits", int64(6), s.PendingApproval.Due)
+	expect(t, "previews", view.Before.Previews, s.Previews)
+}
+
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}

@@ -247,4 +247,9 @@ var changeTable = map[string]Mutant{
 		Old: "if shown || p.Approved == p.RecountHash(all.outdated) {",
 		New: "if shown {",
 	},
+	"a preview has what waits for approval": {
+		File: "controllers/report/approval.go", Test: "./controllers/report TestAPreviewLacksWhatWaitsForApproval",
+		Old: "p.Gate.Uncounted.Len() > 0 || pending != nil {",
+		New: "p.Gate.Uncounted.Len() > 0 {",
+	},
 }

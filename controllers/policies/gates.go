@@ -252,7 +252,7 @@ func (l *Loop) Previewed(counts ...Count) {
 func (e *entry) previewed(c Count) {
 	e.previews.byHash[c.Preview.Hash] = c.Preview
 	isOfAll := !c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())
-	if isOfAll || c.Gate != nil && c.Gate.Recount != nil {
+	if known := e.previews.recount; known != nil && known.Hash == c.Preview.Hash && (isOfAll || c.Gate != nil && c.Gate.Recount != nil) {
 		e.previews.recount = nil
 	}
 	if isOfAll {

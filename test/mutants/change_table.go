@@ -252,4 +252,9 @@ var changeTable = map[string]Mutant{
 		Old: "p.Gate.Uncounted.Len() > 0 || pending != nil {",
 		New: "p.Gate.Uncounted.Len() > 0 {",
 	},
+	"the count of another form ends the comparison with the leader before": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestTheCountOfAnotherFormEndsNoComparison",
+		Old: "known != nil && known.Hash == c.Preview.Hash &&",
+		New: "known != nil &&",
+	},
 }

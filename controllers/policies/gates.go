@@ -27,7 +27,7 @@ func (e *entry) gate() *policy.Gate {
 	switch {
 	case p.Approval.Always && !p.Accepted: // the approval is of all that this form deletes, not of what changes
 		return &policy.Gate{Hash: p.ApprovalHash()}
-	case !e.previews.outdated.IsZero() && (p.Accepted || counted): // what was approved or counted of the dry run was another number
+	case !e.previews.outdated.IsZero(): // what was approved, shown or counted of the dry run was another number
 		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
 	case !p.Accepted && !counted:
 		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}

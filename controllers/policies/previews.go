@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -66,6 +67,10 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 			note(known, status.ObservedGeneration == p.Generation)
 		}
 		all.recount = recountOf(status, p, all.byHash)
+		if _, counted := all.byHash[p.Hash]; !counted && isShown(status, p) {
+			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: *status.ObservedTime}
+			all.recount = &v1alpha1.EnforcedCount{Hash: p.Hash, Time: *status.ObservedTime, Due: pending.Due, Week: pending.Week}
+		}
 	}
 	switch { // what is approved does not wait again
 	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
@@ -73,13 +78,14 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
 		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
 	}
-	if isSame {
-		gate := before.gate()
-		shown := gate != nil && gate.Hash == p.Approved && gate.Namespaces == nil && gate.Rules == nil // with what else waited
-		if shown || p.Approved == p.RecountHash(all.outdated) {
-			all.outdated = time.Time{}
+	switch {
+	case isSame && p.Approved == p.RecountHash(all.outdated):
+		all.outdated = time.Time{}
+		if _, counted := all.byHash[p.Hash]; !counted {
+			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}
 		}
-	} else if before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending) || all.isApprovedBefore(p, before, status) {
+	case before != nil && !isSame && !all.outdated.IsZero(), // the annotation may name the earlier time already
+		before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending), all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
 	if all.recount != nil && p.Approved == p.RecountHash(all.recount.Time.Time) {
@@ -113,17 +119,25 @@ func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicy
 	}
 }
 
-// isApprovedBefore reports whether a policy returns to a form with the approval that it had then, and the form has not been counted since:
-// it may delete more by now. Nobody can approve a form before the status shows it, so an approval that comes with a form is an earlier one.
+// isApprovedBefore reports whether a policy returns to a form with the approval that it had then, or a leader starts, and no count of the
+// form is known: it may delete more by now. An approval that comes with a form is an earlier one, since the status has to show a form before
+// it can be approved.
 func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
-	if _, counted := v.byHash[p.Hash]; counted || p.Approved != p.ApprovalHash() {
+	if _, counted := v.byHash[p.Hash]; counted || !p.Accepted {
 		return false
 	}
 	if before != nil {
 		return before.policy.Hash != p.Hash
 	}
-	asked := status.PendingApproval != nil && status.PendingApproval.Hash == p.Approved
-	return status.ObservedGeneration > 0 && status.Approved != p.Approved && !asked
+	return status.ObservedGeneration > 0
+}
+
+// isShown reports whether all that waits of a policy is approved as its status shows it. The number may be another one by now: the next
+// leader compares its count with it.
+func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
+	pending := status.PendingApproval
+	return pending != nil && pending.Since == nil && pending.Hash == p.Approved && status.ObservedTime != nil &&
+		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
 }
 
 // isOfOutdated reports whether a policy waits, by its status, because what was counted of a dry run was too old.

@@ -219,8 +219,8 @@ var changeTable = map[string]Mutant{
 	},
 	"an earlier approval counts for a form that returns beside a restart": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierApprovalDoesNotCountForAFormThatReturns",
-		Old: "return status.ObservedGeneration > 0 && ",
-		New: "return status.ObservedGeneration < 0 && ",
+		Old: "return status.ObservedGeneration > 0",
+		New: "return status.ObservedGeneration < 0",
 	},
 	"the approval of rules covers them when they wait again": {
 		File: "policy/gate.go", Test: "./controllers/report TestWhatACountShows",
@@ -234,8 +234,23 @@ var changeTable = map[string]Mutant{
 	},
 	"a restart stops a policy of which single rules wait": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartLeavesSingleRulesWaitingAlone",
-		Old: "pending.Since == nil && ",
-		New: "",
+		Old: "pending.Since == nil && pending.Hash != p.Approved",
+		New: "pending.Hash != p.Approved",
+	},
+	"a number that was shown earlier approves a later change of a dry run": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierNumberApprovesNoLaterChange",
+		Old: "case isSame && p.Approved == p.RecountHash(all.outdated):",
+		New: "case isSame && p.Approved != \"\":",
+	},
+	"a restart forgets an approval": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartForgetsNoApproval",
+		Old: "!counted && isShown(status, p)",
+		New: "!counted && counted",
+	},
+	"a restart forgets that a dry run could delete more than was approved": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartRemembersThatADryRunCouldDeleteMore",
+		Old: "return status.ObservedGeneration > 0",
+		New: "return status.ObservedGeneration > 0 && status.Approved != p.Approved",
 	},
 	"the next leader does not count a form again that was approved before": {
 		File: "controllers/report/approval.go", Test: "./controllers/report TestTheStatusKnowsTheFormThatWasApproved",
@@ -244,8 +259,8 @@ var changeTable = map[string]Mutant{
 	},
 	"an approval while the policy is suspended is lost": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestWhatWaitsIsApprovedInAnyMode",
-		Old: "if shown || p.Approved == p.RecountHash(all.outdated) {",
-		New: "if shown {",
+		Old: "case isSame && p.Approved == p.RecountHash(all.outdated):",
+		New: "case isSame && p.Mode == v1alpha1.Enforce && p.Approved == p.RecountHash(all.outdated):",
 	},
 	"a preview has what waits for approval": {
 		File: "controllers/report/approval.go", Test: "./controllers/report TestAPreviewLacksWhatWaitsForApproval",
@@ -256,5 +271,10 @@ var changeTable = map[string]Mutant{
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestTheCountOfAnotherFormEndsNoComparison",
 		Old: "known != nil && known.Hash == c.Preview.Hash &&",
 		New: "known != nil &&",
+	},
+	"what is approved of a form stays approved in the hash that it asks for later": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAFormThatReturnsAsksForAnotherHash",
+		Old: "case before != nil && !isSame && !all.outdated.IsZero(),",
+		New: "case before != nil && isSame && !isSame,",
 	},
 }

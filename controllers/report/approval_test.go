@@ -259,6 +259,23 @@ func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	expect(t, "previews", view.Before.Previews, s.Previews)
 }
 
+// TestARuleThatCannotBeCountedAsksForNoApproval, though it finds objects due by its time to live: each count would ask for another one.
+func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
+	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
+	e := editionOf(p)
+	e.QuotaTrouble = errors.New("forbidden")
+	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
+	var rows []*index.Row
+	for i := range 6 {
+		rows = append(rows, row(fmt.Sprint("job-", i), due.Start, due, due))
+	}
+	view := report.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
+	view.Before.Previews = []v1alpha1.Preview{{Hash: "h", Uncounted: []string{"b"}}}
+	expect(t, "pending", nil, view.Status(p).PendingApproval)
+	view.Edition.QuotaTrouble = nil
+	expect(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
+}
+
 func TestTheConditionSaysWhatToDo(t *testing.T) {
 	own := ownPolicy(v1alpha1.Enforce, rule("a"))
 	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}

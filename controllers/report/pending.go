@@ -38,7 +38,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 			shown = before
 		}
 		hash := p.RulesHash(shown.Rules, shown.Since.Time)
-		if p.Approved == hash || !exceeds(all.Backlog) {
+		if len(shown.Rules) == 0 || p.Approved == hash || !exceeds(all.Backlog) {
 			return nil, nil
 		}
 		return nil, pendingOf(hash, all.Backlog, shown)

@@ -277,4 +277,9 @@ var changeTable = map[string]Mutant{
 		Old: "case before != nil && !isSame && !all.outdated.IsZero(),",
 		New: "case before != nil && isSame && !isSame,",
 	},
+	"a rule that cannot be counted asks for an approval": {
+		File: "controllers/report/pending.go", Test: "./controllers/report TestARuleThatCannotBeCountedAsksForNoApproval",
+		Old: "len(shown.Rules) == 0 || p.Approved == hash",
+		New: "p.Approved == hash",
+	},
 }

@@ -59,7 +59,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 	w.mayListAllButPods(user)
 	lister := w.commandLine(config)
 	says(lister, "preview", `ConfigMap +free +Keep +ReferencesUnknown`, `1 error:\n  cannot list Pod of v1: pods is forbidden`)
-	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more: the references to ConfigMap objects are not known cannot\s+list Pod of v1`)
+	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more:\s+the\s+references\s+to\s+ConfigMap\s+objects\s+are\s+not\s+known\s+completely:\s+cannot\s+list\s+Pod\s+of\s+v1`)
 }
 
 const unusedPolicy = `

@@ -39,7 +39,7 @@ var rightsTable = map[string]Mutant{
 	},
 	"rights: trouble is a missing right": {
 		File: "controllers/rights/checker.go", Test: "./controllers/rights TestARightThatIsMissingIsToldFromTrouble",
-		Old: "return fmt.Errorf(\"ask for the rights of %s/%s: %w\", q.namespace, q.account, err)",
-		New: "return fmt.Errorf(\"%w: ask for the rights of %s/%s: %v\", ErrMissing, q.namespace, q.account, err)",
+		Old: "return fmt.Errorf(\"check the permissions of ServiceAccount %s/%s: %w\", q.namespace, q.account, err)",
+		New: "return fmt.Errorf(\"%w: check the permissions of ServiceAccount %s/%s: %v\", ErrMissing, q.namespace, q.account, err)",
 	},
 }

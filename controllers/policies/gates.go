@@ -257,6 +257,9 @@ func (e *entry) previewed(c Count) {
 	}
 	if isOfAll {
 		e.previews.outdated = time.Time{}
+		if e.gate() == nil { // what changes next is compared with what was counted now
+			e.previews.before, e.previews.blind = nil, false
+		}
 	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)
 }

@@ -183,3 +183,20 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestADryRunIsComparedWithItsLastCount, not with what was in force before an earlier change.
+func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
+	s := newServer()
+	s.hold("team-b", "true")
+	s.policy("p", spec("DryRun", "1h"))
+	l := newLoop(t, s)
+	l.hold("team-a", "true")
+	l.hold("team-b", "")
+	l.refresh()
+	l.counted("p") // which shows nothing of team-a
+	l.later(time.Minute)
+	l.unhold()
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect(t, "counted", int64(30), old(30).count(l, "p").Week)
+}

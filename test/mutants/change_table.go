@@ -282,4 +282,9 @@ var changeTable = map[string]Mutant{
 		Old: "len(shown.Rules) == 0 || p.Approved == hash",
 		New: "p.Approved == hash",
 	},
+	"a dry run is compared with what was in force before its last count": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestADryRunIsComparedWithItsLastCount",
+		Old: "if e.gate() == nil { // what",
+		New: "if false { // what",
+	},
 }

@@ -125,7 +125,7 @@ func (u *rollout) defines(version build.Version) {
 	}
 }
 
-// approved lets the backlog go that needs it. No version asks again.
+// approved lets the backlog go that needs it.
 func (u *rollout) approved() {
 	u.Helper()
 	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "ApprovalRequired")
@@ -246,6 +246,7 @@ func (u *rollout) settles() {
 	u.Quiet()
 	u.counts(u.previews, int64(u.made))
 	u.counts(u.bounded, bound)
+	u.approved() // the earlier version does not write into the status how many objects it counted
 	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
 	u.Eventually(func() error {
 		l, gone := u.Ledger(u.steady), int64(stock-u.Left(&corev1.ConfigMapList{}, env("steady")))

@@ -138,11 +138,38 @@ func TestAFormStaysApproved(t *testing.T) {
 	l.refresh()
 	expect(t, "waiting in another form", waits, l.waiting("team-a"))
 	expect(t, "waiting in another form after a restart", waits, l.restart().waiting("team-a"))
+	expect(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 	l.policy("p", askingAlways("Enforce", "1h"))
 	l.approve("p", "")
 	l.refresh()
 	expect(t, "waiting without the annotation", waits, l.waiting("team-a"))
 	expect(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
+	expect(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
+}
+
+// TestAnApprovalOfNothingApprovesNothing: no status ever shows the hash of a change at the zero time.
+func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	l.approve("p", l.named("p").RecountHash(time.Time{}))
+	l.refresh()
+	expect(t, "waiting", waits, l.waiting("team-a"))
+}
+
+// TestAStatusWithoutATimeStillMakesNamespacesWait: anybody with permission to write statuses can have written it.
+func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	p := l.named("p")
+	l.report("p", v1alpha1.RetentionPolicyStatus{
+		ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}},
+		PendingApproval: &v1alpha1.PendingApproval{Hash: "any", Namespaces: []string{"team-a"}},
+	})
+	l = l.recounted("p")
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect(t, "waiting elsewhere", free, l.waiting("team-b"))
 }
 
 // TestACountOfAnotherFormIsNoPreview: what kept its objects may be gone by the time when the policy has that form again.

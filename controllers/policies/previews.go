@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -44,6 +45,10 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	}
 	pending := status.PendingApproval
 	scoped := pending != nil && len(pending.Namespaces) > 0
+	var since time.Time // zero if somebody else wrote the status without it
+	if scoped {
+		since = ptr.Deref(pending.Since, metav1.MicroTime{}).Time
+	}
 	switch {
 	case before != nil:
 		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
@@ -60,7 +65,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 			}
 		}
 	case scoped:
-		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), pending.Since.Time)
+		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), since)
 	}
 	if before == nil {
 		if known, ok := previewIn(status, p.Hash); ok {
@@ -75,17 +80,17 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	switch { // what is approved does not wait again
 	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
 		all.scope = nil
-	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, pending.Since.Time):
-		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, pending.Since.Time))
+	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, since):
+		all.scope = all.scope.Without(all.scope.Among(pending.Namespaces, since))
 	}
 	switch {
-	case isSame && p.Approved == p.RecountHash(all.outdated):
+	case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):
 		all.outdated = time.Time{}
 		if _, counted := all.byHash[p.Hash]; !counted {
 			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}
 		}
 	case before != nil && !isSame && !all.outdated.IsZero(), // the annotation may name the earlier time already
-		before == nil && p.Mode == v1alpha1.Enforce && all.isOfOutdated(p, pending), all.isApprovedBefore(p, before, status):
+		all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
 	if all.recount != nil && p.Approved == p.RecountHash(all.recount.Time.Time) {
@@ -138,12 +143,6 @@ func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 	pending := status.PendingApproval
 	return pending != nil && pending.Since == nil && pending.Hash == p.Approved && status.ObservedTime != nil &&
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
-}
-
-// isOfOutdated reports whether a policy waits, by its status, because what was counted of a dry run was too old.
-func (v *previews) isOfOutdated(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
-	return pending != nil && pending.Since == nil && pending.Hash != p.Approved && pending.Hash != p.ApprovalHash() &&
-		(v.recount == nil || pending.Hash != p.RecountHash(v.recount.Time.Time))
 }
 
 // previewIn is the preview of a form that a status shows.

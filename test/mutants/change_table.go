@@ -232,15 +232,10 @@ var changeTable = map[string]Mutant{
 		Old: " && c.Generation >= e.previews.generation",
 		New: "",
 	},
-	"a restart stops a policy of which single rules wait": {
-		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartLeavesSingleRulesWaitingAlone",
-		Old: "pending.Since == nil && pending.Hash != p.Approved",
-		New: "pending.Hash != p.Approved",
-	},
 	"a number that was shown earlier approves a later change of a dry run": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnEarlierNumberApprovesNoLaterChange",
-		Old: "case isSame && p.Approved == p.RecountHash(all.outdated):",
-		New: "case isSame && p.Approved != \"\":",
+		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
+		New: "case !all.outdated.IsZero() && p.Approved != \"\":",
 	},
 	"a restart forgets an approval": {
 		File: "controllers/policies/previews.go", Test: "./controllers/policies TestARestartForgetsNoApproval",
@@ -257,10 +252,10 @@ var changeTable = map[string]Mutant{
 		Old: "(counted || v.edition.Outdated[p.UID].IsZero())",
 		New: "(counted || true)",
 	},
-	"an approval while the policy is suspended is lost": {
-		File: "controllers/policies/previews.go", Test: "./controllers/policies TestWhatWaitsIsApprovedInAnyMode",
-		Old: "case isSame && p.Approved == p.RecountHash(all.outdated):",
-		New: "case isSame && p.Mode == v1alpha1.Enforce && p.Approved == p.RecountHash(all.outdated):",
+	"the approval of a change that there was not approves a form": {
+		File: "controllers/policies/previews.go", Test: "./controllers/policies TestAnApprovalOfNothingApprovesNothing",
+		Old: "case !all.outdated.IsZero() && p.Approved == p.RecountHash(all.outdated):",
+		New: "case p.Approved == p.RecountHash(all.outdated):",
 	},
 	"a preview has what waits for approval": {
 		File: "controllers/report/approval.go", Test: "./controllers/report TestAPreviewLacksWhatWaitsForApproval",

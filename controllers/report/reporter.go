@@ -329,7 +329,7 @@ func (r *Reporter) dropRemoved() {
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
-		return l.current == nil && (!l.slow || !namespaces[namespace])
+		return l.current == nil && !namespaces[namespace]
 	})
 	r.forget(gone)
 }

@@ -18,6 +18,7 @@ import (
 
 const (
 	writesAtOnce = 16                     // of namespaces whose writes are not known to be slow; ClusterRetentionPolicies do not count
+	bytesAtOnce  = 32 << 10               // of the same writes: none begins while so many are under way, since large policies cost the API server much
 	slowAtOnce   = 8                      // of namespaces whose last write was slow
 	writesInAll  = 64                     // both, and those that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
@@ -37,6 +38,7 @@ type writes struct {
 // lane is what is known of the writes in one namespace.
 type lane struct {
 	current   *write    // under way; nil for none
+	began     time.Time // when the last write began; zero for never
 	slow      bool      // the last write was slow, or the current one is
 	notBefore time.Time // after a slow write: as long again
 }
@@ -49,6 +51,7 @@ type write struct {
 	now    time.Time       // of the count
 	count  *policies.Count // for Gates, once the status is written; nil for none
 	began  time.Time
+	size   int   // in bytes, once it has begun
 	err    error // once it has ended
 }
 
@@ -71,8 +74,9 @@ func (w *writes) isUnderWay(p *policy.Policy) bool {
 	return l != nil && l.current != nil && l.current.policy.UID == p.UID
 }
 
-// underWay counts the namespaces in which a status is being written; ClusterRetentionPolicies do not count.
-func (w *writes) underWay() (quick, slow int) {
+// underWay counts the namespaces in which a status is being written, and the bytes of those writes that are not slow;
+// ClusterRetentionPolicies do not count.
+func (w *writes) underWay() (quick, slow, bytes int) {
 	for namespace, l := range w.inFlight {
 		switch {
 		case namespace == "":
@@ -80,21 +84,22 @@ func (w *writes) underWay() (quick, slow int) {
 			slow++
 		default:
 			quick++
+			bytes += l.current.size
 		}
 	}
-	return quick, slow
+	return quick, slow, bytes
 }
 
 // hasRoom reports whether one more write may begin in a namespace.
 func (w *writes) hasRoom(namespace string) bool {
-	quick, slow := w.underWay()
+	quick, slow, bytes := w.underWay()
 	switch {
 	case namespace == "":
 		return true
 	case w.lane(namespace).slow:
 		return slow < slowAtOnce && quick+slow < writesInAll
 	default:
-		return quick < writesAtOnce && quick+slow < writesInAll
+		return quick < writesAtOnce && bytes < bytesAtOnce && quick+slow < writesInAll
 	}
 }
 
@@ -114,7 +119,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	for _, w := range all {
 		queues[w.policy.Namespace] = append(queues[w.policy.Namespace], w)
 	}
-	var ready []string // namespaces of which a status may be written next
+	var ready []string // namespaces of which a status may be written next: first those in which that was longest ago
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
 		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // the one that was tried longest ago is the first
 			return r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID])
@@ -125,6 +130,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 			queues[namespace] = r.tryAgain(ctx, namespace, queues[namespace])
 		}
 	}
+	slices.SortStableFunc(ready, func(a, b string) int { return r.writes.lane(a).began.Compare(r.writes.lane(b).began) })
 	for {
 		for i := slices.IndexFunc(ready, r.writes.hasRoom); i >= 0; i = slices.IndexFunc(ready, r.writes.hasRoom) {
 			namespace := ready[i]
@@ -179,9 +185,9 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 // begin sends one status.
 func (r *Reporter) begin(ctx context.Context, w *write) {
 	body, err := bodyOf(w.policy, w.status)
-	w.began = r.Clock.Now()
+	w.began, w.size = r.Clock.Now(), len(body)
 	l := r.writes.lane(w.policy.Namespace)
-	l.current = w
+	l.current, l.began = w, w.began
 	r.writes.inFlight[w.policy.Namespace] = l
 	r.writes.tried[w.policy.UID] = w.began
 	go func() {

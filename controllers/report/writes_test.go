@@ -3,6 +3,7 @@ package report_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,5 +153,64 @@ func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
 		expect(t, "written", 20, w.writtenOf("bad"))
 		expect(t, "writes", 21, w.patches)
+	})
+}
+
+// TestLargeStatusesAreWrittenFewAtATime: each keeps the API server busy for long, and other requests wait for it.
+func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules, want int
+	}{
+		"small": {1, 16},
+		"large": {400, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
+				now, most := 0, 0
+				w.slow = func(string) time.Duration {
+					w.set(func() { now++; most = max(most, now) })
+					time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
+					return 100 * time.Millisecond
+				}
+				var all []*policy.Policy
+				for i := range 40 {
+					p := &policy.Policy{Namespace: fmt.Sprint("team-", i), Name: fmt.Sprintf("team-%d/r", i), UID: types.UID(fmt.Sprint(i)), Generation: 3, Mode: v1alpha1.DryRun}
+					for k := range test.rules {
+						p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: p.Namespace, Kind: jobs, Mode: p.Mode})
+					}
+					w.store(p, noStatus)
+					all = append(all, p)
+				}
+				w.Use(editionOf(all...))
+				w.after(10 * time.Second)
+				expect(t, "at once", test.want, most)
+				expect(t, "written", 1, w.writtenOf("team-39"))
+			})
+		})
+	}
+}
+
+// TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one of the alphabet.
+func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		var order []string
+		w.slow = func(name string) time.Duration {
+			namespace, _, _ := strings.Cut(name, "/")
+			w.set(func() { order = append(order, namespace) })
+			return 100 * time.Millisecond
+		}
+		var busy []string
+		for i := range 30 {
+			busy = append(busy, fmt.Sprintf("busy-%02d", i))
+		}
+		w.Use(editionOf(w.crowd("quiet")...))
+		w.after(10 * time.Second)
+		w.Use(editionOf(w.crowd(append(busy, "quiet")...)...))
+		w.after(time.Minute)
+		w.set(func() { w.doubt, order = errors.New("clock skew"), nil })
+		w.after(time.Minute)
+		if at := slices.Index(order, "quiet"); at < 0 || at >= 16+1 {
+			t.Errorf("the quiet namespace comes after %d others", at)
+		}
 	})
 }

@@ -44,7 +44,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 			p := s.Policy(name, labelled(name, v1alpha1.DryRun, "0s")+manyAtOnce)
 			counted(s, p, others)
 			falls := make(chan map[string]time.Time, 1)
-			go func() { falls <- fallDue(s, punctual, name, scheduled) }()
+			go func() { falls <- fallDue(s, punctual, name, scheduled, 400*time.Millisecond) }()
 			s.Edit(p, enforces)
 			perSecond := drained(s, r, s.Namespace+"-"+name, others)
 			return perSecond, lateness(s, r, punctual, <-falls)
@@ -79,7 +79,7 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
 
 // fallDue creates ConfigMaps one after the other, and returns when each is due.
-func fallDue(s *scene.Scene, namespace, name string, n int) map[string]time.Time {
+func fallDue(s *scene.Scene, namespace, name string, n int, every time.Duration) map[string]time.Time {
 	due := map[string]time.Time{}
 	for i := range n {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: map[string]string{"env": "punctual"}}}
@@ -88,7 +88,7 @@ func fallDue(s *scene.Scene, namespace, name string, n int) map[string]time.Time
 			break
 		}
 		due[cm.Name] = cm.CreationTimestamp.Add(2 * time.Second)
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(every)
 	}
 	return due
 }

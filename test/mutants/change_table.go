@@ -272,6 +272,16 @@ var changeTable = map[string]Mutant{
 		Old: "case before != nil && !isSame && !all.outdated.IsZero(),",
 		New: "case before != nil && isSame && !isSame,",
 	},
+	"large statuses are written as many at a time as small ones": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestLargeStatusesAreWrittenFewAtATime",
+		Old: "bytes < bytesAtOnce",
+		New: "bytes >= 0",
+	},
+	"statuses are written in the order of the alphabet": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestTheNamespaceThatWaitedLongestIsWrittenFirst",
+		Old: "return r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
+		New: "return 0",
+	},
 	"a rule that cannot be counted asks for an approval": {
 		File: "controllers/report/pending.go", Test: "./controllers/report TestARuleThatCannotBeCountedAsksForNoApproval",
 		Old: "len(shown.Rules) == 0 || p.Approved == hash",

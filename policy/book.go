@@ -267,8 +267,11 @@ func (b *Book) Ranked(kind schema.GroupKind) []RuleID {
 
 // keepsMore reports whether some namespace sets keepNewest of a rule.
 func (b *Book) keepsMore(r *Rule) bool {
+	if r.Namespace != "" {
+		return false
+	}
 	for _, overrides := range b.overrides {
-		if r.Namespace == "" && slices.ContainsFunc(overrides, func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
+		if slices.ContainsFunc(overrides, func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
 			return true
 		}
 	}

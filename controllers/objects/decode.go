@@ -58,7 +58,7 @@ type decoder struct {
 
 	mu   sync.Mutex // not held while an object is evaluated, so that a change of questions does not wait
 	asks *asking
-	json *engine.Decoder
+	json func() *engine.Decoder
 
 	one       sync.Mutex // held for one object: an ending watch, the next listing and the end of the source may overlap
 	closed    bool
@@ -75,13 +75,13 @@ func newDecoder(q retention.Questions, e *engine.Evaluator, a *allowance) *decod
 
 // ask changes what is asked of objects from now on, but for one that is being asked about.
 func (d *decoder) ask(q retention.Questions) {
-	asks, json := newAsking(q), engine.NewDecoder(q.Rules()...)
+	asks, json := newAsking(q), decoderOf(q)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asks, d.json = asks, json
 }
 
-func (d *decoder) asked() (*asking, *engine.Decoder) {
+func (d *decoder) asked() (*asking, func() *engine.Decoder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asks, d.json
@@ -124,7 +124,7 @@ func (d *decoder) object(data []byte) (*observation, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
 	asks, json := d.asked()
-	return d.observed(data, json, asks)
+	return d.observed(data, json(), asks)
 }
 
 var nothingAsked = retention.Asked{Layout: &index.Layout{}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
@@ -21,10 +22,15 @@ type remembered struct {
 // asking is what is asked of objects. Whoever is asked again is asked the same, as no more was kept.
 type asking struct {
 	retention.Questions
-	json *engine.Decoder // of what is kept; for whoever holds the memory
+	json func() *engine.Decoder // of what is kept; for whoever holds the memory
 }
 
-func newAsking(q retention.Questions) *asking { return &asking{q, engine.NewDecoder(q.Rules()...)} }
+func newAsking(q retention.Questions) *asking { return &asking{q, decoderOf(q)} }
+
+// decoderOf makes a decoder for what rules read with the first object that it is needed for: questions can change often without any.
+func decoderOf(q retention.Questions) func() *engine.Decoder {
+	return sync.OnceValue(func() *engine.Decoder { return engine.NewDecoder(q.Rules()...) })
+}
 
 // keep writes down what was read of an object, but for its kind.
 func (a *asking) keep(version string, object map[string]any) (*remembered, error) {
@@ -42,7 +48,7 @@ func (a *asking) keep(version string, object map[string]any) (*remembered, error
 
 // read gives back what was kept.
 func (a *asking) read(text string) (policy.Subject, map[string]any, error) {
-	object, err := a.json.Decode([]byte(text))
+	object, err := a.json().Decode([]byte(text))
 	if err != nil {
 		return policy.Subject{}, nil, err
 	}

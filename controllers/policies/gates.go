@@ -83,15 +83,19 @@ func (l *Loop) gated(e *entry) *policy.Policy {
 	waiting := *p
 	waiting.Gate = gate
 	waiting.Rules = slices.Clone(p.Rules)
+	var err error
+	known, allowed := true, true
 	for i, r := range p.Rules {
 		if r.Namespace == "" && r.Mark == "" {
 			continue
 		}
 		own := *r
-		err, known := error(nil), true
 		if r.Namespace != "" {
-			err, known = l.Rights.Known(r)
-			own.Unpermitted, own.Unwatched = err != nil || !known, !l.Rights.Allowed(r)
+			if i == 0 || r.Kind != p.Rules[i-1].Kind || (r.Mark == "") != (p.Rules[i-1].Mark == "") { // else they need the same permissions
+				err, known = l.Rights.Known(r)
+				allowed = l.Rights.Allowed(r)
+			}
+			own.Unpermitted, own.Unwatched = err != nil || !known, !allowed
 		}
 		l.trusts(&own, err, known)
 		waiting.Rules[i] = &own

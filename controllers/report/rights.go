@@ -54,6 +54,14 @@ func with(rights []grant.Right, right grant.Right) []grant.Right {
 
 // permitted says whether the ServiceAccount of a policy has the rights that its rules need.
 func (v *view) permitted(p *policy.Policy) standing {
+	if known, ok := v.allowed[p.UID]; ok {
+		return known
+	}
+	v.allowed[p.UID] = v.permittedNow(p)
+	return v.allowed[p.UID]
+}
+
+func (v *view) permittedNow(p *policy.Policy) standing {
 	var first error
 	var missing []grant.Right
 	for _, r := range p.Rules {

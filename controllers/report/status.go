@@ -31,6 +31,7 @@ type view struct {
 	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
 	warnings  func(key string) []policy.Problem
 	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
+	allowed   map[types.UID]standing                     // what permitted has said of policies
 	ledgers   map[types.UID]ledgers.State                // by policy
 	nodes     nodesNow
 	referred  map[references.Kind]referred // about which rules ask
@@ -45,7 +46,7 @@ type view struct {
 
 // newView makes a view of what is counted next.
 func newView(e policies.Edition, kinds []retention.KindState, now time.Time) *view {
-	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, now: now}
+	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
 		if k.Delayed == 0 {

@@ -71,8 +71,14 @@ func (r *Reconciler) begin(ctx context.Context) {
 // follow makes the watched kinds those of the book.
 func (r *Reconciler) follow() {
 	now := r.Clock.Now()
+	all := map[schema.GroupKind]Questions{}
+	for _, kind := range r.book.Kinds() {
+		if q, wanted := questionsOf(r.book, r.programs, kind); wanted {
+			all[kind] = q
+		}
+	}
 	for kind, w := range r.kinds {
-		if _, wanted := questionsOf(r.book, r.programs, kind); !wanted {
+		if _, wanted := all[kind]; !wanted {
 			w.index.SetBook(r.book, now) // what is queued already is judged by it
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
@@ -80,7 +86,7 @@ func (r *Reconciler) follow() {
 		}
 	}
 	for _, kind := range r.book.Kinds() {
-		q, wanted := questionsOf(r.book, r.programs, kind)
+		q, wanted := all[kind]
 		if !wanted || r.Elsewhere != nil && r.Elsewhere(kind) {
 			continue
 		}

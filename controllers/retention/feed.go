@@ -1,8 +1,10 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,8 +24,8 @@ type feed struct {
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        Questions
-	stale       map[string]time.Time // namespaces that lack facts, and since when they wait for a listing: after one, since they may be listed again
-	listed      map[string]time.Time // when namespaces that were just listed may be listed again
+	stale       map[string]time.Time // namespaces that lack facts, and since when they wait for a listing
+	listed      map[string]time.Time // when namespaces that were listed lately may be listed again, or could
 	lost        *Trouble
 	undeletable *Trouble
 	unmarkable  *Trouble
@@ -93,10 +95,11 @@ func (f *feed) nudge() {
 }
 
 const (
-	relistPause = 200 * time.Millisecond // between two namespaces
-	relistAgain = 5 * time.Second        // from the end of a listing of a namespace to its next one, however often its rules change,
-	relistRest  = 10                     // or so many times as long as the listing took,
-	relistLater = time.Minute            // but not more
+	relistPause  = 200 * time.Millisecond // between two namespaces
+	relistAgain  = 5 * time.Second        // from the end of a listing of a namespace to its next one, however often its rules change,
+	relistRest   = 10                     // or so many times as long as the listing took,
+	relistLater  = time.Minute            // but not more
+	relistLately = time.Minute            // for so long afterwards, others come first
 )
 
 // relist lists the namespaces that lack facts, one after the other, until ctx ends.
@@ -135,8 +138,9 @@ func (f *feed) findStale(now time.Time) {
 	f.stale = lacking
 }
 
-// nextStale gives a namespace ("" for objects without one) that may be listed now, or how long to wait for one. What was just listed is looked at again
-// soon: a change of rules may still have been on its way.
+// nextStale gives a namespace ("" for objects without one) that may be listed now, or how long to wait for one. Namespaces that were listed
+// lately come after all others, however often their rules change. What was just listed is looked at again soon: a change of rules may still
+// have been on its way.
 func (f *feed) nextStale() (namespace string, wait time.Duration, found bool) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
@@ -149,11 +153,15 @@ func (f *feed) nextStale() (namespace string, wait time.Duration, found bool) {
 	if len(f.listed) > 0 {
 		wait = relistAgain
 	}
-	maps.DeleteFunc(f.listed, func(_ string, again time.Time) bool { return !now.Before(again) })
+	maps.DeleteFunc(f.listed, func(_ string, again time.Time) bool { return !now.Before(again.Add(relistLately)) })
 	for name, since := range f.stale {
-		if again, listed := f.listed[name]; listed {
+		again := f.listed[name]
+		if now.Before(again) {
 			wait = min(wait, again.Sub(now))
-		} else if !found || since.Before(f.stale[namespace]) || since.Equal(f.stale[namespace]) && name < namespace {
+			continue
+		}
+		order := cmp.Or(again.Compare(f.listed[namespace]), since.Compare(f.stale[namespace]), strings.Compare(name, namespace))
+		if !found || order < 0 {
 			namespace, found = name, true
 		}
 	}
@@ -168,8 +176,7 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 		f.owner.mu.Lock()
 		defer f.owner.mu.Unlock()
 		ended := f.owner.Clock.Now()
-		again := ended.Add(max(relistAgain, min(relistRest*ended.Sub(began), relistLater)))
-		f.listed[namespace], f.stale[namespace] = again, again
+		f.listed[namespace] = ended.Add(max(relistAgain, min(relistRest*ended.Sub(began), relistLater)))
 	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()

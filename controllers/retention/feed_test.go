@@ -179,6 +179,38 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	}
 }
 
+// TestEditsInManyNamespacesDelayNoOther: the rules of fifty namespaces change all the time, more often than all can be listed.
+func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+		const floods = 50
+		quiet := row("quiet", w.began, in("quiet"))
+		all, rules := []*draft{quiet}, []*policy.Rule{rule("a")}
+		for i := range floods {
+			namespace := fmt.Sprintf("flood-%02d", i)
+			all, rules = append(all, row(namespace, w.began, in(namespace))), append(rules, own(namespace, "first"))
+		}
+		w.use(rule("a"))
+		s := w.source(0)
+		s.list(all...)
+		s.holds(all...)
+		flood := func(n int) {
+			for i := range n {
+				k := i % floods
+				rules[k+1] = own(fmt.Sprintf("flood-%02d", k), fmt.Sprint("edit ", i))
+				w.use(rules...)
+				w.after(100 * time.Millisecond)
+			}
+		}
+		flood(300)
+		rules = append(rules, own("quiet", "b"))
+		flood(6)
+		expect(t, "has facts", true, w.has(own("quiet", "b")))
+		w.use(append(rules[:floods+1:floods+1], own("quiet", "c"))...) // it is one of those that were just listed now
+		w.after(time.Minute)
+		expect(t, "has facts", true, w.has(own("quiet", "c")))
+	})
+}
+
 // TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain also if its namespace has no RetentionPolicies, or if it is cluster-scoped.
 // One that fails each time is evaluated again and again, at growing intervals.
 func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {

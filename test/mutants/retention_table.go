@@ -2,6 +2,11 @@ package mutants
 
 // retentionTable changes what happens between a verdict and its request.
 var retentionTable = map[string]Mutant{
+	"a namespace waits for those that are edited all the time": {
+		File: "controllers/retention/feed.go", Test: "./controllers/retention TestEditsInManyNamespacesDelayNoOther",
+		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
+		New: "cmp.Or(since.Compare",
+	},
 	"limiter: a 5xx asks the whole API server for less": {
 		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestAWholeServerThatFailsIsAskedLess",
 		Old: "return o.Result == Busy && !o.Unsure",

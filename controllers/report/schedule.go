@@ -20,7 +20,7 @@ func (r *Reporter) rest() time.Duration {
 	case slices.ContainsFunc(all, r.isAwaited):
 		return min(r.took, countAtLeast)
 	case slices.ContainsFunc(all, r.isEdited):
-		return min(restFactor*r.took, countAtLeast)
+		return min(editFactor*r.took, countAtLeast)
 	default:
 		return min(max(countEvery, restFactor*r.took), countAtLeast)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -23,6 +24,7 @@ const (
 	writesInAll  = 64                     // both, and those that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
 	writesWait   = time.Second            // how long a report waits for the next write to end, before it leaves the rest to the next report
+	writesFor    = 500 * time.Millisecond // how long a report begins writes, likewise: who edits a policy meanwhile waits for the next one
 )
 
 // writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another. Only the goroutine of the
@@ -119,19 +121,32 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	for _, w := range all {
 		queues[w.policy.Namespace] = append(queues[w.policy.Namespace], w)
 	}
-	var ready []string // namespaces of which a status may be written next: first those in which that was longest ago
+	var ready []string // namespaces of which a status may be written next, in the same order
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
-		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // the one that was tried longest ago is the first
-			return r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID])
+		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // edited policies first, and then the one that was tried longest ago
+			return cmp.Or(r.editedFirst(a, b), r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID]))
 		})
-		if l := r.writes.lane(namespace); !l.slow || last {
-			ready = append(ready, namespace)
-		} else {
+		switch l := r.writes.lane(namespace); {
+		case l.slow && !last:
 			queues[namespace] = r.tryAgain(ctx, namespace, queues[namespace])
+		case l.current == nil: // else it is ready once the write under way has ended
+			ready = append(ready, namespace)
 		}
 	}
-	slices.SortStableFunc(ready, func(a, b string) int { return r.writes.lane(a).began.Compare(r.writes.lane(b).began) })
-	for {
+	slices.SortStableFunc(ready, func(a, b string) int {
+		return cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
+	})
+	for until := r.Clock.Now().Add(writesFor); ; {
+		if now := r.Clock.Now(); !last && !now.Before(until) {
+			for namespace, l := range r.writes.inFlight {
+				l.slow = l.slow || now.Sub(l.current.began) > slowWrite
+				r.writes.postponed = r.writes.postponed || len(queues[namespace]) > 0
+			}
+			if len(ready) > 0 {
+				r.Changed()
+			}
+			return
+		}
 		for i := slices.IndexFunc(ready, r.writes.hasRoom); i >= 0; i = slices.IndexFunc(ready, r.writes.hasRoom) {
 			namespace := ready[i]
 			ready = slices.Delete(ready, i, i+1)
@@ -165,6 +180,18 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 		}
 	}
 	r.writes.postponed = r.writes.postponed || len(ready) > 0
+}
+
+// editedFirst compares statuses: those of edited policies come first, as somebody reads them next.
+func (r *Reporter) editedFirst(a, b *write) int {
+	switch edited := r.isEdited(a.policy); {
+	case edited == r.isEdited(b.policy):
+		return 0
+	case edited:
+		return -1
+	default:
+		return 1
+	}
 }
 
 // tryAgain sends the first status of a slow namespace, if it is time for that, and returns those that are left.

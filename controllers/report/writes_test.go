@@ -214,3 +214,28 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestManyWritesDelayNoEdit: an edit is in status before all other statuses are written, which takes eight seconds.
+func TestManyWritesDelayNoEdit(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
+		var all []*policy.Policy
+		for i := range 320 {
+			namespace := fmt.Sprintf("team-%03d", i)
+			p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
+			w.store(p, noStatus)
+			all = append(all, p)
+		}
+		w.Use(editionOf(all...))
+		w.after(time.Minute)
+		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.after(2 * time.Second)
+		edited := *all[319]
+		edited.Generation++
+		w.Use(editionOf(append(all[:319:319], &edited)...))
+		w.after(3 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		expect(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
+	})
+}

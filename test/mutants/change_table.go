@@ -272,6 +272,16 @@ var changeTable = map[string]Mutant{
 		Old: "case before != nil && !isSame && !all.outdated.IsZero(),",
 		New: "case before != nil && isSame && !isSame,",
 	},
+	"an edit waits until a report has written all statuses": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestManyWritesDelayNoEdit",
+		Old: "writesFor    = 500 * time.Millisecond ",
+		New: "writesFor    = time.Hour ",
+	},
+	"the status of an edited policy waits for those of others": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestManyWritesDelayNoEdit",
+		Old: "cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), ",
+		New: "cmp.Or(",
+	},
 	"large statuses are written as many at a time as small ones": {
 		File: "controllers/report/writes.go", Test: "./controllers/report TestLargeStatusesAreWrittenFewAtATime",
 		Old: "bytes < bytesAtOnce",

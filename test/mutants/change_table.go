@@ -289,8 +289,8 @@ var changeTable = map[string]Mutant{
 	},
 	"statuses are written in the order of the alphabet": {
 		File: "controllers/report/writes.go", Test: "./controllers/report TestTheNamespaceThatWaitedLongestIsWrittenFirst",
-		Old: "return r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
-		New: "return 0",
+		Old: "r.editedFirst(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began)",
+		New: "r.editedFirst(queues[a][0], queues[b][0])",
 	},
 	"a rule that cannot be counted asks for an approval": {
 		File: "controllers/report/pending.go", Test: "./controllers/report TestARuleThatCannotBeCountedAsksForNoApproval",

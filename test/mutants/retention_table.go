@@ -2,7 +2,7 @@ package mutants
 
 // retentionTable changes what happens between a verdict and its request.
 var retentionTable = map[string]Mutant{
-	"a namespace waits for those that are edited all the time": {
+	"feed: a namespace waits for those that are edited all the time": {
 		File: "controllers/retention/feed.go", Test: "./controllers/retention TestEditsInManyNamespacesDelayNoOther",
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
@@ -42,15 +42,10 @@ var retentionTable = map[string]Mutant{
 		Old: "w.until = now.Add(unwantedLasts)",
 		New: "w.until = now",
 	},
-	"feed: a namespace that is listed keeps its place in the queue": {
-		File: "controllers/retention/feed.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
-		Old: "f.listed[namespace], f.stale[namespace] = again, again",
-		New: "f.listed[namespace] = again",
-	},
 	"feed: a list rests from its beginning": {
 		File: "controllers/retention/feed.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
-		Old: "again := ended.Add(",
-		New: "again := began.Add(",
+		Old: "= ended.Add(max(relistAgain",
+		New: "= began.Add(max(relistAgain",
 	},
 	"owner: a version that was not judged goes": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",

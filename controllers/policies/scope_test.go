@@ -148,6 +148,31 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	expect(t, "unpermitted when it has lost them", true, unpermitted())
 }
 
+// TestEachRuleNeedsThePermissionsOfItsOwn: those for another kind, or without marks, say nothing about it.
+func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
+	s := newServer()
+	s.policy("team-a/own", `{mode: Enforce, serviceAccountName: cleaner, rules: [
+		{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h},
+		{name: marked, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), ttl: 1h},
+		{name: pods, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 1h},
+		{name: more, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 2h}]}`)
+	l := newLoop(t, s)
+	unpermitted := func() (names []string) {
+		for _, r := range l.named("team-a/own").Rules {
+			if r.Unpermitted {
+				names = append(names, r.ID.Rule)
+			}
+		}
+		return names
+	}
+	l.rights.denied = func(r *policy.Rule) bool { return r.Kind.Kind == "Pod" }
+	l.Republish()
+	expect(t, "unpermitted without the permission for Pods", []string{"pods", "more"}, unpermitted())
+	l.rights.denied = func(r *policy.Rule) bool { return r.Mark != "" && r.Kind.Kind == "Job" }
+	l.Republish()
+	expect(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
+}
+
 // TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. While the API server does not tell, it is
 // watched as before.
 func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {

@@ -33,9 +33,10 @@ type loop struct {
 // rights is the answer of Rights about any rule.
 type rights struct {
 	err     error
-	unknown bool     // nobody has asked yet
-	allowed bool     // by the last answer that told
-	asked   []string // IDs of rules
+	denied  func(*policy.Rule) bool // which rules lack a permission if err is nil; nil for none
+	unknown bool                    // nobody has asked yet
+	allowed bool                    // by the last answer that told
+	asked   []string                // IDs of rules
 }
 
 // Check implements what Loop.Rights must.
@@ -51,7 +52,12 @@ func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.Gr
 }
 
 // Known implements what Loop.Rights must.
-func (r *rights) Known(*policy.Rule) (error, bool) { return r.err, !r.unknown }
+func (r *rights) Known(rule *policy.Rule) (error, bool) {
+	if r.err == nil && r.denied != nil && r.denied(rule) {
+		return accountrights.ErrMissing, !r.unknown
+	}
+	return r.err, !r.unknown
+}
 
 // Allowed implements what Loop.Rights must.
 func (r *rights) Allowed(*policy.Rule) bool {

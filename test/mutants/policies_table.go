@@ -2,6 +2,16 @@ package mutants
 
 // policiesTable changes what is read, and what waits for approval, before a deletion.
 var policiesTable = map[string]Mutant{
+	"a rule has the permissions of the one before, for another kind": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestEachRuleNeedsThePermissionsOfItsOwn",
+		Old: "r.Kind != p.Rules[i-1].Kind || ",
+		New: "",
+	},
+	"a rule has the permissions of the one before, which does not mark": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestEachRuleNeedsThePermissionsOfItsOwn",
+		Old: " || (r.Mark == \"\") != (p.Rules[i-1].Mark == \"\")",
+		New: "",
+	},
 	"fence: a RetentionPolicy that cannot be read is no doubt": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 		Old: "case unread != nil:",

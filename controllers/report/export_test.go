@@ -76,3 +76,9 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 
 // PerObjectAtATick is how many Events about single objects a tick writes.
 const PerObjectAtATick = perObjectAtATick
+
+// RestAfter is how long the Reporter rests after a count that took a time.
+func (r *Reporter) RestAfter(took time.Duration) time.Duration {
+	r.took = took
+	return r.rest()
+}

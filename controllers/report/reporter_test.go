@@ -133,6 +133,18 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 	})
 }
 
+// TestACountThatTakesLongDelaysAnEditLess: whoever edits a policy waits five times as long as a count, and all else fifty times.
+func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		expect(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
+		p := policyOf(v1alpha1.Enforce, rule("a"))
+		p.Generation = 4
+		w.Use(editionOf(p))
+		expect(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
+	})
+}
+
 // tick is how often the Reporter looks whether there is something to count.
 const tick = time.Second
 

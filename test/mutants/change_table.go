@@ -277,6 +277,11 @@ var changeTable = map[string]Mutant{
 		Old: "writesFor    = 500 * time.Millisecond ",
 		New: "writesFor    = time.Hour ",
 	},
+	"a long count delays an edit like anything else": {
+		File: "controllers/report/schedule.go", Test: "./controllers/report TestACountThatTakesLongDelaysAnEditLess",
+		Old: "min(editFactor*r.took",
+		New: "min(restFactor*r.took",
+	},
 	"the status of an edited policy waits for those of others": {
 		File: "controllers/report/writes.go", Test: "./controllers/report TestManyWritesDelayNoEdit",
 		Old: "cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), ",

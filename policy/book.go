@@ -15,10 +15,11 @@ type Book struct {
 	policies   []*Policy
 	namespaces map[string]Namespace
 	protection Protection
+	named      map[string]*Policy // policies, by name
 	kinds      map[schema.GroupKind][]rulePolicy
+	own        map[scope][]rulePolicy // the same, by the namespace of the policy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
-	overrides  map[string][]*Override // by namespace
-	rules      map[RuleID]*Rule
+	overrides  map[string][]*Override       // by namespace
 	past       map[schema.GroupKind][]*Rule // of earlier books, which are asked still
 
 	mu    sync.RWMutex
@@ -66,27 +67,34 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
 		namespaces: namespaces,
 		protection: protection,
+		named:      map[string]*Policy{},
 		kinds:      map[schema.GroupKind][]rulePolicy{},
+		own:        map[scope][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
 		overrides:  map[string][]*Override{},
-		rules:      map[RuleID]*Rule{},
 		cache:      map[scope]*Page{},
 	}
 	b.agreeOnVersions()
 	b.takeOverrides()
 	for _, p := range b.policies {
+		b.named[p.Name] = p
 		for _, r := range p.Rules {
-			b.rules[r.ID] = r
 			if r.Kind.Kind != "" {
 				b.kinds[StoredAs(r.Kind)] = append(b.kinds[StoredAs(r.Kind)], rulePolicy{rule: r, policy: p, waiting: waiting(r, p)})
 			}
 		}
 	}
-	for _, rules := range b.kinds {
-		slices.SortFunc(rules, func(x, y rulePolicy) int { return x.rule.ID.Compare(y.rule.ID) })
+	for kind, rules := range b.kinds {
+		slices.SortFunc(rules, byID)
+		for _, rp := range rules {
+			at := scope{kind, rp.policy.Namespace}
+			b.own[at] = append(b.own[at], rp)
+		}
 	}
 	return b
 }
+
+func byID(x, y rulePolicy) int { return x.rule.ID.Compare(y.rule.ID) }
 
 // StoredAs is the kind under which the API server stores what it serves under several: rules about any of them are
 // rules about the same objects.
@@ -183,7 +191,12 @@ func (b *Book) page(s scope) *Page {
 	if b.protection.Namespace(s.namespace) {
 		return page
 	}
-	for _, rp := range b.kinds[s.kind] {
+	rules := b.own[scope{kind: s.kind}]
+	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // other policies with a namespace do not apply here
+		rules = slices.Concat(rules, own)
+		slices.SortFunc(rules, byID)
+	}
+	for _, rp := range rules {
 		if b.applies(rp.policy, s.namespace) {
 			page.Rules = append(page.Rules, b.settle(rp, s.namespace))
 		}
@@ -313,7 +326,16 @@ func (b *Book) ClusterRules(namespace string) []*Rule {
 }
 
 // Rule is a rule as its policy has it, without what namespaces change; nil when there is none.
-func (b *Book) Rule(id RuleID) *Rule { return b.rules[id] }
+func (b *Book) Rule(id RuleID) *Rule {
+	if p := b.named[id.Policy]; p != nil {
+		for _, r := range p.Rules {
+			if r.ID == id {
+				return r
+			}
+		}
+	}
+	return nil
+}
 
 // BoundByQuota reports whether a rule in force in a namespace has a capacity that depends on its quotas.
 func (b *Book) BoundByQuota(namespace string) bool {

@@ -27,12 +27,8 @@ type veto struct {
 // Since compares a book with the one before it.
 func (b *Book) Since(before *Book) Change {
 	c := Change{book: b, before: before, namespaces: b.Changed(before)}
-	now := map[string]*Policy{}
-	for _, p := range b.policies {
-		now[p.Name] = p
-	}
 	for _, was := range before.policies {
-		if kinds := was.frees(now[was.Name]); len(kinds) > 0 {
+		if kinds := was.frees(b.named[was.Name]); len(kinds) > 0 {
 			c.vetoes = append(c.vetoes, veto{was, kinds, before.reach(was)})
 		}
 	}
@@ -131,6 +127,9 @@ func (b *Book) Reach(p *Policy) sets.Set[string] { return b.reach(p).Delete("") 
 
 // frees are the kinds of which a policy may keep less than before, once it is what it is now; nil for none any more.
 func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
+	if p == now {
+		return nil
+	}
 	kinds := sets.New[schema.GroupKind]()
 	rules := map[RuleID]*Rule{}
 	if now != nil && now.UID == p.UID && now.everywhere(p) {

@@ -74,33 +74,65 @@ func (e *entry) recount() *policy.Gate {
 	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
-// gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count.
+// gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count. The
+// copy of a policy without a gate or marks is kept, and returned again until permissions change: what is published with each edit of one
+// tenant is little then.
 func (l *Loop) gated(e *entry) *policy.Policy {
 	p, gate := e.policy, e.gate()
-	if gate == nil && p.Namespace == "" && !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" }) {
+	marks := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" })
+	if gate == nil && p.Namespace == "" && !marks {
 		return p
+	}
+	may := l.permissions(p)
+	if gate == nil && !marks && e.bound != nil && slices.EqualFunc(may, e.bound.Rules, permission.isOf) {
+		return e.bound
 	}
 	waiting := *p
 	waiting.Gate = gate
 	waiting.Rules = slices.Clone(p.Rules)
-	var err error
-	known, allowed := true, true
 	for i, r := range p.Rules {
 		if r.Namespace == "" && r.Mark == "" {
 			continue
 		}
 		own := *r
-		if r.Namespace != "" {
-			if i == 0 || r.Kind != p.Rules[i-1].Kind || (r.Mark == "") != (p.Rules[i-1].Mark == "") { // else they need the same permissions
-				err, known = l.Rights.Known(r)
-				allowed = l.Rights.Allowed(r)
-			}
-			own.Unpermitted, own.Unwatched = err != nil || !known, !allowed
-		}
-		l.trusts(&own, err, known)
+		own.Unpermitted, own.Unwatched = may[i].unpermitted(), !may[i].allowed
+		l.trusts(&own, may[i].err, may[i].known)
 		waiting.Rules[i] = &own
 	}
+	if e.bound = nil; gate == nil && !marks {
+		e.bound = &waiting
+	}
 	return &waiting
+}
+
+// permission is what is known of the permissions that a rule needs.
+type permission struct {
+	err            error
+	known, allowed bool
+}
+
+func (p permission) unpermitted() bool { return p.err != nil || !p.known }
+
+// isOf reports whether a rule of a book says the same.
+func (p permission) isOf(r *policy.Rule) bool {
+	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
+}
+
+// permissions are those of each rule of a policy. Rules of ClusterRetentionPolicies need none.
+func (l *Loop) permissions(p *policy.Policy) []permission {
+	all := make([]permission, len(p.Rules))
+	for i, r := range p.Rules {
+		switch {
+		case r.Namespace == "":
+			all[i] = permission{known: true, allowed: true}
+		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same
+			all[i] = all[i-1]
+		default:
+			all[i].err, all[i].known = l.Rights.Known(r)
+			all[i].allowed = l.Rights.Allowed(r)
+		}
+	}
+	return all
 }
 
 // rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere

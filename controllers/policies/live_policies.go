@@ -67,13 +67,7 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 	if err := l.confirmMissing(ctx, on, list); err != nil {
 		return came, err
 	}
-	var unknown []*metav1.PartialObjectMetadata
-	for i := range list.Items {
-		if !l.knows(on, &list.Items[i]) {
-			unknown = append(unknown, &list.Items[i])
-		}
-	}
-	changed, unread, err := l.readChanged(ctx, on, unknown)
+	changed, unread, err := l.readChanged(ctx, on, l.unknown(on, list))
 	if err != nil {
 		return came, err
 	}
@@ -136,11 +130,16 @@ func (l *Loop) startOver() error {
 	return errRewound
 }
 
-func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
+// unknown are the policies of a list that say something new.
+func (l *Loop) unknown(on shelf, list *metav1.PartialObjectMetadataList) (all []*metav1.PartialObjectMetadata) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known, ok := on.get(item)
-	return ok && known.says(item)
+	for i := range list.Items {
+		if known, ok := on.get(&list.Items[i]); !ok || !known.says(&list.Items[i]) {
+			all = append(all, &list.Items[i])
+		}
+	}
+	return all
 }
 
 // takeLivePolicies puts in force what a live list shows and we did not know.

@@ -117,6 +117,7 @@ type entry struct {
 	size       int                        // of its expressions
 	refused    *unstructured.Unstructured // as written, if its namespace has no room for its expressions; nil otherwise
 	previews   previews
+	bound      *policy.Policy // as in the book, unless it has a gate or marks there; nil while it is in none
 
 	written *unstructured.Unstructured // nil once compiled
 	shelf   shelf                      // where one that is written stands
@@ -302,7 +303,7 @@ func (l *Loop) publish() {
 		namespace.Quotas = l.quotas.in(name)
 		namespaces[name] = namespace
 	}
-	programs := map[string]*engine.Rule{}
+	programs := make(map[string]*engine.Rule, len(l.programs))
 	for _, e := range l.entries() {
 		maps.Copy(programs, e.programs)
 	}

@@ -2,6 +2,7 @@ package policies_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	accountrights "github.com/sunset-k8s/sunset/controllers/rights"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -199,4 +201,37 @@ func TestOwnRules(t *testing.T) {
 	slices.Sort(ids)
 	expect(t, "rules", []string{"team-a/own/jobs", "team-b/other/jobs"}, ids)
 	expect(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
+}
+
+// Fifty tenants may have thousands of rules, and one edit concerns one of them.
+func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
+	l := teamed(t, ownRules("DryRun", "5m"))
+	l.policy("team-b/own", ownRules("DryRun", "5m"))
+	l.refresh()
+	inForce := func(name string) *policy.Policy {
+		for _, p := range l.editions[len(l.editions)-1].Book.Policies() {
+			if p.Name == name {
+				return p
+			}
+		}
+		t.Fatalf("%s is not in force", name)
+		return nil
+	}
+	before, edited := inForce("team-b/own"), inForce("team-a/own")
+	l.policy("team-a/own", ownRules("DryRun", "6m"))
+	l.refresh()
+	expect(t, "the edited policy is the same", false, inForce("team-a/own") == edited)
+	expect(t, "the other one is the same", true, inForce("team-b/own") == before)
+	for _, now := range []struct {
+		err                    error
+		unpermitted, unwatched bool
+	}{
+		{errors.New("no answer"), true, false}, {accountrights.ErrMissing, true, true}, {nil, false, false}, {accountrights.ErrMissing, true, true}, {errors.New("no answer"), true, true},
+	} {
+		l.rights.err = now.err
+		l.Republish()
+		rule := inForce("team-b/own").Rules[0]
+		expect(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)
+		expect(t, fmt.Sprintf("after %v unwatched", now.err), now.unwatched, rule.Unwatched)
+	}
 }

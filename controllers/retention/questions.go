@@ -66,7 +66,12 @@ func (q Questions) Rules() []*engine.Rule {
 
 // ReadsReferences reports whether some rule asks what refers to a subject: its answers change though the subject does not.
 func (q Questions) ReadsReferences() bool {
-	return slices.ContainsFunc(q.Rules(), (*engine.Rule).ReadsReferences)
+	for _, in := range q.In {
+		if slices.ContainsFunc(in.Rules, (*engine.Rule).ReadsReferences) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(q.Everywhere.Rules, (*engine.Rule).ReadsReferences)
 }
 
 // answers reports whether rows about these questions have facts for all that another asks.

@@ -4,13 +4,28 @@ package mutants
 var policiesTable = map[string]Mutant{
 	"a rule has the permissions of the one before, for another kind": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestEachRuleNeedsThePermissionsOfItsOwn",
-		Old: "r.Kind != p.Rules[i-1].Kind || ",
+		Old: " && r.Kind == p.Rules[i-1].Kind",
 		New: "",
 	},
 	"a rule has the permissions of the one before, which does not mark": {
 		File: "controllers/policies/gates.go", Test: "./controllers/policies TestEachRuleNeedsThePermissionsOfItsOwn",
-		Old: " || (r.Mark == \"\") != (p.Rules[i-1].Mark == \"\")",
+		Old: " && (r.Mark == \"\") == (p.Rules[i-1].Mark == \"\")",
 		New: "",
+	},
+	"a policy keeps the permissions that its rules had": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestAnEditCopiesNoPolicyOfAnotherNamespace",
+		Old: "r.Unpermitted == p.unpermitted() && ",
+		New: "",
+	},
+	"a policy keeps which of its rules are watched": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestAnEditCopiesNoPolicyOfAnotherNamespace",
+		Old: " && r.Unwatched == !p.allowed",
+		New: "",
+	},
+	"a policy without a gate keeps the copy with the gate that it had": {
+		File: "controllers/policies/gates.go", Test: "./controllers/policies TestOwnRulesWaitToo",
+		Old: "if e.bound = nil; gate == nil && !marks {",
+		New: "if e.bound = nil; !marks {",
 	},
 	"fence: a RetentionPolicy that cannot be read is no doubt": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",

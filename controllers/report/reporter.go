@@ -77,6 +77,7 @@ type Reporter struct {
 	summarized time.Time             // when the log last summed up
 	unopened   unopened              // what the gates are still to be told
 	writes     writes                // of statuses
+	reading    time.Duration         // how long the report under way has read statuses
 }
 
 // Ledgers is what a Reporter may see of the ledgers.
@@ -255,6 +256,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.took = r.Clock.Since(began)
 	var conditions []prometheus.Metric
 	r.unopened.since = r.Clock.Now()
+	r.reading = 0
 	var all []*write
 	for _, p := range edition.Book.Policies() {
 		w, err := r.prepare(ctx, p, view, last)

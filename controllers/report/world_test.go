@@ -106,19 +106,20 @@ type world struct {
 	stopped       chan struct{}
 	finished      chan struct{} // closed when nothing is deleted any more
 
-	mu      sync.Mutex
-	book    *policy.Book
-	judging map[*index.Index]*policy.Book
-	kinds   []retention.KindState
-	doubt   error
-	server  map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
-	fail    error
-	slow    func(name string) time.Duration // how long a write takes; nil for no time
-	writes  []time.Duration                 // when a status was written
-	patches int                             // also those that failed
-	told    []string                        // Events
-	raw     []*eventsv1.Event
-	deaf    bool // no Event is taken
+	mu        sync.Mutex
+	book      *policy.Book
+	judging   map[*index.Index]*policy.Book
+	kinds     []retention.KindState
+	doubt     error
+	server    map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
+	fail      error
+	slow      func(name string) time.Duration // how long a write takes; nil for no time
+	slowReads time.Duration                   // how long a read of a policy takes
+	writes    []time.Duration                 // when a status was written
+	patches   int                             // also those that failed
+	told      []string                        // Events
+	raw       []*eventsv1.Event
+	deaf      bool // no Event is taken
 
 	previewed []policies.Count
 	tellings  int // of those
@@ -268,6 +269,10 @@ func (w *world) Doubt() error {
 
 // Get implements client.Reader.
 func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	w.mu.Lock()
+	slow := w.slowReads
+	w.mu.Unlock()
+	time.Sleep(slow)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := ctx.Err(); err != nil {

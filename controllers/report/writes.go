@@ -24,6 +24,7 @@ const (
 	writesInAll  = 64                     // both, and those that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
 	writesWait   = time.Second            // how long a report waits for the next write to end, before it leaves the rest to the next report
+	readsFor     = 500 * time.Millisecond // for how long a report reads the statuses of new policies, likewise
 	writesFor    = 500 * time.Millisecond // for how long a report begins writes, likewise: a policy that is edited meanwhile is in the next report
 )
 

@@ -215,6 +215,38 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 	})
 }
 
+// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of all new policies have been read, which takes six seconds.
+func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
+		w.store(edited, noStatus)
+		w.Use(editionOf(edited))
+		w.after(time.Minute)
+		w.set(func() { w.slowReads = 100 * time.Millisecond })
+		next := *edited
+		next.Generation++
+		all := []*policy.Policy{&next}
+		for i := range 60 {
+			namespace := fmt.Sprintf("team-%03d", i)
+			p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
+			w.store(p, noStatus)
+			all = append(all, p)
+		}
+		w.Use(editionOf(all...))
+		w.after(3 * time.Second)
+		observed := func(p *policy.Policy) int64 {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.server[p.Name].Status.ObservedGeneration
+		}
+		expect(t, "generation in status", next.Generation, observed(&next))
+		w.after(time.Minute)
+		for _, p := range all {
+			expect(t, p.Name+" in status", p.Generation, observed(p))
+		}
+	})
+}
+
 // TestManyWritesDelayNoEdit: an edit is in status before all other statuses are written, which takes eight seconds.
 func TestManyWritesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {

@@ -277,6 +277,11 @@ var changeTable = map[string]Mutant{
 		Old: "writesFor    = 500 * time.Millisecond ",
 		New: "writesFor    = time.Hour ",
 	},
+	"an edit waits until a report has read the statuses of all new policies": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestManyNewPoliciesDelayNoEdit",
+		Old: "readsFor     = 500 * time.Millisecond ",
+		New: "readsFor     = time.Hour ",
+	},
 	"a long count delays an edit like anything else": {
 		File: "controllers/report/schedule.go", Test: "./controllers/report TestACountThatTakesLongDelaysAnEditLess",
 		Old: "min(editFactor*r.took",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -181,4 +182,47 @@ func deal(places int, count map[string]int) map[string]int {
 		waiting = slices.DeleteFunc(waiting, func(namespace string) bool { return dealt[namespace] == count[namespace] })
 	}
 	return dealt
+}
+
+// Ranked are the rules about a kind that rank its subjects in some namespace.
+func (b *Book) Ranked(kind schema.GroupKind) []RuleID {
+	var ids []RuleID
+	for _, rp := range b.kinds[kind] {
+		if rp.rule.Ranks() || b.keepsMore(rp.rule) {
+			ids = append(ids, rp.rule.ID)
+		}
+	}
+	return ids
+}
+
+// keepsMore reports whether some namespace sets keepNewest of a rule.
+func (b *Book) keepsMore(r *Rule) bool {
+	if r.Namespace != "" {
+		return false
+	}
+	for _, overrides := range b.overrides {
+		if slices.ContainsFunc(overrides, func(o *Override) bool { return o.Keep != nil && o.names(r.ID) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ranking is how a rule about a kind ranks, with its settings in each namespace.
+func (b *Book) Ranking(kind schema.GroupKind, id RuleID) Ranking {
+	ranking := Ranking{Room: func(namespace string) Room { return b.Page(kind, namespace).Room(id) }}
+	if r := b.Rule(id); r != nil && r.Capacity.Fair {
+		ranking.Fair = AtMost(r.Capacity.Max)
+	}
+	return ranking
+}
+
+// Room is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
+func (p *Page) Room(id RuleID) Room {
+	for _, r := range p.Rules {
+		if r.ID == id {
+			return Room{Keep: r.Keep, Limit: Limit{Max: r.Capacity.Max, Bounded: r.Capacity.Bounded}}
+		}
+	}
+	return Room{}
 }

@@ -51,6 +51,7 @@ var recoveries = map[string]string{
 	"policies.answer.err":           "policies TestDoubtFailsClosed, policies TestANamespaceThatComesBackIsAllowed",
 	"policies.clocks.err":           "policies TestAWrongClockCountsAsLongAsItsAnswer, policies TestDoubtFailsClosed",
 	"policies.Loop.skewed":          "policies TestClocksAreComparedThoughNothingIsDue",
+	"policies.permission.err":       "policies TestAnEditCopiesNoPolicyOfAnotherNamespace",
 	"policies.freshness.unread":     "policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 	"policies.failing.err":          "policies TestACacheThatRelistsFromALiarForgetsNone",
 	"policies.Edition.QuotaTrouble": "policies TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",

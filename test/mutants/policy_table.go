@@ -163,7 +163,7 @@ var policyTable = map[string]Mutant{
 		New: "return ttl, o.InForce || o.Rests || ttl >= base",
 	},
 	"an override of keepNewest ranks nothing": {
-		File: "policy/book.go", Test: "./policy TestRankedIsWhatAnyNamespaceHasRanked",
+		File: "policy/rank.go", Test: "./policy TestRankedIsWhatAnyNamespaceHasRanked",
 		Old: "if rp.rule.Ranks() || b.keepsMore(rp.rule) {",
 		New: "if rp.rule.Ranks() {",
 	},

@@ -23,9 +23,12 @@ var Respecified = respecified
 // Compiled waits until every policy that was edited is compiled.
 func Compiled(ctx context.Context, l *Loop) error {
 	return l.awaitCompiled(ctx, func() error {
+		l.live.mu.Lock()
+		later := len(l.live.later)
+		l.live.mu.Unlock()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.compiling.running[true] || l.compiling.running[false] {
+		if later > 0 || l.compiling.running[true] || l.compiling.running[false] {
 			return errCompiling
 		}
 		return nil

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/sunset-k8s/sunset/controllers/lease"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -39,7 +42,8 @@ type freshness struct {
 	namespaces map[string]answer
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
-	unread     map[string]error // by namespace: RetentionPolicies that the latest list has, and that could not be read
+	unread     map[string][]unread // by namespace
+	later      sets.Set[types.UID] // of the policies that are being read while no check waits for them
 	clocks     clocks
 }
 
@@ -53,7 +57,7 @@ func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, er
 	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
 		wait, cancel := context.WithTimeout(ctx, compileWait)
 		defer cancel()
-		if err = l.awaitCompiled(wait, func() error { return l.compilingFor(namespace) }); err == nil {
+		if err = l.awaitCompiled(wait, func() error { return cmp.Or(l.unreadIn(namespace), l.compilingFor(namespace)) }); err == nil {
 			since, err = l.checkLive(ctx, namespace)
 		}
 	}
@@ -105,7 +109,7 @@ func (l *Loop) answerFor(namespace string) (since time.Time, err error) {
 	}
 	since = slices.MinFunc(answers, time.Time.Compare)
 	a, ok := l.live.namespaces[namespace]
-	switch unread := l.live.unread[namespace]; {
+	switch unread := l.live.unreadIn(namespace); {
 	case unread != nil:
 		return since, unread
 	case ok || namespace == "":
@@ -149,7 +153,7 @@ func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) erro
 // stale are the reads of what is not fresh at a time.
 func (l *Loop) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
 	if !l.knowsPolicies(at) {
-		reads = append(reads, func() error { return l.readPolicies(ctx, at) })
+		reads = append(reads, func() error { return l.readPolicies(ctx, namespace, at) })
 	}
 	if !l.answered(namespace, at) {
 		reads = append(reads, func() error { return l.readPlace(ctx, namespace) })
@@ -180,7 +184,7 @@ func (l *Loop) confirm(ctx context.Context) error {
 	l.live.keep(nil)
 	l.live.clocks.begin(l.fresh)
 	return together(
-		func() error { return l.readPolicies(ctx, l.Clock.Now()) },
+		func() error { return l.readPolicies(ctx, "", l.Clock.Now()) },
 		func() error { return l.readAllNamespaces(ctx) },
 	)
 }

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -28,8 +28,9 @@ func (f *freshness) keep(policies []time.Time) {
 	f.policies = policies
 }
 
-// readPolicies reads the kinds of policies that are not fresh at a time. If that fails, neither is: something may be known to have changed.
-func (l *Loop) readPolicies(ctx context.Context, at time.Time) error {
+// readPolicies reads the kinds of policies that are not fresh at a time, and what was edited: of the RetentionPolicies only those of a
+// namespace, as those of others are read later. If that fails, neither is: something may be known to have changed.
+func (l *Loop) readPolicies(ctx context.Context, namespace string, at time.Time) error {
 	shelves := l.shelves()
 	came := make([]time.Time, len(shelves))
 	l.live.mu.Lock()
@@ -41,7 +42,7 @@ func (l *Loop) readPolicies(ctx context.Context, at time.Time) error {
 			continue
 		}
 		reads = append(reads, func() (err error) {
-			came[i], err = l.checkShelf(ctx, shelf)
+			came[i], err = l.checkShelf(ctx, shelf, namespace)
 			return err
 		})
 	}
@@ -54,7 +55,7 @@ func (l *Loop) readPolicies(ctx context.Context, at time.Time) error {
 }
 
 // checkShelf says when its list came.
-func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
+func (l *Loop) checkShelf(ctx context.Context, on shelf, namespace string) (time.Time, error) {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	came := l.Clock.Now()
@@ -67,54 +68,52 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf) (time.Time, error) {
 	if err := l.confirmMissing(ctx, on, list); err != nil {
 		return came, err
 	}
-	changed, unread, err := l.readChanged(ctx, on, l.unknown(on, list))
-	if err != nil {
+	now, later := l.unknown(on, list), []*metav1.PartialObjectMetadata(nil)
+	if on.kind == v1alpha1.RetentionPolicyKind {
+		now, later = partition(now, namespace)
+	}
+	changed, failed := l.readChanged(ctx, on, now)
+	if err := cmp.Or(failed...); err != nil && on.kind == v1alpha1.ClusterRetentionPolicyKind {
 		return came, err
 	}
 	l.takeLivePolicies(on, list, changed)
 	if on.kind == v1alpha1.RetentionPolicyKind { // once what was read is in force: a check may be made meanwhile
-		l.live.mu.Lock()
-		defer l.live.mu.Unlock()
-		l.live.unread = unread
+		l.leaveUnread(ctx, on, now, failed, later)
 	}
 	return came, nil
 }
 
-// readChanged reads policies that a list shows and we do not know. One that cannot be read, even if it is not found, leaves doubt: what we
-// know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace alone, since nothing in it matters
-// elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
-func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) (
-	changed []*unstructured.Unstructured, unread map[string]error, err error) {
+// readChanged reads policies that a list shows and we do not know, and gives why it cannot read each. One that cannot be read, even if it
+// is not found, leaves doubt: what we know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace
+// alone, since nothing in it matters elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
+func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) (changed []*unstructured.Unstructured, failed []error) {
 	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
 	var reading errgroup.Group
 	reading.SetLimit(askedAtOnce)
 	for i, item := range unknown {
 		reading.Go(func() error {
 			object := emptyOf(on.kind)
-			failed[i] = l.readJSON(ctx, on.path(item), &object.Object)
-			if failed[i] == nil {
-				failed[i] = sameName(object, item)
+			err := l.readJSON(ctx, on.path(item), &object.Object)
+			if err == nil {
+				err = sameName(object, item)
 			}
-			if failed[i] == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
-				failed[i] = errBehind
+			if err == nil && older(object.GetResourceVersion(), item.ResourceVersion) {
+				err = errBehind
+			}
+			if err != nil {
+				failed[i] = fmt.Errorf("read policy %s: %w", keyOf(item), err)
 			}
 			objects[i] = object
 			return nil
 		})
 	}
 	_ = reading.Wait()
-	unread = map[string]error{}
-	for i, item := range unknown {
-		switch {
-		case failed[i] == nil:
+	for i := range unknown {
+		if failed[i] == nil {
 			changed = append(changed, objects[i])
-		case item.Namespace == "":
-			return nil, nil, fmt.Errorf("read policy %s: %w", keyOf(item), failed[i])
-		default:
-			unread[item.Namespace] = fmt.Errorf("%w: read policy %s: %w", retention.ErrNamespace, keyOf(item), failed[i])
 		}
 	}
-	return changed, unread, nil
+	return changed, failed
 }
 
 // seen is how far a history has been seen by now.

@@ -335,3 +335,56 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 
 // confirmed is after how long a deletion is known to be one.
 const confirmed = 1001 * time.Millisecond
+
+// TestNobodyWaitsForAnEditInAnotherNamespace: tenants may edit large policies all the time, and the API server be slow to give each.
+func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	l.counted("p")
+	var asked, answer chan struct{}
+	hold := func() {
+		began, ends := make(chan struct{}), make(chan struct{})
+		asked, answer = began, ends
+		s.set(func() {
+			s.takes = func(path string) time.Duration {
+				if path == apiPath+"/namespaces/team-b/retentionpolicies/own" {
+					close(began)
+					<-ends
+				}
+				return 0
+			}
+		})
+	}
+	check := func(namespace string) error {
+		_, err := l.Check(t.Context(), namespace)
+		return err
+	}
+	hold()
+	s.policy("team-b/own", longer)
+	l.later(1001 * time.Millisecond)
+	expect(t, "check of another namespace", nil, check("team-a"))
+	<-asked
+	if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+		t.Errorf("check of its namespace: %v", err)
+	}
+	l.later(1001 * time.Millisecond)
+	expect(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
+	close(answer)
+	l.compiled()
+	expect(t, "check of its namespace afterwards", nil, check("team-b"))
+	expect(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+
+	hold()
+	s.policy("team-b/own", sparing)
+	l.later(1001 * time.Millisecond)
+	expect(t, "check of another namespace", nil, check("team-a"))
+	<-asked
+	s.set(func() { s.takes = nil })
+	s.removePolicy("team-b/own")
+	l.later(1001 * time.Millisecond)
+	expect(t, "check of another namespace after the removal", nil, check("team-a"))
+	close(answer)
+	l.compiled()
+	expect(t, "rules after the removal", enforced, l.rules("team-b"))
+}

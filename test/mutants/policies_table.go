@@ -27,6 +27,21 @@ var policiesTable = map[string]Mutant{
 		Old: "if e.bound = nil; gate == nil && !marks {",
 		New: "if e.bound = nil; !marks {",
 	},
+	"fence: a policy that is read later comes back after a list without it": {
+		File: "controllers/policies/unread.go", Test: "./controllers/policies TestNobodyWaitsForAnEditInAnotherNamespace",
+		Old: "if shown.Has(object.GetUID()) {",
+		New: "if len(shown) >= 0 {",
+	},
+	"fence: a policy is read again and again while the API server is slow to give it": {
+		File: "controllers/policies/unread.go", Test: "./controllers/policies TestNobodyWaitsForAnEditInAnotherNamespace",
+		Old: "if !l.live.later.Has(o.UID) {",
+		New: "if true {",
+	},
+	"fence: a policy that cannot be read later is no doubt any more": {
+		File: "controllers/policies/unread.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+		Old: " && l.knows(on, u.item) })",
+		New: " })",
+	},
 	"fence: a RetentionPolicy that cannot be read is no doubt": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 		Old: "case unread != nil:",

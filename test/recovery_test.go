@@ -51,6 +51,7 @@ var recoveries = map[string]string{
 	"policies.answer.err":           "policies TestDoubtFailsClosed, policies TestANamespaceThatComesBackIsAllowed",
 	"policies.clocks.err":           "policies TestAWrongClockCountsAsLongAsItsAnswer, policies TestDoubtFailsClosed",
 	"policies.Loop.skewed":          "policies TestClocksAreComparedThoughNothingIsDue",
+	"policies.unread.err":           "policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policies TestNobodyWaitsForAnEditInAnotherNamespace",
 	"policies.permission.err":       "policies TestAnEditCopiesNoPolicyOfAnotherNamespace",
 	"policies.freshness.unread":     "policies TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 	"policies.failing.err":          "policies TestACacheThatRelistsFromALiarForgetsNone",

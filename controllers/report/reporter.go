@@ -35,7 +35,7 @@ const (
 	writeLast    = 5 * time.Second
 	writeTimeout = 30 * time.Second // of reading or writing one status
 	restFactor   = 50               // counting takes at most one part in so many of a core,
-	editFactor   = 5                // and of these while somebody waits for the status of an edited policy: on a busy machine a count takes long
+	editFactor   = 5                // or in so many while somebody waits for the status of an edited policy: on a busy machine a count takes long
 )
 
 // Reporter writes the status of every policy. It is the retention.Witness of what happens.

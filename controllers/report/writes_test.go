@@ -215,6 +215,17 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 	})
 }
 
+// teams stores a policy without a status in each of so many namespaces.
+func teams(w *world, n int) (all []*policy.Policy) {
+	for i := range n {
+		namespace := fmt.Sprintf("team-%03d", i)
+		p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
+		w.store(p, noStatus)
+		all = append(all, p)
+	}
+	return all
+}
+
 // TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of all new policies have been read, which takes six seconds.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
@@ -225,13 +236,7 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
 		next := *edited
 		next.Generation++
-		all := []*policy.Policy{&next}
-		for i := range 60 {
-			namespace := fmt.Sprintf("team-%03d", i)
-			p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
-			w.store(p, noStatus)
-			all = append(all, p)
-		}
+		all := append(teams(w, 60), &next)
 		w.Use(editionOf(all...))
 		w.after(3 * time.Second)
 		observed := func(p *policy.Policy) int64 {
@@ -251,13 +256,7 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 func TestManyWritesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
-		var all []*policy.Policy
-		for i := range 320 {
-			namespace := fmt.Sprintf("team-%03d", i)
-			p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
-			w.store(p, noStatus)
-			all = append(all, p)
-		}
+		all := teams(w, 320)
 		w.Use(editionOf(all...))
 		w.after(time.Minute)
 		w.set(func() { w.doubt = errors.New("clock skew") })

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 const (
@@ -142,23 +143,34 @@ func (l *Loop) compileEdits(edits []*entry) {
 		return cmp.Or(a.written.GetCreationTimestamp().Compare(b.written.GetCreationTimestamp().Time), cmp.Compare(a.written.GetName(), b.written.GetName()))
 	})
 	taken := l.takenBesides(edits)
-	done := make([]*entry, len(edits))
+	done, statuses := make([]*entry, len(edits)), make([]v1alpha1.RetentionPolicyStatus, len(edits))
 	for i, e := range edits {
 		done[i] = l.compile(context.Background(), e.written, taken)
+		done[i].shelf = e.shelf
+		statuses[i] = statusOf(e.written)
 		if e.written.GetNamespace() != "" {
 			taken += done[i].takes()
 		}
 	}
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.become(edits, done, statuses)
+	l.publish()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest(edits[0].written.GetNamespace(), began) // putting them in force is paid for, too
+	l.compiling.changed()
+}
+
+// become replaces entries by their compiled forms, given the statuses that they were written with. The caller holds publishing.
+func (l *Loop) become(edits, done []*entry, statuses []v1alpha1.RetentionPolicyStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range edits {
 		if known, _ := e.shelf.get(e.written); known == e {
-			e.become(l, done[i])
+			e.become(l, done[i], statuses[i])
 		}
 	}
-	l.settle()
-	l.rest(edits[0].written.GetNamespace(), began) // putting them in force is paid for, too
-	l.compiling.changed()
 }
 
 // takenBesides is the size of the expressions of the other policies of the namespace.
@@ -192,21 +204,19 @@ func (l *Loop) rest(namespace string, began time.Time) {
 }
 
 // become replaces the entry by its compiled form.
-func (e *entry) become(l *Loop, done *entry) {
+func (e *entry) become(l *Loop, done *entry, status v1alpha1.RetentionPolicyStatus) {
 	before := e.before
 	if before != nil && before.policy.UID != e.written.GetUID() {
 		before = nil
 	}
-	status, live := l.statuses[e.written.GetUID()]
-	if !live {
-		status = statusOf(e.written)
+	if read, ok := l.statuses[e.written.GetUID()]; ok {
+		status = read
 	}
 	done.policy.Accepted = isAccepted(done.policy, before, status)
 	done.previews = previewsOf(status, done.policy, before, l.Clock.Now())
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
-	done.shelf = e.shelf
 	e.shelf.all[keyOf(e.written)].value = done
-	l.dirty = true
+	l.changes.in(e.written.GetNamespace())
 }
 
 // takes is how much of the maximum size of its namespace the policy uses.
@@ -238,19 +248,6 @@ func (l *Loop) reconsider() {
 	}
 }
 
-// settle publishes changes, once all policies have been read and compiled.
-func (l *Loop) settle() {
-	if l.dirty {
-		l.reconsider()
-	}
-	if !l.complete && l.cachesRead && len(l.uncompiled()) == 0 {
-		l.complete, l.dirty, l.statuses = true, true, nil
-	}
-	if l.complete && l.dirty {
-		l.publish()
-	}
-}
-
 // uncompiled are the policies that wait to be compiled.
 func (l *Loop) uncompiled() []*entry {
 	var all []*entry
@@ -264,11 +261,12 @@ func (l *Loop) uncompiled() []*entry {
 	return all
 }
 
-// compilingFor is an error while a policy is being compiled that may keep objects of a namespace.
+// compilingFor is an error while something is not in force that may keep objects of a namespace: a policy that is being compiled, or any
+// other change.
 func (l *Loop) compilingFor(namespace string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.compilingIn(namespace)
+	return cmp.Or(l.compilingIn(namespace), l.changes.inForce(namespace))
 }
 
 func (l *Loop) compilingIn(namespace string) error {

@@ -111,6 +111,48 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsForAnEditionThatChangesNothingForThem: publishing takes long where many rules are in force.
+func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
+	compilingSlowly(t, nil, func(t *testing.T, l *loop, _ *slowCompiler) {
+		publish := l.Publish
+		l.Publish = func(e policies.Edition) { time.Sleep(time.Hour); publish(e) }
+		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
+		began := time.Now()
+		l.policy("team-b/own", ownRules("Enforce", "1m"))
+		for range 3 {
+			if err := check("team-a"); err != nil {
+				t.Errorf("check of another namespace: %v", err)
+			}
+			time.Sleep(maxAge + 1)
+		}
+		if took := time.Since(began) - 3*(maxAge+1); took > 0 {
+			t.Errorf("others waited for %s", took)
+		}
+		if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
+		}
+		l.compiled()
+		expect(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+	})
+}
+
+// TestAHoldThatTheCacheShowsCountsAtOnce though what was read together with it is still being compiled: a live read shows nothing new then.
+func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+		l.allowed("team-a")
+		time.Sleep(maxAge + 1)
+		l.allowed("team-b") // the next check reads no policies
+		l.policy("team-b/own", ownRules("Enforce", "1m"))
+		l.hold("team-a", "true")
+		l.sync()
+		go l.reconcile()
+		synctest.Wait()
+		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.book().Page(jobs, "team-a").Held {
+			t.Errorf("the hold is not in force: %v", err)
+		}
+	})
+}
+
 // TestTheNewestFormOfAPolicyCounts however long an earlier one took, and a policy that goes meanwhile is gone.
 func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, c *slowCompiler) {

@@ -20,7 +20,7 @@ var FollowClock = (*Loop).followClock
 // Respecified lets updates of a policy through.
 var Respecified = respecified
 
-// Compiled waits until every policy that was edited is compiled.
+// Compiled waits until every policy that was edited is compiled, and every change is in force.
 func Compiled(ctx context.Context, l *Loop) error {
 	return l.awaitCompiled(ctx, func() error {
 		l.live.mu.Lock()
@@ -28,7 +28,7 @@ func Compiled(ctx context.Context, l *Loop) error {
 		l.live.mu.Unlock()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if later > 0 || l.compiling.running[true] || l.compiling.running[false] {
+		if later > 0 || l.compiling.running[true] || l.compiling.running[false] || l.complete && (!l.changes.none() || l.changes.applied != nil) {
 			return errCompiling
 		}
 		return nil
@@ -37,7 +37,7 @@ func Compiled(ctx context.Context, l *Loop) error {
 
 // Marks is of how many rules it is known which marks count.
 func Marks(l *Loop) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
 	return len(l.marking)
 }

@@ -55,6 +55,7 @@ func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, er
 	}
 	since, err = l.checkLive(ctx, namespace)
 	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
+		l.settleFor(namespace)
 		wait, cancel := context.WithTimeout(ctx, compileWait)
 		defer cancel()
 		if err = l.awaitCompiled(wait, func() error { return cmp.Or(l.unreadIn(namespace), l.compilingFor(namespace)) }); err == nil {
@@ -140,12 +141,15 @@ func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) erro
 		if round == 0 {
 			l.live.clocks.begin(l.fresh)
 		}
-		if err := together(reads...); err != nil {
+		err := together(reads...)
+		l.settleFor(namespace)
+		if err != nil {
 			return err
 		}
 	}
 	if l.lacksQuotas(namespace, l.Clock.Now()) { // because of an edit that the second time has shown
 		l.readQuotasOf(ctx, namespace)
+		l.settleFor(namespace)
 	}
 	return nil
 }
@@ -183,6 +187,7 @@ func (l *Loop) confirm(ctx context.Context) error {
 	defer cancel()
 	l.live.keep(nil)
 	l.live.clocks.begin(l.fresh)
+	defer l.settleFor("")
 	return together(
 		func() error { return l.readPolicies(ctx, "", l.Clock.Now()) },
 		func() error { return l.readAllNamespaces(ctx) },

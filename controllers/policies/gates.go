@@ -139,13 +139,13 @@ func (l *Loop) permissions(p *policy.Policy) []permission {
 // for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole. What was
 // counted of earlier forms of a policy is dropped, also if the change concerns nothing that the policy selects now; of the form that it
 // has, previewsOf drops it at the next edit while something waits.
-func (l *Loop) rescope(book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
-	change := book.Since(l.book)
+func (l *Loop) rescope(entries []*entry, before, book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
+	change := book.Since(before)
 	if change.None() && len(fewer) == 0 {
 		return false
 	}
 	var latest policy.Scope // many policies wait in the same namespaces, and share one
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		known := l.scoped[e.policy.UID]
 		if known == nil {
 			continue
@@ -197,16 +197,16 @@ type past struct {
 // compare sets what was in force before for policies that wait, and drops it for the others. If there are too many books it drops the
 // oldest one, if possible one for which only RetentionPolicies wait, so that memory is bounded: then all due objects of policies that wait
 // for that one count as new.
-func (l *Loop) compare() (changed bool) {
+func (l *Loop) compare(entries []*entry, before *policy.Book) (changed bool) {
 	kept, ofCluster := sets.New[*policy.Book](), sets.New[*policy.Book]()
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		gate := e.gate()
 		switch {
 		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
 			e.policy.Approval.Always && gate.Namespaces == nil): // all that it deletes waits, whatever was in force before
 			e.previews.before, e.previews.blind = nil, false
-		case e.previews.before == nil && !e.previews.blind && l.book != nil:
-			e.previews.before, changed = l.pastBook(), true
+		case e.previews.before == nil && !e.previews.blind && before != nil:
+			e.previews.before, changed = l.pastBook(before), true
 		}
 		kept.Insert(e.previews.before)
 		if e.policy.Namespace == "" {
@@ -216,7 +216,7 @@ func (l *Loop) compare() (changed bool) {
 	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.book) })
 	if len(l.past) > pastBooks {
 		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.book) }))
-		for _, e := range l.entries() {
+		for _, e := range entries {
 			if e.previews.before == l.past[drop].book {
 				e.previews.before, e.previews.blind = nil, true
 			}
@@ -226,13 +226,13 @@ func (l *Loop) compare() (changed bool) {
 	return changed
 }
 
-// pastBook is the book in force, or one of a moment ago.
-func (l *Loop) pastBook() *policy.Book {
+// pastBook is the book that has been in force until now, or one of a moment ago.
+func (l *Loop) pastBook(before *policy.Book) *policy.Book {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
 		return l.past[n-1].book
 	}
-	l.past = append(l.past, past{l.book.Past(), l.programs, now})
+	l.past = append(l.past, past{before.Past(), l.programs, now})
 	return l.past[len(l.past)-1].book
 }
 
@@ -267,10 +267,10 @@ type Count struct {
 // Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies, and those from before
 // a policy had another form in between: what keeps the objects may have changed meanwhile.
 func (l *Loop) Previewed(counts ...Count) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
 	entries := map[types.UID]*entry{}
-	for _, e := range l.entries() {
+	for _, e := range l.compiledPolicies() {
 		entries[e.policy.UID] = e
 	}
 	changed := false
@@ -281,7 +281,7 @@ func (l *Loop) Previewed(counts ...Count) {
 		}
 	}
 	if changed {
-		l.publish()
+		l.republish()
 	}
 }
 
@@ -310,9 +310,9 @@ func (e *entry) outdated() time.Time {
 }
 
 // outdated are the policies of which what was counted as a dry run is too old, by UID, and since when.
-func (l *Loop) outdated() map[types.UID]time.Time {
+func outdated(entries []*entry) map[types.UID]time.Time {
 	all := map[types.UID]time.Time{}
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		if since := e.outdated(); !since.IsZero() {
 			all[e.policy.UID] = since
 		}
@@ -322,19 +322,15 @@ func (l *Loop) outdated() map[types.UID]time.Time {
 
 // Republish is called when the answer about the rights of a rule has changed.
 func (l *Loop) Republish() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.complete {
-		l.publish()
-	}
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.republish()
 }
 
 // OwnRules are the rules of RetentionPolicies.
 func (l *Loop) OwnRules() []*policy.Rule {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var rules []*policy.Rule
-	for _, e := range l.entries() {
+	for _, e := range l.compiledPolicies() {
 		if e.policy.Namespace != "" {
 			rules = append(rules, e.policy.Rules...)
 		}

@@ -91,15 +91,15 @@ func (k *known[T]) versionOf(key string) string {
 	return ""
 }
 
-// confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list.
-func (k *known[T]) confine(uids map[types.UID]bool, version string) bool {
+// confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list, and returns it.
+func (k *known[T]) confine(uids map[types.UID]bool, version string) []metav1.Object {
 	k.horizon = version
 	k.saw(version)
 	lacking := k.lacking(uids, version)
 	for _, object := range lacking {
 		delete(k.all, keyOf(object))
 	}
-	return len(lacking) > 0
+	return lacking
 }
 
 // lacking is what a complete live list of a resourceVersion should have, and has not.

@@ -3,7 +3,6 @@ package policies
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -141,15 +140,14 @@ func (l *Loop) unknown(on shelf, list *metav1.PartialObjectMetadataList) (all []
 	return all
 }
 
-// takeLivePolicies puts in force what a live list shows and we did not know.
+// takeLivePolicies takes in what a live list shows and we did not know.
 func (l *Loop) takeLivePolicies(on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, object := range changed {
 		l.takePolicy(on, object)
 	}
-	l.dirty = on.confine(uidsOf(list), list.ResourceVersion) || l.dirty
-	if !errors.Is(l.compilingIn(""), errCompiling) { // otherwise nothing is deleted until everything read together is in force
-		l.settle()
+	for _, object := range on.confine(uidsOf(list), list.ResourceVersion) {
+		l.changes.in(object.GetNamespace())
 	}
 }

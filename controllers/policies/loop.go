@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -81,30 +79,32 @@ type Loop struct {
 	Publish func(Edition)
 
 	failed     chan error // what only a new process can mend
-	mu         sync.Mutex
-	cachesRead bool // the caches have been read once
-	complete   bool // and all that they had is in force
-	dirty      bool // something has changed since the book was published
+	mu         sync.Mutex // held for moments; guards what follows
+	cachesRead bool       // the caches have been read once
+	complete   bool       // and all that they had is in force
+	changes    changes
 	compiling  compiling
 	cluster    known[*entry] // the ClusterRetentionPolicies
 	namespaced known[*entry] // the RetentionPolicies
 	namespaces known[policy.Namespace]
 	quotas     quotas
 	book       *policy.Book                                 // as last published
-	scoped     map[types.UID]*policy.Policy                 // of that book
-	programs   map[string]*engine.Rule                      // of that book
-	past       []past                                       // the oldest first
-	marking    map[string]trust                             // by policy.Rule.Mark
 	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
+	skewed     error                                        // what comparing the clocks has found last
+	failing
+	confirmed time.Time // when an object that a cache lacks was last looked for live
+
+	publishing sync.Mutex                   // held while an edition is made, before mu; guards what follows, and the previews of entries
+	scoped     map[types.UID]*policy.Policy // of the book as last published
+	programs   map[string]*engine.Rule      // of that book
+	past       []past                       // the oldest first
+	marking    map[string]trust             // by policy.Rule.Mark
 
 	references      []references.Declared // by policies as last published
 	referencesSince time.Time
 	misreferences   []references.Misread
 
-	live   freshness
-	skewed error // what comparing the clocks has found last
-	failing
-	confirmed time.Time // when an object that a cache lacks was last looked for live
+	live freshness // has locks of its own
 }
 
 // entry is one policy: as compiled, or as written while it is not.
@@ -206,7 +206,7 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	if err := l.awaitEdits(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	return l.confirmCaches(ctx, all)
+	return l.confirmCaches(ctx, all && !l.live.lacksAny())
 }
 
 // awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.
@@ -214,13 +214,11 @@ func (l *Loop) awaitEdits(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
 	_ = l.awaitCompiled(soon, l.busy)
-	l.mu.Lock()
 	l.settle()
-	l.mu.Unlock()
 	return l.awaitCompiled(ctx, l.incomplete)
 }
 
-// take merges the caches, of each shelf and of namespaces, into what is known, and notes if anything has changed. It reports
+// take merges the caches, of each shelf and of namespaces, into what is known, and notes what has changed. It reports
 // whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
 func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
@@ -238,7 +236,9 @@ func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.
 	}
 	uids := map[types.UID]bool{}
 	for i := range namespaces {
-		l.dirty = !l.namespaces.gone(&namespaces[i]) && l.takeNamespace(&namespaces[i]) || l.dirty
+		if !l.namespaces.gone(&namespaces[i]) {
+			l.takeNamespace(&namespaces[i])
+		}
 		uids[namespaces[i].UID] = true
 	}
 	l.cachesRead = true
@@ -254,15 +254,17 @@ func (l *Loop) takePolicy(on shelf, object *unstructured.Unstructured) {
 	}
 }
 
-func (l *Loop) takeNamespace(object metav1.Object) bool {
+func (l *Loop) takeNamespace(object metav1.Object) {
 	l.namespaces.saw(object.GetResourceVersion())
 	known, ok := l.namespaces.get(object)
 	if !l.namespaces.accept(object) {
-		return false
+		return
 	}
 	namespace := policy.NamespaceOf(object.GetLabels(), object.GetAnnotations())
 	l.namespaces.put(object, namespace)
-	return !ok || !known.Equal(namespace)
+	if !ok || !known.Equal(namespace) {
+		l.changes.in(object.GetName())
+	}
 }
 
 // compile reads one policy as it is written, where others of its namespace have taken so much of the room.
@@ -292,49 +294,6 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, t
 	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
 		"generation", e.generation, "problems", firstProblems(e.policy.Problems))
 	return e
-}
-
-// publish makes a new edition of what is known.
-func (l *Loop) publish() {
-	l.dirty = false
-	namespaces := make(map[string]policy.Namespace, len(l.namespaces.all))
-	for name, n := range l.namespaces.all {
-		namespace := n.value
-		namespace.Quotas = l.quotas.in(name)
-		namespaces[name] = namespace
-	}
-	programs := make(map[string]*engine.Rule, len(l.programs))
-	for _, e := range l.entries() {
-		maps.Copy(programs, e.programs)
-	}
-	book := l.bind(namespaces)
-	fewer := l.declare()
-	rescoped := l.book != nil && l.rescope(book, fewer)
-	if l.compare() || rescoped {
-		book = l.bind(namespaces)
-	}
-	programs = l.remember(book, programs)
-	l.forgetMarks()
-	l.noteUnasked(book)
-	l.book, l.scoped = book, map[types.UID]*policy.Policy{}
-	for _, p := range book.Policies() {
-		l.scoped[p.UID] = p
-	}
-	l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
-	l.Publish(Edition{
-		Book: book, Programs: programs, QuotasUnread: l.quotas.needed && !l.quotas.read && len(l.quotas.trouble) == 0, QuotaTrouble: l.quotas.why(),
-		Outdated:   l.outdated(),
-		References: l.references, ReferencesSince: l.referencesSince, Referred: l.referred(), Misread: l.misreferences,
-	})
-}
-
-// bind makes a book of all policies, each behind its gate.
-func (l *Loop) bind(namespaces map[string]policy.Namespace) *policy.Book {
-	var policies []*policy.Policy
-	for _, e := range l.entries() {
-		policies = append(policies, l.gated(e))
-	}
-	return policy.NewBook(policies, namespaces, l.Protection)
 }
 
 // respecified lets an update pass when the spec has changed, an approval came, the object is being deleted, or it is another one

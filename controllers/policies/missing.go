@@ -18,6 +18,7 @@ import (
 type collection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string
+	place(object metav1.Object) string // the namespace that it is, or is in
 	forget(object metav1.Object)
 }
 
@@ -49,7 +50,7 @@ func (l *Loop) confirmMissing(ctx context.Context, of collection, list *metav1.P
 	for i, object := range missing {
 		if failed[i] == nil {
 			of.forget(object)
-			l.dirty = true
+			l.changes.in(of.place(object))
 		}
 	}
 	return err

@@ -24,6 +24,8 @@ type namespaces struct{ *known[policy.Namespace] }
 
 func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
 
+func (namespaces) place(o metav1.Object) string { return o.GetName() }
+
 // answer is what a live read said about one namespace.
 type answer struct {
 	at   time.Time
@@ -116,19 +118,18 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// takeLiveNamespaces puts other labels and holds in force; complete is the list when the items are all there are.
+// takeLiveNamespaces takes in other labels and holds; complete is the list when the items are all there are.
 func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news := false
 	for i := range items {
-		news = l.takeNamespace(&items[i]) || news
+		l.takeNamespace(&items[i])
 	}
-	if complete != nil {
-		news = l.namespaces.confine(uidsOf(complete), complete.ResourceVersion) || news
+	if complete == nil {
+		return
 	}
-	if news {
-		l.publish()
+	for _, object := range l.namespaces.confine(uidsOf(complete), complete.ResourceVersion) {
+		l.changes.in(object.GetName())
 	}
 }
 

@@ -388,3 +388,22 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	l.compiled()
 	expect(t, "rules after the removal", enforced, l.rules("team-b"))
 }
+
+// TestAPolicyThatCouldNotBeReadIsReadAgain though nothing is due, and the cache has it: what the cache has is older than the list.
+func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	s.policy("team-b/own", longer)
+	s.set(func() { s.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
+	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, retention.ErrNamespace) {
+		t.Fatalf("check while the policy cannot be read: %v", err)
+	}
+	l.refresh()
+	s.set(func() { s.fail = nil })
+	l.later(confirmed)
+	if again := l.reconcile().RequeueAfter; again == 0 || again > time.Minute {
+		t.Errorf("looks again after %s", again)
+	}
+	expect(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+}

@@ -53,6 +53,7 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 				l.forgetQuotas("")
 			}
 			l.quotaTrouble("", err)
+			l.settle()
 		}
 		select {
 		case <-ctx.Done():
@@ -79,9 +80,7 @@ func (l *Loop) quotaTrouble(namespace string, err error) {
 	default:
 		delete(l.quotas.trouble, namespace)
 	}
-	if had != (len(l.quotas.trouble) > 0) {
-		l.publish()
-	}
+	l.changes.others = l.changes.others || had != (len(l.quotas.trouble) > 0)
 }
 
 // why is why quotas cannot be read; nil when they can.
@@ -92,8 +91,10 @@ func (q *quotas) why() error {
 	return nil
 }
 
-// needQuotas has them read at once when they come to be needed.
-func (l *Loop) needQuotas(needed bool) {
+// needQuotas has them read at once when they come to be needed. It reports whether they have not been read, and why they cannot be.
+func (l *Loop) needQuotas(needed bool) (unread bool, trouble error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if needed && !l.quotas.needed {
 		select {
 		case l.quotas.wake <- struct{}{}:
@@ -101,6 +102,7 @@ func (l *Loop) needQuotas(needed bool) {
 		}
 	}
 	l.quotas.needed = needed
+	return needed && !l.quotas.read && len(l.quotas.trouble) == 0, l.quotas.why()
 }
 
 func (l *Loop) needsQuotas() bool {
@@ -153,10 +155,10 @@ func (l *Loop) forgetQuotas(namespace string) {
 	l.quotas.isRead(namespace)
 	left := maps.Clone(l.quotas.all)
 	maps.DeleteFunc(left, func(name string, _ map[string]int64) bool { return namespace == "" || name == namespace })
-	l.useQuotas(left, false)
+	l.useQuotas(left)
 }
 
-// readQuotas reads the quotas of one namespace, "" for all, and puts them in force.
+// readQuotas reads the quotas of one namespace, "" for all.
 func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
 	if namespace != "" {
@@ -188,9 +190,11 @@ func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
 		delete(others, namespace)
 		maps.Copy(found, others)
 	}
-	first := namespace == "" && !l.quotas.read
-	l.quotas.read = l.quotas.read || first
-	l.useQuotas(found, first)
+	if namespace == "" && !l.quotas.read {
+		l.quotas.read = true
+		l.changes.in("")
+	}
+	l.useQuotas(found)
 	return nil
 }
 
@@ -221,12 +225,17 @@ func replace(all map[string]map[string]int64, name string, by map[string]map[str
 	}
 }
 
-// useQuotas puts quotas in force; news says that there is something else to tell.
-func (l *Loop) useQuotas(all map[string]map[string]int64, news bool) {
-	if news || !maps.EqualFunc(l.quotas.all, all, func(a, b map[string]int64) bool { return maps.Equal(a, b) }) {
-		l.quotas.all = all
-		l.publish()
+// useQuotas replaces the quotas that are known.
+func (l *Loop) useQuotas(all map[string]map[string]int64) {
+	for _, from := range []map[string]map[string]int64{l.quotas.all, all} {
+		for namespace := range from {
+			before, had := l.quotas.all[namespace]
+			if now, has := all[namespace]; had != has || !maps.Equal(before, now) {
+				l.changes.in(namespace)
+			}
+		}
 	}
+	l.quotas.all = all
 }
 
 func add(found map[string]map[string]int64, q *corev1.ResourceQuota) {

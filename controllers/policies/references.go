@@ -11,9 +11,9 @@ import (
 )
 
 // declared are the referrers that policies declare, each once, in order.
-func (l *Loop) declared() []references.Declared {
+func declared(entries []*entry) []references.Declared {
 	var all []references.Declared
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		all = append(all, references.Says(e.policy)...)
 	}
 	slices.SortFunc(all, func(a, b references.Declared) int {
@@ -23,9 +23,9 @@ func (l *Loop) declared() []references.Declared {
 }
 
 // misread is what else policies say about referrers, in order.
-func (l *Loop) misread() []references.Misread {
+func misread(entries []*entry) []references.Misread {
 	var all []references.Misread
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		all = append(all, references.Missays(e.policy)...)
 	}
 	slices.SortFunc(all, func(a, b references.Misread) int { return cmp.Compare(a.From, b.From) })
@@ -33,9 +33,9 @@ func (l *Loop) misread() []references.Misread {
 }
 
 // referred are the kinds about which some rule asks what refers to them.
-func (l *Loop) referred() []references.Kind {
+func referred(entries []*entry) []references.Kind {
 	all := sets.New[references.Kind]()
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		for _, r := range e.policy.Rules {
 			if r.ReadsReferences && !r.Invalid() {
 				all.Insert(references.Kind(r.Kind.Kind))
@@ -47,15 +47,15 @@ func (l *Loop) referred() []references.Kind {
 
 // declare notes what policies declare by now, and gives the kinds that may have fewer references than before: those to
 // which something was declared to refer that is no more, or may have been.
-func (l *Loop) declare() (fewer sets.Set[references.Kind]) {
-	declared := l.declared()
+func (l *Loop) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
+	declared := declared(entries)
 	fewer = sets.New[references.Kind]()
 	for _, d := range l.references {
 		if !slices.Contains(declared, d) {
 			fewer.Insert(d.To)
 		}
 	}
-	misread := l.misread()
+	misread := misread(entries)
 	for _, m := range l.misreferences {
 		if !slices.Contains(misread, m) {
 			fewer.Insert(m.Kinds()...)

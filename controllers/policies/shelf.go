@@ -36,6 +36,12 @@ func (l *Loop) entries() []*entry {
 	return all
 }
 
+func (l *Loop) compiledPolicies() []*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries()
+}
+
 const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
 
 // list is where all policies are.
@@ -48,6 +54,8 @@ func (s shelf) path(o metav1.Object) string {
 	}
 	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
 }
+
+func (shelf) place(o metav1.Object) string { return o.GetNamespace() }
 
 // emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
 func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {

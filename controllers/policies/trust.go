@@ -72,9 +72,9 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 }
 
 // forgetMarks drops what is known of the marks of rules that no longer exist.
-func (l *Loop) forgetMarks() {
+func (l *Loop) forgetMarks(entries []*entry) {
 	kept := map[string]bool{}
-	for _, e := range l.entries() {
+	for _, e := range entries {
 		for _, r := range e.policy.Rules {
 			kept[r.Mark] = true
 		}

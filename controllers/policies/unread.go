@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -114,6 +115,18 @@ func (l *Loop) endUnread(on shelf, edited []*metav1.PartialObjectMetadata, faile
 			delete(l.live.unread, o.Namespace)
 		}
 	}
+}
+
+// lacksAny reports whether reading of an edited policy has failed. The cache does not help: what it shows may be older than the list.
+func (f *freshness) lacksAny() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, all := range f.unread {
+		if slices.ContainsFunc(all, func(u unread) bool { return !errors.Is(u.err, errCompiling) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // unreadIn is why nothing may be deleted in a namespace of which edited policies have not been read; nil if there are none.

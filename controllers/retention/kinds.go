@@ -52,11 +52,12 @@ func (w *watched) state() KindState {
 // Use puts rules in force; programs has the compiled rule for each Key. It lists nothing unless a rule asks something
 // new of its kind, and then beside the facts at hand, which stay in use until the new ones are complete.
 func (r *Reconciler) Use(book *policy.Book, programs map[string]*engine.Rule) {
+	asked := askedBy(book, programs) // deletions need the lock, and this takes long where there are many rules
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.book, r.programs = book, programs
 	if r.running != nil && r.running.Err() == nil {
-		r.follow()
+		r.follow(asked)
 	}
 }
 
@@ -65,20 +66,14 @@ func (r *Reconciler) begin(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = ctx
-	r.follow()
+	r.follow(askedBy(r.book, r.programs))
 }
 
-// follow makes the watched kinds those of the book.
-func (r *Reconciler) follow() {
+// follow makes the watched kinds those of the book, by what its rules ask of each.
+func (r *Reconciler) follow(asked map[schema.GroupKind]Questions) {
 	now := r.Clock.Now()
-	all := map[schema.GroupKind]Questions{}
-	for _, kind := range r.book.Kinds() {
-		if q, wanted := questionsOf(r.book, r.programs, kind); wanted {
-			all[kind] = q
-		}
-	}
 	for kind, w := range r.kinds {
-		if _, wanted := all[kind]; !wanted {
+		if _, wanted := asked[kind]; !wanted {
 			w.index.SetBook(r.book, now) // what is queued already is judged by it
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
@@ -86,7 +81,7 @@ func (r *Reconciler) follow() {
 		}
 	}
 	for _, kind := range r.book.Kinds() {
-		q, wanted := all[kind]
+		q, wanted := asked[kind]
 		if !wanted || r.Elsewhere != nil && r.Elsewhere(kind) {
 			continue
 		}

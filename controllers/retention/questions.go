@@ -111,6 +111,17 @@ func (q Questions) with(o Questions, namespaces []string) Questions {
 	return q
 }
 
+// askedBy are the questions of rules about each kind of which a rule could delete any.
+func askedBy(book *policy.Book, programs map[string]*engine.Rule) map[schema.GroupKind]Questions {
+	all := map[schema.GroupKind]Questions{}
+	for _, kind := range book.Kinds() {
+		if q, wanted := questionsOf(book, programs, kind); wanted {
+			all[kind] = q
+		}
+	}
+	return all
+}
+
 // questionsOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
 // delete any of it.
 func questionsOf(book *policy.Book, programs map[string]*engine.Rule, kind schema.GroupKind) (q Questions, ok bool) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -17,13 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-const (
-	compileWait = 250 * time.Millisecond // how long a check waits until a policy that has just been edited is compiled
-	restFactor  = 10                     // pause of a namespace between two compilations, as a multiple of the time that the last one took
-	restOfAll   = 3                      // pause of all namespaces that have compiled before, likewise
-	longestRest = 2 * time.Second
-	turnFactor  = 200 // for so long, as a multiple of the same time, the namespace comes after others
-)
+// compileWait is how long a check waits until a policy that has just been edited is compiled.
+const compileWait = 250 * time.Millisecond
 
 var errCompiling = errors.New("the controller is compiling an edited policy")
 
@@ -36,20 +30,6 @@ type compiling struct {
 	rests   map[string]pause // by namespace
 	until   time.Time        // namespaces that have compiled before wait until then, so that they use at most a quarter of one CPU
 	next    chan struct{}    // closed when something was edited or compiled
-}
-
-// pause is how long a namespace waits after its policies were compiled.
-type pause struct {
-	until time.Time // when its next policy may be compiled
-	turn  time.Time // namespaces with an earlier turn, or none, come first
-}
-
-// before reports whether a namespace that may compile at a time comes before another.
-func (p pause) before(o pause, now time.Time) bool {
-	if p.until.After(now) || o.until.After(now) {
-		return p.until.Before(o.until)
-	}
-	return p.turn.Before(o.turn)
 }
 
 // changed wakes all goroutines that wait for an edit, or for its result.
@@ -71,7 +51,7 @@ func (e *entry) compiled() *entry {
 // edit records a policy that is new or was edited, and has it compiled soon.
 func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
 	e := entryOf(object)
-	e.written, e.shelf = object, on
+	e.written, e.shelf, e.length = object, on, length(object.Object["spec"])
 	if known := on.all[keyOf(object)]; known != nil {
 		e.before = known.value.compiled()
 	}
@@ -108,31 +88,6 @@ func (l *Loop) compileAll(ofCluster bool) {
 			l.compileEdits(edits)
 		}
 	}
-}
-
-// nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited RetentionPolicies of
-// one namespace. Of the namespaces whose pause is over it chooses the one with the earliest turn, or else the one whose pause ends
-// first. The caller asks again when next is closed.
-func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
-	now := l.Clock.Now()
-	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
-	byNamespace := map[string][]*entry{}
-	for _, e := range l.uncompiled() {
-		if (e.written.GetNamespace() == "") != ofCluster {
-			continue
-		}
-		byNamespace[e.written.GetNamespace()] = append(byNamespace[e.written.GetNamespace()], e)
-	}
-	var first pause
-	for namespace, all := range byNamespace {
-		if own := l.compiling.rests[namespace]; edits == nil || own.before(first, now) {
-			edits, first = all, own
-		}
-	}
-	if until := l.compiling.until; !first.turn.IsZero() && first.until.Before(until) {
-		first.until = until
-	}
-	return edits, first.until.Sub(now), l.compiling.next
 }
 
 // compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at the same time, except those that have
@@ -189,20 +144,6 @@ func (l *Loop) takenBesides(edits []*entry) (taken int) {
 	return taken
 }
 
-// rest sets the pause of a namespace, by how long its last compilation took.
-func (l *Loop) rest(namespace string, began time.Time) {
-	took := l.Clock.Since(began)
-	if namespace == "" || took <= 0 || !l.complete {
-		return
-	}
-	if l.compiling.rests == nil {
-		l.compiling.rests = map[string]pause{}
-	}
-	now := l.Clock.Now()
-	l.compiling.until = now.Add(min(restOfAll*took, longestRest))
-	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
-}
-
 // become replaces the entry by its compiled form.
 func (e *entry) become(l *Loop, done *entry, status v1alpha1.RetentionPolicyStatus) {
 	before := e.before
@@ -246,19 +187,6 @@ func (l *Loop) reconsider() {
 			l.edit(e.shelf, e.refused)
 		}
 	}
-}
-
-// uncompiled are the policies that wait to be compiled.
-func (l *Loop) uncompiled() []*entry {
-	var all []*entry
-	for _, shelf := range l.shelves() {
-		for _, s := range shelf.all {
-			if s.value.written != nil {
-				all = append(all, s.value)
-			}
-		}
-	}
-	return all
 }
 
 // compilingFor is an error while something is not in force that may keep objects of a namespace: a policy that is being compiled, or any

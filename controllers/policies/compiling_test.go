@@ -250,6 +250,32 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	})
 }
 
+// TestASmallPolicyIsCompiledBeforeLargeOnes that came earlier: many namespaces get large policies at the same time.
+func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
+	const takes, large = time.Second, 20
+	slow := map[string]time.Duration{}
+	for i := range large {
+		slow[fmt.Sprintf("flood-%d/own", i)] = takes
+	}
+	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+		for name := range slow {
+			l.policy(name, strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", 1000)+"'", 1))
+		}
+		l.sync()
+		go func() { _, _ = l.Reconcile(t.Context(), reconcile.Request{}) }()
+		time.Sleep(takes / 2)
+		l.policy("team-b/own", ownRules("Enforce", "1m"))
+		l.sync()
+		go func() { _, _ = l.Reconcile(t.Context(), reconcile.Request{}) }()
+		time.Sleep(takes)
+		if _, err := l.Check(t.Context(), "team-b"); err != nil || c.floods() > 2 {
+			t.Errorf("check after %d of %d large policies: %v", c.floods(), large, err)
+		}
+		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.rules("team-b"))
+		c.take(nil)
+	})
+}
+
 // TestThePoliciesOfANamespaceShareItsRoom, and those of others and of the cluster have their own.
 func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	large := func(size int) string {

@@ -121,6 +121,7 @@ type entry struct {
 
 	written *unstructured.Unstructured // nil once compiled
 	shelf   shelf                      // where one that is written stands
+	length  int                        // of its spec as written, about
 	before  *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
 }
 

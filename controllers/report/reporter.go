@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
@@ -257,22 +256,18 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	var conditions []prometheus.Metric
 	r.unopened.since = r.Clock.Now()
 	r.reading = 0
-	var all []*write
+	var known, unknown []*policy.Policy
 	for _, p := range edition.Book.Policies() {
-		w, err := r.prepare(ctx, p, view, last)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "status not read", "policy", p.Name)
-			r.Changed()
-		}
-		if w != nil {
-			all = append(all, w)
-		}
-		r.tellGates(tellGatesEvery)
-		if !last {
-			r.Pulse.Beat()
+		if r.written[p.UID] != nil {
+			known = append(known, p)
+		} else {
+			unknown = append(unknown, p)
 		}
 	}
-	r.writeAll(ctx, all, last)
+	r.writeAll(ctx, r.prepareAll(ctx, known, view, last), last) // before the statuses of others are read, which takes long
+	if len(unknown) > 0 {
+		r.writeAll(ctx, r.prepareAll(ctx, unknown, view, last), last)
+	}
 	for _, p := range edition.Book.Policies() {
 		if rec := r.written[p.UID]; rec != nil {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)

@@ -116,6 +116,25 @@ func (w *writes) awaits(last bool) bool {
 	return false
 }
 
+// prepareAll returns the statuses of policies that are to be written.
+func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *view, last bool) (all []*write) {
+	for _, p := range some {
+		w, err := r.prepare(ctx, p, view, last)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "status not read", "policy", p.Name)
+			r.Changed()
+		}
+		if w != nil {
+			all = append(all, w)
+		}
+		r.tellGates(tellGatesEvery)
+		if !last {
+			r.Pulse.Beat()
+		}
+	}
+	return all
+}
+
 // writeAll writes statuses. It does not wait for namespaces in which that is slow: what is not written then, a later report writes.
 func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	queues := map[string][]*write{}
@@ -183,15 +202,18 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	r.writes.postponed = r.writes.postponed || len(ready) > 0
 }
 
-// editedFirst compares statuses: those of edited policies come first, as somebody reads them next.
+// editedFirst compares statuses: those of edited policies come first, as somebody reads them next, and small ones before large ones, as they
+// are soon written.
 func (r *Reporter) editedFirst(a, b *write) int {
 	switch edited := r.isEdited(a.policy); {
-	case edited == r.isEdited(b.policy):
-		return 0
-	case edited:
+	case edited != r.isEdited(b.policy) && edited:
 		return -1
-	default:
+	case edited != r.isEdited(b.policy):
 		return 1
+	case edited:
+		return cmp.Compare(len(a.policy.Rules), len(b.policy.Rules))
+	default:
+		return 0
 	}
 }
 

@@ -174,12 +174,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 				}
 				var all []*policy.Policy
 				for i := range 40 {
-					p := &policy.Policy{Namespace: fmt.Sprint("team-", i), Name: fmt.Sprintf("team-%d/r", i), UID: types.UID(fmt.Sprint(i)), Generation: 3, Mode: v1alpha1.DryRun}
-					for k := range test.rules {
-						p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: p.Namespace, Kind: jobs, Mode: p.Mode})
-					}
-					w.store(p, noStatus)
-					all = append(all, p)
+					all = append(all, team(w, fmt.Sprint("team-", i), test.rules))
 				}
 				w.Use(editionOf(all...))
 				w.after(10 * time.Second)
@@ -188,6 +183,40 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited before.
+func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		var all []*policy.Policy
+		for i := range 30 {
+			all = append(all, team(w, fmt.Sprint("team-", i), 400))
+		}
+		all = append(all, team(w, "z", 1))
+		w.Use(editionOf(all...))
+		w.after(time.Minute)
+		w.set(func() { w.slow = func(string) time.Duration { return 300 * time.Millisecond } })
+		for i, p := range all {
+			edited := *p
+			edited.Generation++
+			all[i] = &edited
+		}
+		w.Use(editionOf(all...))
+		w.after(3 * time.Second)
+		w.set(func() { expect(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
+		w.after(time.Minute)
+		w.set(func() { expect(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration) })
+	})
+}
+
+// team stores a policy without a status and with so many rules in a namespace.
+func team(w *world, namespace string, rules int) *policy.Policy {
+	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
+	for k := range rules {
+		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: jobs, Mode: p.Mode})
+	}
+	w.store(p, noStatus)
+	return p
 }
 
 // TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one of the alphabet.
@@ -226,14 +255,14 @@ func teams(w *world, n int) (all []*policy.Policy) {
 	return all
 }
 
-// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of all new policies have been read, which takes six seconds.
+// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
 		w.store(edited, noStatus)
 		w.Use(editionOf(edited))
 		w.after(time.Minute)
-		w.set(func() { w.slowReads = 100 * time.Millisecond })
+		w.set(func() { w.slowReads = 10 * time.Second })
 		next := *edited
 		next.Generation++
 		all := append(teams(w, 60), &next)
@@ -245,6 +274,7 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 			return w.server[p.Name].Status.ObservedGeneration
 		}
 		expect(t, "generation in status", next.Generation, observed(&next))
+		w.set(func() { w.slowReads = 100 * time.Millisecond })
 		w.after(time.Minute)
 		for _, p := range all {
 			expect(t, p.Name+" in status", p.Generation, observed(p))

@@ -133,6 +133,12 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 		}
 		l.compiled()
 		expect(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		l.removePolicy("team-b/own")
+		time.Sleep(maxAge + 1)
+		began = time.Now()
+		if err := check("team-a"); err != nil || time.Since(began) > 0 {
+			t.Errorf("check of another namespace after the removal took %s: %v", time.Since(began), err)
+		}
 	})
 }
 

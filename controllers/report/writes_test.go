@@ -255,7 +255,7 @@ func teams(w *world, n int) (all []*policy.Policy) {
 	return all
 }
 
-// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read.
+// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read, and the next one before all have.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
@@ -265,7 +265,8 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 		w.set(func() { w.slowReads = 10 * time.Second })
 		next := *edited
 		next.Generation++
-		all := append(teams(w, 60), &next)
+		fresh := teams(w, 60)
+		all := append(fresh, &next)
 		w.Use(editionOf(all...))
 		w.after(3 * time.Second)
 		observed := func(p *policy.Policy) int64 {
@@ -274,6 +275,12 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 			return w.server[p.Name].Status.ObservedGeneration
 		}
 		expect(t, "generation in status", next.Generation, observed(&next))
+		later := next
+		later.Generation++
+		all = append(fresh, &later)
+		w.Use(editionOf(all...))
+		w.after(30 * time.Second)
+		expect(t, "later generation in status", later.Generation, observed(&later))
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
 		w.after(time.Minute)
 		for _, p := range all {

@@ -292,6 +292,16 @@ var changeTable = map[string]Mutant{
 		Old: "cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), ",
 		New: "cmp.Or(",
 	},
+	"the status of a small edited policy waits for those of large ones": {
+		File: "controllers/report/writes.go", Test: "./controllers/report TestASmallStatusIsWrittenBeforeLargeOnes",
+		Old: "return cmp.Compare(len(a.policy.Rules), len(b.policy.Rules))",
+		New: "return 0",
+	},
+	"an edit waits until statuses of new policies have been read": {
+		File: "controllers/report/reporter.go", Test: "./controllers/report TestManyNewPoliciesDelayNoEdit",
+		Old: "if r.written[p.UID] != nil {\n\t\t\tknown",
+		New: "if r.written[p.UID] == nil {\n\t\t\tknown",
+	},
 	"large statuses are written as many at a time as small ones": {
 		File: "controllers/report/writes.go", Test: "./controllers/report TestLargeStatusesAreWrittenFewAtATime",
 		Old: "bytes < bytesAtOnce",

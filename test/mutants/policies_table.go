@@ -47,6 +47,31 @@ var policiesTable = map[string]Mutant{
 		Old: "case unread != nil:",
 		New: "case unread != nil && false:",
 	},
+	"fence: a change counts as in force while the edition with it is being made": {
+		File: "controllers/policies/publish.go", Test: "./controllers/policies TestNobodyWaitsForAnEditionThatChangesNothingForThem",
+		Old: "c.waiting.Union(c.applied)",
+		New: "c.waiting",
+	},
+	"fence: a check waits until what changed in another namespace is in force": {
+		File: "controllers/policies/publish.go", Test: "./controllers/policies TestNobodyWaitsForAnEditionThatChangesNothingForThem",
+		Old: "own := namespace == \"\" || l.changes.waiting.HasAny(\"\", namespace)",
+		New: "own := true",
+	},
+	"fence: what the cache has shown of a namespace counts before it is in force": {
+		File: "controllers/policies/loop.go", Test: "./controllers/policies TestAHoldThatTheCacheShowsCountsAtOnce",
+		Old: "l.changes.in(object.GetName())",
+		New: "l.changes.others = true",
+	},
+	"fence: a RetentionPolicy that could not be read is not read again": {
+		File: "controllers/policies/loop.go", Test: "./controllers/policies TestAPolicyThatCouldNotBeReadIsReadAgain",
+		Old: "all && !l.live.lacksAny()",
+		New: "all",
+	},
+	"small policies wait for large ones": {
+		File: "controllers/policies/queue.go", Test: "./controllers/policies TestASmallPolicyIsCompiledBeforeLargeOnes",
+		Old: "cmp.Compare(p.length, o.length)",
+		New: "cmp.Compare(o.length, p.length)",
+	},
 	"fence: leadership may end while policies are read": {
 		File: "controllers/policies/fence.go", Test: "./controllers/policies TestDoubtFailsClosed",
 		Old: "return since, l.Leadership.Check() // reading",

@@ -110,7 +110,7 @@ func (r Ranking) In(namespace string) Room {
 }
 
 // Rank gives the standing of each member, in the order of the members. It looks at all of them: package
-// controllers/index/rank gives the same answers as members come and go.
+// controllers/retention/index/rank gives the same answers as members come and go.
 func (r Ranking) Rank(members []Member) []Standing {
 	standings := make([]Standing, len(members))
 	order := make([]int, len(members))

@@ -71,12 +71,12 @@ var homes = map[string][]string{
 	"github.com/spf13":                    {"cmd"},
 	"github.com/open-policy-agent":        {"controllers"},
 	"github.com/prometheus/client_golang": {"controllers", "cmd", "test"},
-	"k8s.io/component-base":               {"controllers/features"},
+	"k8s.io/component-base":               {"controllers/process/features"},
 	"github.com/google/btree":             {"controllers"},
-	"golang.org/x/sys":                    {"controllers/images", "controllers/agent", "test/containerd", "test/cluster"},
-	"k8s.io/cri-api":                      {"controllers/images/cri", "test/containerd"},
-	"google.golang.org/grpc":              {"controllers/images", "test/containerd"},
-	"github.com/distribution/reference":   {"controllers/images/cri", "cmd/kubectl-sunset/imagename"},
+	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster"},
+	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
+	"google.golang.org/grpc":              {"controllers/node/images", "test/containerd"},
+	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/imagename"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},
 }
@@ -113,9 +113,9 @@ func TestTheOracleIsIndependent(t *testing.T) {
 var pure = map[string][]string{
 	"policy/v1alpha1": {"k8s.io/apimachinery"},
 	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json"},
-	"policy/grant":    {"k8s.io/apimachinery"},
+	"policy/rbac":     {"k8s.io/apimachinery"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
-	"policy/node":     {"k8s.io/apimachinery"},
+	"policy/agentapi": {"k8s.io/apimachinery"},
 	"engine":          nil, // homes says which
 }
 

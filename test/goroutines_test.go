@@ -9,10 +9,10 @@ import (
 
 // elsewhere are packages that start goroutines and have no test in a bubble, and why none of them is left behind.
 var elsewhere = map[string]string{
-	"controllers/images/cri":         "a removal outlives its caller, and no longer than its own deadline: TestARemovalOutlivesItsCaller",
-	"controllers/images/cri/critest": "a runtime for tests, which stops with the test",
-	"cmd/kubectl-sunset/command":     "a command waits for all that it has begun, and ends",
-	"cmd/kubectl-sunset/preview":     "a command waits for all that it has begun, and ends",
+	"controllers/node/images/cri":         "a removal outlives its caller, and no longer than its own deadline: TestARemovalOutlivesItsCaller",
+	"controllers/node/images/cri/critest": "a runtime for tests, which stops with the test",
+	"cmd/kubectl-sunset/command":          "a command waits for all that it has begun, and ends",
+	"cmd/kubectl-sunset/preview":          "a command waits for all that it has begun, and ends",
 }
 
 // TestGoroutinesEnd: whoever starts a goroutine is tested in a bubble of testing/synctest, which fails when one is left.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 var errNoPod = errors.New("this does not run in a Pod (KUBERNETES_SERVICE_HOST and _PORT are not set), and --kubeconfig names no file")

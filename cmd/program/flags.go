@@ -17,8 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/sunset-k8s/sunset/controllers/features"
-	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 // ErrAnswered says that help or the version was asked for, and given: there is nothing else to do.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
-	"github.com/sunset-k8s/sunset/controllers/features"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
 )
 
 // settings are flags of every type that there is.

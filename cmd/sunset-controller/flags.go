@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
-	"github.com/sunset-k8s/sunset/controllers"
-	"github.com/sunset-k8s/sunset/controllers/features"
+	"github.com/sunset-k8s/sunset/controllers/manager"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -21,17 +21,17 @@ type options struct {
 	gates      features.Gates
 	allowKinds []string
 	protected  []string
-	config     controllers.Config
+	config     manager.Config
 }
 
 // parse reads the settings and sets up logging. program.ErrAnswered says that there is nothing to run.
-func parse(args []string) (controllers.Config, error) {
+func parse(args []string) (manager.Config, error) {
 	o := newOptions()
 	if err := o.Parse(args); err != nil {
-		return controllers.Config{}, err
+		return manager.Config{}, err
 	}
 	if err := o.check(); err != nil {
-		return controllers.Config{}, err
+		return manager.Config{}, err
 	}
 	return o.complete()
 }
@@ -40,7 +40,7 @@ func newOptions() *options {
 	o := &options{
 		Flags:  program.NewFlags("sunset-controller", "ControllerConfig"),
 		gates:  features.New(),
-		config: controllers.Config{Namespace: "sunset-system"},
+		config: manager.Config{Namespace: "sunset-system"},
 	}
 	f, c := o.Flags, &o.config
 	f.AddGates(o.gates)
@@ -93,12 +93,12 @@ func (o *options) check() error {
 	)
 }
 
-func (o *options) complete() (controllers.Config, error) {
+func (o *options) complete() (manager.Config, error) {
 	c := o.config
 	c.Clock = clock.RealClock{}
 	c.Protection = policy.Protection{Namespaces: o.protected, Off: features.Off(o.gates)}
 	var err error
-	if c.Protection.AllowKinds, err = controllers.ParseKinds(o.allowKinds); err != nil {
+	if c.Protection.AllowKinds, err = manager.ParseKinds(o.allowKinds); err != nil {
 		return c, o.Wrong("allow-kinds", err)
 	}
 	if c.Rest, err = o.Connect(); err != nil {

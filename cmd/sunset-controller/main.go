@@ -5,12 +5,12 @@ import (
 	"context"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 )
 
 func main() {
 	program.Main("sunset-controller", func(args []string) (func(context.Context) error, error) {
 		config, err := parse(args)
-		return func(ctx context.Context) error { return controllers.Run(ctx, config) }, err
+		return func(ctx context.Context) error { return manager.Run(ctx, config) }, err
 	})
 }

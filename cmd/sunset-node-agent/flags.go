@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
-	"github.com/sunset-k8s/sunset/controllers/agent"
-	"github.com/sunset-k8s/sunset/controllers/features"
-	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/node/agent"
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
 )
 
 // options are the settings as given.

@@ -15,7 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
 // TestThePageHasEveryFlag: an operator finds every flag in docs/images.md with its default, but for those of the log, and no

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
-	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
 func main() {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sunset-k8s/sunset/controllers/policies"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -57,7 +57,7 @@ func (r *Reviewer) protected(v *review) []string {
 // typeCheck compares the rules with the schemas of their kinds.
 func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 	var warnings []string
-	schemas := policies.Schemas{Documents: r.Documents}
+	schemas := policyset.Schemas{Documents: r.Documents}
 	for _, rule := range v.Rules {
 		program := v.programs[rule.Key]
 		if v.targets[rule.Index] == nil || program == nil || ctx.Err() != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/sunset-k8s/sunset/controllers/features"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/controllers/version"
 	"github.com/sunset-k8s/sunset/policy"
 )
 

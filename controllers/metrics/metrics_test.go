@@ -14,8 +14,8 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/controllers/retention"
-	"github.com/sunset-k8s/sunset/controllers/version"
 	"github.com/sunset-k8s/sunset/policy"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
 

@@ -3,7 +3,7 @@ package retention
 import (
 	"context"
 
-	"github.com/sunset-k8s/sunset/controllers/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 )
 

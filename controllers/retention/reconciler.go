@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/sunset-k8s/sunset/controllers/index"
-	"github.com/sunset-k8s/sunset/controllers/pulse"
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -64,7 +64,7 @@ type Options struct {
 	// Elsewhere reports the kinds whose subjects another process deletes, such as images; nil for none.
 	Elsewhere func(schema.GroupKind) bool
 	// Pulse beats at every step of the loop that enqueues due subjects; nil for none.
-	Pulse *pulse.Pulse
+	Pulse *liveness.Pulse
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions per second; 0 means as fast as the API server permits

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images"
 )
 
 // idleRun is what a while with nothing due has cost.

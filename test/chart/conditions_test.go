@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -79,7 +79,7 @@ func (s *server) grants(foretold string, p client.Object, status *v1alpha1.Reten
 		if !slices.Contains([]string{"ClusterRole", "Role"}, roles[0].GetKind()) {
 			return errors.New(c.Message)
 		}
-		for _, document := range strings.Split(c.Message[strings.Index(c.Message, "\n")+1:], grant.Between) {
+		for _, document := range strings.Split(c.Message[strings.Index(c.Message, "\n")+1:], rbac.Between) {
 			if !strings.Contains(foretold, document) {
 				s.Errorf("the command line does not say of %s %s:\n%s", p.GetName(), condition, document)
 			}

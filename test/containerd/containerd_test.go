@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 )
 
 // importTimeout bounds how long CRI may take to learn of what was imported, which containerd tells it by events.

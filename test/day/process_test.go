@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
-	"github.com/sunset-k8s/sunset/controllers/objects"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -55,7 +55,7 @@ func (c skewed) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // start begins a process.
 func (d *day) start(skew time.Duration) *process {
 	p := &process{day: d, began: time.Now(), clock: skewed{by: skew}, changed: make(chan struct{}, 1)}
-	cluster, err := objects.New(objects.Options{
+	cluster, err := kube.New(kube.Options{
 		Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: p}, Mapper: mapper(), Clock: p.clock, Compiler: d.compiler,
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/scene"
@@ -37,9 +37,9 @@ rules:
 	before := goroutines(t)
 	for round := range 5 {
 		ctx, cancel := context.WithCancel(context.Background())
-		mgr, err := controllers.NewManager(controllers.Config{
+		mgr, err := manager.NewManager(manager.Config{
 			Rest: s.Cluster.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection(), Namespace: s.Home,
-			Identity: fmt.Sprint("in-process-", round), Election: controllers.Election{Enabled: true}, MetricsAddress: "0", ProbeAddress: "0",
+			Identity: fmt.Sprint("in-process-", round), Election: manager.Election{Enabled: true}, MetricsAddress: "0", ProbeAddress: "0",
 		})
 		if err != nil {
 			t.Fatal(err)

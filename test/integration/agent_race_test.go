@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/agent"
-	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
+	"github.com/sunset-k8s/sunset/controllers/node/agent"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 

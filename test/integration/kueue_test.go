@@ -13,7 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/gate"
@@ -47,7 +47,7 @@ rules:
 func finishedWorkloadsGo(t *testing.T) {
 	w := newWorld(t)
 	g := gate.New(t, w.byTheKueuePage())
-	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	writes := recorded(g, w.ofWorkloads)
 	w.queues("", "later", "at-once", "kept")
 	p := w.policy("finished", finishedWorkloads)

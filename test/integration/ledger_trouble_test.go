@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/gate"
@@ -101,7 +101,7 @@ func TestLedgersThatCannotBeListedAtFirst(t *testing.T) {
 	p := w.policy("limited", limited(1000, "1h"))
 	_, labels := w.other(false)
 	stays := w.configMap("stays", preview)
-	ended := w.sunsetUntilLost(func(c *controllers.Config) { c.Rest = g.Config() })
+	ended := w.sunsetUntilLost(func(c *manager.Config) { c.Rest = g.Config() })
 	w.gone(w.configMap("goes", labels))
 	w.expect(p, v1alpha1.ConditionEnforcing, "LedgerNotRead")
 	w.stays(0, stays)

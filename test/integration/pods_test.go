@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
@@ -86,7 +86,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	witness := with.direct(shapes)
 	g := gate.New(t, with.plane.Config())
 	deletes := recorded(g, with.deletesPods)
-	with.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	with.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	with.policy("pods", podsOfJobs)
 	t.Run("shapes", func(t *testing.T) {
 		for name, shape := range shapes {
@@ -147,7 +147,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	witness := w.watchPods(nil)
 	g := gate.New(t, w.plane.Config())
 	deletes := recorded(g, w.deletesPods)
-	behind := func(c *controllers.Config) { c.Rest = g.Config() }
+	behind := func(c *manager.Config) { c.Rest = g.Config() }
 	stop := w.sunset(behind)
 	w.policy("pods", podsOfJobs)
 	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}

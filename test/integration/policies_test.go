@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/gate"
@@ -115,7 +115,7 @@ rules:
 func TestOneFencedDeleteAndNoGet(t *testing.T) {
 	w := newWorld(t)
 	g := gate.New(t, w.plane.Config())
-	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "1s"))
 	seen := recorded(g, func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/configmaps/")

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -26,7 +26,7 @@ rules:
 func (w *world) marksFollowReferences() {
 	w.Helper()
 	g := w.view(w.policy("unreferenced", markedUnreferenced))
-	throughGate := func(c *controllers.Config) { c.Rest = g.Config() }
+	throughGate := func(c *manager.Config) { c.Rest = g.Config() }
 	stop := w.sunset(throughGate)
 	unused, again, used := w.configMap("unused", nil), w.configMap("again", nil), w.configMap("used", nil)
 	w.using(used)

@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
@@ -38,7 +38,7 @@ func (w *world) whatCannotBeFollowedKeeps() {
 	w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	w.grant(user, "referring", referring...)
 	revoke := w.grant(user, "cronjobs", ofCronJobs)
-	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	unused := w.configMap("unused", nil)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 1 {

@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/gate"
@@ -24,9 +24,9 @@ import (
 
 func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 	w, home := newWorld(t), newWorld(t).namespace
-	elect := func(identity string) func(*controllers.Config) {
-		return func(c *controllers.Config) {
-			c.Election = controllers.Election{Enabled: true, RetryPeriod: time.Second}
+	elect := func(identity string) func(*manager.Config) {
+		return func(c *manager.Config) {
+			c.Election = manager.Election{Enabled: true, RetryPeriod: time.Second}
 			c.Namespace, c.Identity = home, identity
 		}
 	}
@@ -48,9 +48,9 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w, home := newWorld(t), newWorld(t).namespace
 	g := gate.New(t, w.plane.Config())
-	lost := w.sunsetUntilLost(func(c *controllers.Config) {
+	lost := w.sunsetUntilLost(func(c *manager.Config) {
 		c.Rest = g.Config()
-		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
+		c.Election = manager.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
 		c.Namespace, c.Identity = home, "first"
 	})
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
@@ -82,8 +82,8 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	if deletedLate.Load() {
 		t.Error("a DELETE came after leadership was in doubt")
 	}
-	w.sunset(func(c *controllers.Config) {
-		c.Election = controllers.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
+	w.sunset(func(c *manager.Config) {
+		c.Election = manager.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
 		c.Namespace, c.Identity = home, "second"
 	})
 	w.gone(two)

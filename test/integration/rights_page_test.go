@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -45,9 +45,9 @@ func TestTheRightsOnThePageAreEnough(t *testing.T) {
 	}
 	refused := &refusals{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refused.through(next) })
-	w.sunset(func(c *controllers.Config) {
+	w.sunset(func(c *manager.Config) {
 		c.Rest = config
-		c.Election = controllers.Election{Enabled: true, RetryPeriod: time.Second}
+		c.Election = manager.Election{Enabled: true, RetryPeriod: time.Second}
 		c.Namespace, c.Identity = "sunset-system", w.namespace
 	})
 	p := w.policy("jobs", `

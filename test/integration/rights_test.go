@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/gate"
 )
@@ -59,7 +59,7 @@ func TestMissingRightsAreToldAndHealByThemselves(t *testing.T) {
 	}
 	w.grant(user, "core", core...)
 	w.grant(user, "secrets", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "delete"}})
-	w.sunset(func(c *controllers.Config) { c.Rest = config })
+	w.sunset(func(c *manager.Config) { c.Rest = config })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.policy("secrets", `
 mode: Enforce
@@ -94,7 +94,7 @@ func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
 	g := gate.New(t, config)
 	w.grant(user, "core", core...)
 	revoke := w.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
-	w.sunset(func(c *controllers.Config) { c.Rest = g.Config() })
+	w.sunset(func(c *manager.Config) { c.Rest = g.Config() })
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
 	revoke()

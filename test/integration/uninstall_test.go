@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -116,7 +116,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 	})
 	w.stays(0, held...) // while a rule that has come is not listed yet, nothing is known to be kept by it
 	stop()
-	stop = w.sunset(func(c *controllers.Config) { c.DryRun = true })
+	stop = w.sunset(func(c *manager.Config) { c.DryRun = true })
 	meanwhile := w.policy("meanwhile", cautious("Enforce", "1s"))
 	fleeting, unused := w.halfway()
 	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
@@ -168,7 +168,7 @@ rules:
 // TestAFeatureThatIsOffKeeps what its rules are about, and marks of before, although another rule would delete it.
 func TestAFeatureThatIsOffKeeps(t *testing.T) {
 	w := newWorld(t)
-	w.sunset(func(c *controllers.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
+	w.sunset(func(c *manager.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
 	kept := w.configMap("kept", map[string]string{"test": "features"})
 	const since = `{"0123456789abcdef":"2001-01-01T00:00:00Z"}`
 	w.setAnnotation(kept, v1alpha1.EligibleSinceAnnotation, fmt.Sprintf("%q", since))

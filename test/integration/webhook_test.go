@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers"
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -56,7 +56,7 @@ func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Ser
 	home.grant(user, "core", core...)
 	home.grant(user, "configmaps", onConfigMaps("list", "watch", "delete"))
 	home.mount(dir)
-	return &webhook{world: home, stop: w.sunset(func(c *controllers.Config) {
+	return &webhook{world: home, stop: w.sunset(func(c *manager.Config) {
 		c.Rest, c.Namespace = config, home.namespace
 		c.Webhook = admission.Serving{
 			Address: fmt.Sprintf("127.0.0.1:%d", port), CertDir: dir,

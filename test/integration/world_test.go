@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -73,7 +73,7 @@ func worldOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) 
 }
 
 // sunset runs a controller until the test ends or stop is called; stop waits for it.
-func (w *world) sunset(adjust ...func(*controllers.Config)) (stop func()) {
+func (w *world) sunset(adjust ...func(*manager.Config)) (stop func()) {
 	w.Helper()
 	ended, cancel := w.start(adjust...)
 	var once sync.Once
@@ -90,23 +90,23 @@ func (w *world) sunset(adjust ...func(*controllers.Config)) (stop func()) {
 }
 
 // sunsetUntilLost runs a controller that is expected to end by itself, with the error that the channel gives.
-func (w *world) sunsetUntilLost(adjust ...func(*controllers.Config)) <-chan error {
+func (w *world) sunsetUntilLost(adjust ...func(*manager.Config)) <-chan error {
 	w.Helper()
 	ended, cancel := w.start(adjust...)
 	w.Cleanup(cancel)
 	return ended
 }
 
-func (w *world) start(adjust ...func(*controllers.Config)) (ended <-chan error, cancel context.CancelFunc) {
+func (w *world) start(adjust ...func(*manager.Config)) (ended <-chan error, cancel context.CancelFunc) {
 	w.Helper()
-	config := controllers.Config{
+	config := manager.Config{
 		Rest: w.plane.Config(), Clock: clock.RealClock{}, Protection: policy.DefaultProtection("sunset-system"),
 		MetricsAddress: "0", ProbeAddress: "0",
 	}
 	for _, a := range adjust {
 		a(&config)
 	}
-	mgr, err := controllers.NewManager(config)
+	mgr, err := manager.NewManager(config)
 	if err != nil {
 		w.Fatal(err)
 	}

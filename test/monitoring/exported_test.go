@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/sunset-k8s/sunset/controllers"
-	"github.com/sunset-k8s/sunset/controllers/agent"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/node/agent"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -25,8 +25,8 @@ var nowhere = &rest.Config{Host: "http://127.0.0.1:1"}
 // exported are the labels of every metric that a controller or an agent exports, by name.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
-	_, err := controllers.NewManager(controllers.Config{
-		Rest: nowhere, Clock: clock.RealClock{}, Identity: "me", Election: controllers.Election{Enabled: true},
+	_, err := manager.NewManager(manager.Config{
+		Rest: nowhere, Clock: clock.RealClock{}, Identity: "me", Election: manager.Election{Enabled: true},
 		Protection: policy.DefaultProtection(), MetricsAddress: "0", ProbeAddress: "0",
 	})
 	if err != nil {

@@ -153,7 +153,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
 	},
 	"an overridden rule does not wait for approval": {
-		File: "policy/book.go", Test: "./controllers/policies TestWhatAChangeLetsGoIsCountedFirst",
+		File: "policy/book.go", Test: "./controllers/policyset TestWhatAChangeLetsGoIsCountedFirst",
 		Old: "\tdefault:\n\t\tr = waiting(r, rp.policy)\n\t}\n",
 		New: "\tdefault:\n\t}\n",
 	},
@@ -193,7 +193,7 @@ var policyTable = map[string]Mutant{
 		New: "\tbounded.Capacity.Max = 0\n",
 	},
 	"marks are trusted in every namespace alike": {
-		File: "policy/book.go", Test: "./controllers/policies TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
+		File: "policy/book.go", Test: "./controllers/policyset TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
 		Old: "if since, ok := r.MarksSinceIn[namespace]; ok {",
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
@@ -213,7 +213,7 @@ var policyTable = map[string]Mutant{
 		New: "[]Reason{Stale, IsForbidden}",
 	},
 	"what is terminating takes a place among the newest": {
-		File: "policy/rank.go", Test: "./controllers/index TestAgainstTheModel",
+		File: "policy/rank.go", Test: "./controllers/retention/index TestAgainstTheModel",
 		Old: "\tcase s.Flags.Has(IsTerminating):\n\t\treturn m, false\n",
 		New: "",
 	},

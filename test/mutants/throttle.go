@@ -89,11 +89,11 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestAnErrorAmongSuccessesDoesNotLowerConcurrency",
 	},
 	"remover: what a webhook denies is what its code says": {
-		File: "controllers/objects/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",
-		Test: "./controllers/objects TestOutcomeOf",
+		File: "controllers/kube/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",
+		Test: "./controllers/kube TestOutcomeOf",
 	},
 	"remover: a webhook that fails is a busy server": {
-		File: "controllers/objects/remove.go", Old: "\tcase failed:\n", New: "\tcase failed && code == http.StatusTeapot:\n",
-		Test: "./controllers/objects TestOutcomeOf",
+		File: "controllers/kube/remove.go", Old: "\tcase failed:\n", New: "\tcase failed && code == http.StatusTeapot:\n",
+		Test: "./controllers/kube TestOutcomeOf",
 	},
 }

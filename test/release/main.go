@@ -100,7 +100,7 @@ func build(p platform, version, dir string, at time.Time) error {
 	defer func() { _ = os.RemoveAll(work) }()
 	program := filepath.Join(work, p.program())
 	command := exec.Command("go", "build", "-trimpath", "-o", program,
-		"-ldflags", "-s -w -X github.com/sunset-k8s/sunset/controllers/version.version="+version, "./cmd/kubectl-sunset")
+		"-ldflags", "-s -w -X github.com/sunset-k8s/sunset/controllers/process/version.version="+version, "./cmd/kubectl-sunset")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {

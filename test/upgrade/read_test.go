@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/sunset-k8s/sunset/controllers/images/cri/critest"
-	"github.com/sunset-k8s/sunset/controllers/images/history"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/ledger"
-	"github.com/sunset-k8s/sunset/policy/node"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
@@ -148,7 +148,7 @@ func (p *past) ledger(t *testing.T) {
 func (p *past) rules(t *testing.T) {
 	data, err := p.Of(v1alpha1.NodeImageRulesKind)[0].MarshalJSON()
 	no(t, err)
-	told, err := node.Read(data)
+	told, err := agentapi.Read(data)
 	no(t, err)
 	if len(told.Policies) != 1 || len(told.Policies[0].Problems) > 0 || told.Policies[0].Hash != p.policies["images"].Hash {
 		t.Errorf("told %+v", told.Policies)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/sunset-k8s/sunset/controllers/images/sight"
+	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 )
 
 // How the Pod of an agent is known, and where it tells of images.
@@ -34,16 +34,16 @@ var (
 
 // Sight asks the agent on a node for the images there, by way of the API server. The agents are in a namespace; empty means
 // any. The error says what to do.
-func (c *Cluster) Sight(ctx context.Context, node, namespace string) (*sight.Sight, error) {
+func (c *Cluster) Sight(ctx context.Context, node, namespace string) (*debug.Sight, error) {
 	a, err := c.agent(ctx, node, namespace)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.kinds.RESTClient().Get().AbsPath("/api/v1/namespaces", a.Namespace, "pods", a.address(), "proxy", sight.Path).DoRaw(ctx)
+	answer, err := c.kinds.RESTClient().Get().AbsPath("/api/v1/namespaces", a.Namespace, "pods", a.address(), "proxy", debug.Path).DoRaw(ctx)
 	if err != nil {
 		return nil, a.silent(answer, err)
 	}
-	seen, err := sight.Read(answer)
+	seen, err := debug.Read(answer)
 	if err == nil && seen.Node.Name != node {
 		err = fmt.Errorf("it is of node %q", seen.Node.Name)
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/controllers/referrers"
-	"github.com/sunset-k8s/sunset/controllers/stream"
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 )
 
 // Referrers is some objects of a kind of a Table that are not decoded yet, and of which no more will be than is needed to
@@ -64,11 +64,11 @@ const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta
 
 // raw reads a page of objects as they are sent.
 func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
-	accept := stream.AcceptJSON
+	accept := listwatch.AcceptJSON
 	if place.MetadataOnly {
 		accept = acceptMetadataList
 	}
-	data, err := stream.Body(c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
+	data, err := listwatch.Body(c.kinds.RESTClient().Get().AbsPath(place.Path...).SetHeader("Accept", accept).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx))
 	if err != nil {
 		return nil, "", err

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 // served is what the server of names says of kinds.

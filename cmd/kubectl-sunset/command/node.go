@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/controllers/images/sight"
+	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 )
 
 // nodeFlags name the node that images are on: by a file with the Node, or by its name in the cluster.
@@ -50,7 +50,7 @@ func (f *nodeFlags) refuse() error {
 const longAgo = 5 * time.Minute
 
 // see asks the agent on the node what it saw last, and says so if that was long ago.
-func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*sight.Sight, error) {
+func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Sight, error) {
 	seen, err := c.Sight(ctx, f.node, f.agents)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // granting is the command rights.
@@ -85,7 +85,7 @@ func (g *granting) run(ctx context.Context, args []string) error {
 	}
 	for i, right := range found {
 		if i > 0 {
-			fmt.Fprint(g.streams.Out, grant.Between)
+			fmt.Fprint(g.streams.Out, rbac.Between)
 		}
 		fmt.Fprint(g.streams.Out, right.YAML())
 	}
@@ -131,7 +131,7 @@ func (g *granting) inForce(ctx context.Context, loader *inventory.Loader) ([]*po
 	return force.policies, nil
 }
 
-func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]grant.Right, error) {
+func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
 	if g.local {
 		return g.needed(policies, rights.Guessed), nil
 	}
@@ -143,7 +143,7 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]grant
 	if !g.missing {
 		return needed, nil
 	}
-	var all []grant.Right
+	var all []rbac.Right
 	missing, err := rights.Missing(ctx, c, g.account.Account, needed)
 	for _, m := range missing {
 		all = append(all, m.Right)
@@ -152,12 +152,12 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]grant
 }
 
 // needed is what policies need. What nobody can know is said.
-func (g *granting) needed(policies []*policy.Policy, resources rights.Resources) []grant.Right {
+func (g *granting) needed(policies []*policy.Policy, resources rights.Resources) []rbac.Right {
 	finder := rights.Finder{Resources: resources, Unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
 		finder.Owners = append(finder.Owners, schema.ParseGroupResource(owner))
 	}
-	var all []grant.Right
+	var all []rbac.Right
 	for _, p := range policies {
 		all = append(all, finder.Of(p)...)
 		if len(g.owners) == 0 && rights.LetsOwnersGo(p) {

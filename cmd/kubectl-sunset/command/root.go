@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/controllers/version"
+	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
 // The exit codes of every command.

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // validate is the command of that name.
@@ -82,7 +82,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 }
 
 // missing is what accounts lack for the policies, by their names.
-func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]grant.Missing, error) {
+func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]rbac.Missing, error) {
 	if !v.rights {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]gran
 	}
 	say := notes{v.streams.ErrOut}
 	finder := rights.Finder{Resources: c.Resource, Unknown: sets.New[schema.GroupVersionKind]()}
-	var needed []grant.Right
+	var needed []rbac.Right
 	for _, p := range in.Rules() {
 		needed = append(needed, finder.Of(p)...)
 		if rights.LetsOwnersGo(p) {
@@ -103,7 +103,7 @@ func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]gran
 	return rights.Missing(ctx, c, v.account.Account, needed)
 }
 
-func (v *validate) print(files int, in *inventory.Inventory, missing []grant.Missing) error {
+func (v *validate) print(files int, in *inventory.Inventory, missing []rbac.Missing) error {
 	if v.output.value == "json" {
 		return report.ValidationJSON(v.streams.Out, files, in, missing)
 	}

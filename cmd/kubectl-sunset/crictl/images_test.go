@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/crictl"
-	"github.com/sunset-k8s/sunset/controllers/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/engine"
 )
 

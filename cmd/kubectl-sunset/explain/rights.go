@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -16,7 +16,7 @@ func (in *Input) rightsOf(r *policy.Rule) []Setting {
 	}
 	rights := Setting{Name: "rights", Value: "of " + accountOf(r), From: "the policy", Note: "not checked here"}
 	if c := in.permitted(r); c != nil {
-		rights.Note = "status says: " + grant.Sentence(c.Message)
+		rights.Note = "status says: " + rbac.Sentence(c.Message)
 	}
 	return []Setting{rights}
 }
@@ -27,7 +27,7 @@ func (in *Input) forbidden(r *policy.Rule) []Block {
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Block{{policy.IsForbidden, grant.Sentence(c.Message), "grant " + accountOf(r) + " the missing permission"}}
+	return []Block{{policy.IsForbidden, rbac.Sentence(c.Message), "grant " + accountOf(r) + " the missing permission"}}
 }
 
 func (in *Input) permitted(r *policy.Rule) *metav1.Condition {

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // Problems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
@@ -76,7 +76,7 @@ type problem struct {
 }
 
 // ValidationJSON writes the problems for programs, and rights that are missing.
-func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []grant.Missing) error {
+func ValidationJSON(w io.Writer, files int, in *inventory.Inventory, lacking []rbac.Missing) error {
 	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: kinds.Version}
 	for _, name := range in.Lacking {
 		v.Problems = append(v.Problems, problem{File: name, Message: noPolicy, Hint: noPolicyHint})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // missing is a right that somebody lacks, in JSON. The format is stable.
@@ -15,9 +15,9 @@ type missing struct {
 }
 
 // MissingRights writes who lacks what, each with the role that gives it and an empty line.
-func MissingRights(w io.Writer, lacking []grant.Missing) {
+func MissingRights(w io.Writer, lacking []rbac.Missing) {
 	for _, m := range lacking {
-		said := grant.Line(fmt.Sprintf("%s: %s; with this it may:", m.Policy, m))
-		fmt.Fprintf(w, "%s\n%s%s\n", said, grant.Between, m.YAML())
+		said := rbac.Line(fmt.Sprintf("%s: %s; with this it may:", m.Policy, m))
+		fmt.Fprintf(w, "%s\n%s%s\n", said, rbac.Between, m.YAML())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // Asker says what accounts may do. *cluster.Cluster is one.
@@ -17,14 +17,14 @@ type Asker interface {
 
 // Missing are those of the rights that are missing: of sunset where they are not of another account. A ServiceAccount is asked about in
 // its namespace alone.
-func Missing(ctx context.Context, a Asker, sunset cluster.Account, needed []grant.Right) ([]grant.Missing, error) {
-	var all []grant.Missing
+func Missing(ctx context.Context, a Asker, sunset cluster.Account, needed []rbac.Right) ([]rbac.Missing, error) {
+	var all []rbac.Missing
 	for _, right := range needed {
 		who := sunset
 		if right.Account != "" {
 			who = cluster.Account{Namespace: right.Namespace, Name: right.Account}
 		}
-		missing := grant.Missing{Right: right}
+		missing := rbac.Missing{Right: right}
 		for _, verb := range right.Verbs {
 			may, err := mayAll(ctx, a, who, verb, right)
 			if err != nil {
@@ -41,7 +41,7 @@ func Missing(ctx context.Context, a Asker, sunset cluster.Account, needed []gran
 	return all, nil
 }
 
-func mayAll(ctx context.Context, a Asker, who cluster.Account, verb string, right grant.Right) (may bool, err error) {
+func mayAll(ctx context.Context, a Asker, who cluster.Account, verb string, right rbac.Right) (may bool, err error) {
 	refused := slices.ContainsFunc(right.Resources, func(resource schema.GroupResource) bool {
 		may, err = a.May(ctx, who, verb, resource, right.Namespace)
 		return err != nil || !may

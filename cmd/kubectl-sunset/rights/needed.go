@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sunset-k8s/sunset/controllers/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/policy"
-	"github.com/sunset-k8s/sunset/policy/grant"
+	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
 // Resources says which resource serves a kind; false if none does.
@@ -35,17 +35,17 @@ type Finder struct {
 }
 
 // Of lists what a policy needs: of Sunset's account, and of its own where it has one.
-func (f *Finder) Of(p *policy.Policy) []grant.Right {
-	var all []grant.Right
+func (f *Finder) Of(p *policy.Policy) []rbac.Right {
+	var all []rbac.Right
 	for _, r := range p.Rules {
 		resource, known := f.resource(r)
 		if !known {
 			continue
 		}
 		kind := policy.StoredAs(r.Kind)
-		all = add(all, grant.OfSunset(p, kind, resource))
+		all = add(all, rbac.OfSunset(p, kind, resource))
 		if p.Namespace != "" {
-			all = add(all, grant.OfAccount(p, kind, resource))
+			all = add(all, rbac.OfAccount(p, kind, resource))
 		}
 	}
 	if LetsOwnersGo(p) {
@@ -53,7 +53,7 @@ func (f *Finder) Of(p *policy.Policy) []grant.Right {
 			all = f.withOwner(all, p, owner)
 		}
 	}
-	return add(all, grant.OfReferences(p, f.referrers(p)...))
+	return add(all, rbac.OfReferences(p, f.referrers(p)...))
 }
 
 func (f *Finder) resource(r *policy.Rule) (schema.GroupResource, bool) {
@@ -72,8 +72,8 @@ func (f *Finder) find(kind schema.GroupVersionKind) (schema.GroupResource, bool)
 }
 
 // withOwner adds what an owner takes to the right on its resource, if there is one.
-func (f *Finder) withOwner(all []grant.Right, p *policy.Policy, owner schema.GroupResource) []grant.Right {
-	right := grant.OfOwners(p, owner)
+func (f *Finder) withOwner(all []rbac.Right, p *policy.Policy, owner schema.GroupResource) []rbac.Right {
+	right := rbac.OfOwners(p, owner)
 	for i, known := range all {
 		if known.Account == "" && known.For == right.For {
 			all[i] = known.And(right.Verbs...)
@@ -107,8 +107,8 @@ func (f *Finder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 }
 
 // add adds a right that gives something and is not there yet.
-func add(all []grant.Right, right grant.Right) []grant.Right {
-	known := slices.ContainsFunc(all, func(r grant.Right) bool { return r.For == right.For && r.Account == right.Account })
+func add(all []rbac.Right, right rbac.Right) []rbac.Right {
+	known := slices.ContainsFunc(all, func(r rbac.Right) bool { return r.For == right.For && r.Account == right.Account })
 	if known || len(right.Resources) == 0 || len(right.Verbs) == 0 {
 		return all
 	}

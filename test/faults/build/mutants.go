@@ -14,29 +14,29 @@ func Mutants() []string { return slices.Sorted(maps.Keys(mutants)) }
 var mutants = map[string][]overlay.Patch{
 	// A DELETE that takes whatever version of the object is there.
 	"no-resource-version": {{
-		File: "controllers/objects/remove.go",
+		File: "controllers/kube/remove.go",
 		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
 		New:  "&metav1.Preconditions{UID: &t.UID}",
 	}},
 	// A DELETE that does not say which object it means.
 	"no-uid": {{
-		File: "controllers/objects/remove.go",
+		File: "controllers/kube/remove.go",
 		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
 		New:  "&metav1.Preconditions{ResourceVersion: &t.ResourceVersion}",
 	}},
 	// Deletions go on though our clock and the API server's are far apart.
 	"no-skew-check": {{
-		File: "controllers/policies/skew.go",
+		File: "controllers/policyset/skew.go",
 		Old:  "if worst > maxSkew {",
 		New:  "if false && worst > maxSkew {",
 	}},
 	// Policies and namespaces are not read again before a DELETE: what the watch has brought is good enough.
 	"no-fence": {{
-		File: "controllers/policies/fence.go",
+		File: "controllers/policyset/fence.go",
 		Old:  "return !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
 		New:  "return true || !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
 	}, {
-		File: "controllers/policies/fence.go",
+		File: "controllers/policyset/fence.go",
 		Old:  "return since, cmp.Or(",
 		New:  "return l.Clock.Now(), cmp.Or(",
 	}},
@@ -84,43 +84,43 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A leader that starts believes every mark, also those that the status distrusts.
 	"believes-marks": {{
-		File: "controllers/policies/trust.go",
+		File: "controllers/policyset/trust.go",
 		Old:  "range distrusted {",
 		New:  "range distrusted[:0] {",
 	}},
 	// What becomes due because something else has changed than the policy itself needs no approval.
 	"changes-uncounted": {{
-		File: "controllers/policies/gates.go",
+		File: "controllers/policyset/gates.go",
 		Old:  "if change.None() && len(fewer) == 0 {",
 		New:  "if true || change.None() && len(fewer) == 0 {",
 	}},
 	// What becomes due because something has changed while no replica led needs no approval.
 	"restarts-uncounted": {{
-		File: "controllers/policies/gates.go",
+		File: "controllers/policyset/gates.go",
 		Old:  "if known == nil || known.Hash != p.Hash ||",
 		New:  "if true || known == nil || known.Hash != p.Hash ||",
 	}},
 	// A policy or namespace that a list lacks is believed to be gone.
 	"believes-lists": {{
-		File: "controllers/policies/missing.go",
+		File: "controllers/policyset/missing.go",
 		Old:  "\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
 		New:  "\tif true {\n\t\treturn nil\n\t}\n\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
 	}},
 	// A rule counts as counted though there are no facts about it yet, since its kind is being listed again.
 	"counted-without-facts": {{
-		File: "controllers/index/index.go",
+		File: "controllers/retention/index/index.go",
 		Old:  "return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 		New:  "return true || x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},
 	// What is created again as fast as it is deleted is deleted again and again.
 	"endless-loops": {{
-		File: "controllers/index/row.go",
+		File: "controllers/retention/index/row.go",
 		Old:  "if r.streak >= maxReturns {",
 		New:  "if false && r.streak >= maxReturns {",
 	}},
 	// While a RetentionPolicy is compiled, everybody waits, and not its namespace alone.
 	"all-wait-for-compiling": {{
-		File: "controllers/policies/compiling.go",
+		File: "controllers/policyset/compiling.go",
 		Old:  "case \"\":\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 		New:  "case \"\", e.written.GetNamespace():\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 	}},
@@ -132,7 +132,7 @@ var mutants = map[string][]overlay.Patch{
 			New:  "\treturn false\n}",
 		},
 		{
-			File: "controllers/index/marks.go",
+			File: "controllers/retention/index/marks.go",
 			Old:  "\tcase !f.eligible:\n\t\treturn true\n\t}\n\treturn next",
 			New:  "\tcase !f.eligible:\n\t\treturn false\n\t}\n\treturn next",
 		},

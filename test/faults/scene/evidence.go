@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/controllers"
+	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/faults/history"
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
@@ -85,7 +85,7 @@ func (r *Replica) endedViolently() bool {
 func (s *Scene) allowed(flags []string) (kinds []schema.GroupKind) {
 	for _, flag := range flags {
 		if names, ok := strings.CutPrefix(flag, "--allow-kinds="); ok {
-			parsed, err := controllers.ParseKinds(strings.Split(names, ","))
+			parsed, err := manager.ParseKinds(strings.Split(names, ","))
 			if err != nil {
 				s.Error(err)
 			}

@@ -1,0 +1,210 @@
+package kube_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// evaluating is a clock on which every evaluation takes some time.
+type evaluating struct {
+	now   time.Time
+	takes time.Duration
+}
+
+func (c *evaluating) Now() time.Time { return c.now }
+
+func (c *evaluating) Since(t time.Time) time.Duration {
+	c.now = c.now.Add(c.takes)
+	return c.now.Sub(t)
+}
+
+// TestNamespacesShareTheTimeOfEvaluations: some have rules that take long and are asked about objects all the time. They leave
+// a quarter of the time to others, or half of it if they take long on each object. The rules of the cluster are always asked, and so are those
+// of a namespace whose rules take their ordinary time.
+func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	everywhere, own := compile(t, c, jobs, eligible("true")), compile(t, c, jobs, eligible("1 == 1"))
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	const lasts = time.Minute
+	for _, test := range []struct {
+		floods int
+		takes  time.Duration // each of three rules
+		pause  time.Duration // after each round of objects
+	}{
+		{1, 50 * time.Millisecond, 10 * time.Millisecond},
+		{50, 50 * time.Millisecond, 10 * time.Millisecond},
+		{1, 300 * time.Microsecond, 100 * time.Microsecond},
+		{10, 300 * time.Microsecond, 100 * time.Microsecond},
+	} {
+		floods, takes := test.floods, test.takes
+		t.Run(fmt.Sprint(floods, " ", takes), func(t *testing.T) {
+			in := map[string][]*engine.Rule{"quiet": {own}}
+			for i := range floods {
+				in[fmt.Sprint("flood-", i)] = []*engine.Rule{own, own, own}
+			}
+			q := retention.NewQuestions(jobs, []*engine.Rule{everywhere}, in)
+			clock := &evaluating{now: time.Unix(1e9, 0)}
+			began, quiet := clock.now, clock.now
+			a := kube.NewAllowance(clock)
+			used := map[string]time.Duration{}
+			ask := func(namespace string, takes time.Duration) (asked bool) {
+				clock.takes = takes
+				before := clock.now
+				facts, again := a.Ask(e, q, namespace, object)
+				used[namespace] += clock.now.Sub(before)
+				if facts[0].Err != nil || !facts[0].Eligible {
+					t.Fatalf("a rule of the cluster: %+v", facts[0])
+				}
+				last := facts[len(facts)-1]
+				if again != (last.Err != nil) || last.Err != nil && (last.Eligible || !last.Selected) {
+					t.Fatalf("again %v, %+v", again, last)
+				}
+				return !again
+			}
+			for clock.now.Sub(began) < lasts {
+				for i := range floods {
+					ask(fmt.Sprint("flood-", i), takes)
+				}
+				if !clock.now.Before(quiet) {
+					if !ask("quiet", 100*time.Microsecond) {
+						t.Fatal("the rule of another namespace was not asked")
+					}
+					quiet = clock.now.Add(10 * time.Millisecond)
+				}
+				clock.now = clock.now.Add(test.pause)
+			}
+			passed := clock.now.Sub(began)
+			share := min(passed/kube.ShareOfOne, passed/kube.ShareOfAll/time.Duration(floods))
+			var all time.Duration
+			for namespace, took := range used {
+				if namespace == "quiet" {
+					continue
+				}
+				most := kube.MostDebt + 3*takes + share
+				if 3*takes <= kube.FreeTime {
+					most += passed / time.Second * kube.FreeOfOne
+				}
+				if took > most || took < share/2 {
+					t.Errorf("%s took %s of %s, want up to %s", namespace, took, passed, most)
+				}
+				all += took
+			}
+			most := time.Duration(floods)*(kube.MostDebt+3*takes) + passed/kube.ShareOfAll
+			if 3*takes <= kube.FreeTime {
+				most += passed / time.Second * 2 * kube.FreeOfAll // in any order, and each its own part
+			}
+			if all > most {
+				t.Errorf("all took %s of %s, want up to %s", all, passed, most)
+			}
+			clock.now = clock.now.Add(time.Hour)
+			if !ask("flood-0", takes) {
+				t.Error("not asked after a pause")
+			}
+			clock.now = clock.now.Add(time.Hour)
+			if n := a.Debtors(); n > 0 {
+				t.Errorf("%d are remembered", n)
+			}
+		})
+	}
+}
+
+// TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that take all they
+// can get.
+func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	const greedy, ordinary = 3, 100
+	own := compile(t, c, jobs, eligible("true"))
+	in := map[string][]*engine.Rule{}
+	for i := range greedy + ordinary {
+		in[fmt.Sprint(i)] = []*engine.Rule{own}
+	}
+	q := retention.NewQuestions(jobs, nil, in)
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	clock := &evaluating{now: time.Unix(1e9, 0), takes: 700 * time.Microsecond}
+	a := kube.NewAllowance(clock)
+	for second := range 5 * 60 {
+		for range 150 {
+			for i := range greedy {
+				a.Ask(e, q, fmt.Sprint(i), object)
+			}
+		}
+		for range 10 {
+			for i := range ordinary {
+				if facts, again := a.Ask(e, q, fmt.Sprint(greedy+i), object); again {
+					t.Fatalf("second %d, namespace %d: %v", second, i, facts[0].Err)
+				}
+			}
+		}
+		clock.now = time.Unix(1e9+int64(second)+1, 0)
+	}
+}
+
+// TestALargeNamespaceIsEvaluatedAtOnce where its rules take their ordinary time.
+func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	defer e.Close()
+	own := compile(t, c, jobs, eligible("true"))
+	q := retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"large": {own}})
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
+	a := kube.NewAllowance(clock)
+	for i := range 50_000 {
+		if facts, again := a.Ask(e, q, "large", object); again {
+			t.Fatalf("object %d: %v", i, facts[0].Err)
+		}
+		clock.now = clock.now.Add(100 * time.Microsecond) // to read and decode it
+	}
+}
+
+// TestAnEvaluationThatTookTooLongIsWorthAskingAgain: on a busy machine it may end in time later, be the rule one of the cluster or of
+// a namespace. Any other error stays until the object changes.
+func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
+	some := "[" + strings.Repeat("0,", 179) + "0]"
+	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
+	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
+	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {
+		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := c.NewEvaluator(t.Context())
+		defer e.Close()
+		rules := []*engine.Rule{compile(t, c, jobs, eligible(expression))}
+		q := retention.NewQuestions(jobs, rules, nil)
+		if own {
+			q = retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"team-a": rules})
+		}
+		facts, again := kube.NewAllowance(clock.RealClock{}).Ask(e, q, "team-a", object)
+		return facts[0], again
+	}
+	for _, own := range []bool{false, true} {
+		var f policy.Facts
+		var again bool
+		for range 100 { // on a busy machine an evaluation may end before its deadline is noticed
+			if f, again = ask(time.Nanosecond, loop, own); f.Err != nil {
+				break
+			}
+		}
+		if !errors.Is(f.Err, engine.ErrDeadline) || !again {
+			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+		}
+		if f, again = ask(time.Hour, "object.spec.absent == 1", own); f.Err == nil || again {
+			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+		}
+	}
+}

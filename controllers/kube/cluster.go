@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
+type Cluster struct {
+	base       *url.URL         // of the API server
+	requests   *http.Client     // about single objects; a redirect is no answer to a DELETE
+	rest       *rest.RESTClient // for paths of any group
+	mapper     meta.RESTMapper
+	clock      clock.Clock
+	compiler   *engine.Compiler
+	protection policy.Protection
+	changes    *changes // nil where nobody knows what refers to objects
+	allowance  allowance
+
+	mu         sync.Mutex
+	servedHere map[schema.GroupVersion]time.Time // of owners, when that was last found
+}
+
+// Options is what a Cluster is made of. All but References are required; the zero Protection protects no namespace.
+type Options struct {
+	Config     *rest.Config
+	HTTP       *http.Client
+	Mapper     meta.RESTMapper // must find kinds that are added later
+	Clock      clock.Clock
+	Compiler   *engine.Compiler
+	Protection policy.Protection // kinds of aggregated API servers are protected too
+	// References is what refers to ConfigMaps and Secrets: rules that read that are asked again when it changes. nil when
+	// nobody follows it; such rules fail then. The Cluster is the only one who may take its changes.
+	References *references.Index
+}
+
+// New makes a Cluster. The error says that the configuration cannot be used.
+func New(o Options) (*Cluster, error) {
+	c := rest.CopyConfig(o.Config)
+	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientForConfigAndClient(c, o.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	requests := *o.HTTP
+	requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	cluster := &Cluster{
+		base: base, requests: &requests, rest: client, mapper: o.Mapper, clock: o.Clock, compiler: o.Compiler, protection: o.Protection,
+		allowance: allowance{clock: o.Clock},
+	}
+	if o.References != nil {
+		cluster.changes = newChanges(o.References)
+	}
+	return cluster, nil
+}
+
+// Open implements retention.Sources.
+func (c *Cluster) Open(q retention.Questions) retention.Source {
+	s := &source{cluster: c, kind: q.Kind, asks: q}
+	if c.follows(q) {
+		s.memory = &memory{kind: q.Kind, clock: c.clock, changes: c.changes, allowance: &c.allowance, waiting: newWaiting()}
+	}
+	return s
+}
+
+// follows reports whether what rules say of objects is followed beyond the objects themselves.
+func (c *Cluster) follows(q retention.Questions) bool { return c.changes != nil && q.ReadsReferences() }
+
+func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
+	return slices.Contains(c.protection.AllowKinds, kind)
+}
+
+// collection is where the API server serves all objects of a kind, or those of one namespace.
+func collection(mapping *meta.RESTMapping, namespace string) []string {
+	segments := root(mapping)
+	if namespace != "" {
+		segments = append(segments, "namespaces", namespace)
+	}
+	return append(segments, mapping.Resource.Resource)
+}
+
+// path is where the API server serves one object.
+func path(mapping *meta.RESTMapping, namespace, name string) []string {
+	return append(collection(mapping, namespace), name)
+}
+
+func root(mapping *meta.RESTMapping) []string {
+	gv := mapping.Resource.GroupVersion()
+	if gv.Group == "" {
+		return []string{"/api", gv.Version}
+	}
+	return []string{"/apis", gv.Group, gv.Version}
+}

@@ -1,0 +1,233 @@
+package kube_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
+	"creationTimestamp":"2026-03-01T12:00:00Z","annotations":{"a":"b"}},"status":{"succeeded":1}}`
+
+// pod is a Pod whose metadata has more.
+func pod(metadata string) string {
+	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"team-a","uid":"uid-1","resourceVersion":"17","creationTimestamp":"2026-03-01T12:00:00Z"` + metadata + `}}`
+}
+
+func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) kube.Decoder {
+	t.Helper()
+	c := newCompiler(t)
+	e := c.NewEvaluator(t.Context())
+	t.Cleanup(e.Close)
+	var rules []*engine.Rule
+	for _, expression := range expressions {
+		rules = append(rules, compile(t, c, kind, eligible(expression)))
+	}
+	return kube.NewDecoder(retention.NewQuestions(kind, rules, nil), e)
+}
+
+func TestDecodeAnObject(t *testing.T) {
+	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
+	row, err := d.Object(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
+	expect(t, "facts", 2, len(row.Facts()))
+	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
+	if err := row.Facts()[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
+		t.Errorf("error of the second rule: %v", err)
+	}
+}
+
+func TestDecodeFlags(t *testing.T) {
+	tests := map[string]struct {
+		metadata string
+		want     policy.Flags
+	}{
+		"none":            {``, 0},
+		"held":            {`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, policy.IsHeld},
+		"held no more":    {`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, 0},
+		"terminating":     {`,"deletionTimestamp":"2026-03-01T12:00:00Z"`, policy.IsTerminating},
+		"not counted yet": {`,"finalizers":["batch.kubernetes.io/job-tracking"]`, policy.IsUncounted},
+		"all of them": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset.x-k8s.io/hold":""}`,
+			policy.IsHeld | policy.IsTerminating | policy.IsUncounted},
+	}
+	for name, test := range tests {
+		for _, as := range []string{"as a Pod", "as metadata alone"} {
+			t.Run(name+" "+as, func(t *testing.T) {
+				text := pod(test.metadata)
+				if as != "as a Pod" {
+					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
+				}
+				row, err := decoder(t, pods, "true").Object(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				expect(t, "flags", test.want, row.Subject().Flags)
+			})
+		}
+	}
+}
+
+func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
+	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
+	row, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "eligible", true, row.Facts()[0].Eligible)
+}
+
+func TestBallastIsDropped(t *testing.T) {
+	const applied = "kubectl.kubernetes.io/last-applied-configuration"
+	text := strings.Replace(job, `"a":"b"}`, `"a":"b","`+applied+`":"{}"},"managedFields":[{"manager":"x"}]`, 1)
+	tests := map[string]struct {
+		expression string
+		want       bool
+	}{
+		"managedFields":                          {"has(object.metadata.managedFields)", false},
+		"managedFields, by index":                {"'managedFields' in object.metadata", false},
+		"managedFields, in all":                  {"object.metadata.exists(k, k == 'managedFields')", false},
+		"one of the managedFields":               {"object.metadata.managedFields[0].manager == 'x'", false},
+		"the last applied configuration":         {"'" + applied + "' in object.metadata.annotations", false},
+		"the last applied configuration, read":   {"object.metadata.annotations['" + applied + "'] == '{}'", false},
+		"the last applied configuration, if any": {"object.metadata.annotations[?'" + applied + "'].hasValue()", false},
+		"all annotations":                        {"object.metadata.annotations.exists(k, k.startsWith('kubectl'))", false},
+		"another annotation":                     {"object.metadata.annotations.a == 'b'", true},
+		"another annotation, in all":             {"object.metadata.annotations.exists(k, k == 'a')", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			row, err := decoder(t, jobs, test.expression).Object(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "found", test.want, row.Facts()[0].Eligible)
+		})
+	}
+}
+
+func TestAMirrorPodIsNoSubject(t *testing.T) {
+	tests := map[string]struct {
+		kind  schema.GroupVersionKind
+		text  string
+		isRow bool
+	}{
+		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
+		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			row, err := decoder(t, test.kind, "true").Object(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "is a row", test.isRow, row != nil)
+		})
+	}
+}
+
+func TestDecodeFails(t *testing.T) {
+	for name, text := range map[string]string{
+		"not JSON":              `{`,
+		"not an object":         `[]`,
+		"no name":               `{"metadata":{"uid":"x"}}`,
+		"no UID":                strings.Replace(job, `"uid":"uid-1",`, "", 1),
+		"a Status":              `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410}`,
+		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row, err := decoder(t, jobs, "true").Object(text); err == nil {
+				t.Errorf("decoded %v", row)
+			}
+		})
+	}
+}
+
+func TestMetadataOnly(t *testing.T) {
+	c := newCompiler(t)
+	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
+	reads := func(own map[string][]*engine.Rule, everywhere ...*engine.Rule) bool {
+		return kube.MetadataOnly(retention.NewQuestions(jobs, everywhere, own))
+	}
+	expect(t, "labels", true, reads(nil, labels))
+	expect(t, "status", false, reads(nil, status))
+	expect(t, "both rules", false, reads(nil, labels, status))
+	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Rule{"team-a": {status}}, labels))
+}
+
+func TestTheSameErrorIsHeldOnce(t *testing.T) {
+	d := decoder(t, jobs, "object.status.failed == 1")
+	var rows []*index.Row
+	for range 2 {
+		row, err := d.Object(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
+		t.Error("two errors that say the same")
+	}
+}
+
+func TestWhatIsGoneHasNoFacts(t *testing.T) {
+	row, err := decoder(t, jobs, "object.status.succeeded == 1").Deleted(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "name", "nightly", row.Subject().Name)
+	expect(t, "facts", 0, len(row.Facts()))
+}
+
+// TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
+func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
+	d := decoder(t, jobs, "object.status.succeeded == 1")
+	began, done := make(chan struct{}), make(chan error)
+	go func() {
+		for n := 0; ; n++ {
+			row, err := d.Object(job)
+			if err != nil {
+				done <- err
+				return
+			}
+			if !row.Facts()[0].Eligible {
+				done <- fmt.Errorf("facts %+v", row.Facts()[0])
+				return
+			}
+			if n == 10 {
+				close(began)
+			}
+		}
+	}()
+	<-began
+	d.Close()
+	if err := <-done; !strings.Contains(err.Error(), "ended") {
+		t.Error(err)
+	}
+	if row, err := d.Object(job); err == nil {
+		t.Errorf("read %v", row.Subject())
+	}
+	d.Close()
+}
+
+// TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller.
+func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
+	d := decoder(t, pods, "true")
+	end := d.Busy()
+	d.Ask(retention.NewQuestions(pods, nil, nil))
+	end()
+	row, err := d.Object(pod(""))
+	if err != nil || len(row.Facts()) != 0 {
+		t.Errorf("the next object has facts %v, %v; want what is asked by now", row.Facts(), err)
+	}
+}

@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// OutcomeOf is what an answer to a DELETE means.
+var OutcomeOf = outcomeOf
+
+// TroubleOf is what a failed list or watch means to people.
+var TroubleOf = troubleOf
+
+// Allowance bounds the evaluation of rules of RetentionPolicies for the tests.
+type Allowance struct{ allowance }
+
+// NewAllowance makes one.
+func NewAllowance(c clock.PassiveClock) *Allowance { return &Allowance{allowance{clock: c}} }
+
+// Ask asks the rules about an object.
+func (a *Allowance) Ask(e *engine.Evaluator, q retention.Questions, namespace string, object map[string]any) ([]policy.Facts, bool) {
+	return a.ask(e, q, namespace, object)
+}
+
+// Debtors is how many namespaces have used more than others.
+func (a *Allowance) Debtors() int {
+	_ = a.left("")
+	return len(a.debts)
+}
+
+// The bounds of an Allowance.
+const (
+	MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
+	FreeTime, FreeOfOne, FreeOfAll   = freeTime, freeOfOne, freeOfAll
+)
+
+// Decoder decodes objects of a kind into facts for the tests.
+type Decoder struct{ *decoder }
+
+// NewDecoder makes one.
+func NewDecoder(q retention.Questions, e *engine.Evaluator) Decoder {
+	return Decoder{newDecoder(q, e, &allowance{clock: clock.RealClock{}})}
+}
+
+// Ask changes what it asks.
+func (d Decoder) Ask(q retention.Questions) { d.ask(q) }
+
+// Object decodes one object.
+func (d Decoder) Object(data string) (*index.Row, error) {
+	o, err := d.object([]byte(data))
+	if err != nil {
+		return nil, err
+	}
+	return o.row, nil
+}
+
+// Deleted decodes an object that is gone.
+func (d Decoder) Deleted(data string) (*index.Row, error) {
+	o, err := d.decoder.Deleted([]byte(data))
+	if err != nil {
+		return nil, err
+	}
+	return o.(*observation).row, nil
+}
+
+// Close ends the decoder.
+func (d Decoder) Close() { d.close() }
+
+// MetadataOnly reports whether a source that asks this watches no more than metadata.
+func MetadataOnly(q retention.Questions) bool { return (&source{asks: q}).metadataOnly() }
+
+// Kept is what a source keeps of objects to ask about them again, by namespace/name.
+func Kept(s retention.Source) map[string]string {
+	m := s.(*source).memory
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := make(map[string]string, len(m.objects))
+	for name, r := range m.objects {
+		kept[name.String()] = r.text
+	}
+	return kept
+}
+
+// Spoil makes what a source keeps of objects unreadable.
+func Spoil(s retention.Source) {
+	m := s.(*source).memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, r := range m.objects {
+		r.text = "{"
+		m.objects[name] = r
+	}
+}
+
+// Memory is a memory for the benchmarks. It asks only when it is told to.
+type Memory struct {
+	*memory
+	decoder *decoder
+}
+
+// NewMemory makes one that tells a sink.
+func NewMemory(ctx context.Context, q retention.Questions, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
+	m := &memory{
+		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
+		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]remembered{},
+	}
+	m.allowance = &allowance{clock: clock.RealClock{}}
+	d := newDecoder(q, c.NewEvaluator(ctx), m.allowance)
+	d.keeps = true
+	return &Memory{m, d}
+}
+
+// Replace lists objects.
+func (m *Memory) Replace(objects []string) error {
+	list := make([]any, len(objects))
+	for i, text := range objects {
+		o, err := m.decoder.object([]byte(text))
+		if err != nil {
+			return err
+		}
+		list[i] = o
+	}
+	return m.memory.Replace(list, "")
+}
+
+// AskAll asks about everything again.
+func (m *Memory) AskAll(ctx context.Context) { m.askAll(ctx) }
+
+// Ask asks about one object again.
+func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedName{name}) }
+
+// WaitsAtMost bounds how many objects wait by name to be asked about again.
+const WaitsAtMost = waitsAtMost
+
+var _ retention.Source = (*source)(nil)
+
+// Busy has the decoder look at an object until the func it gives is called.
+func (d Decoder) Busy() (end func()) {
+	d.one.Lock()
+	return d.one.Unlock
+}

@@ -1,0 +1,227 @@
+package listwatch_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+)
+
+// server answers with two pages, or with a watch that ends, and notes what it was asked.
+type server struct{ requests []*http.Request }
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests = append(s.requests, r)
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":"9","continue":"more"},"items":[%s]}`, job)
+	switch query := r.URL.Query(); {
+	case query.Get("watch") == "true":
+		body = event("ADDED", job)
+	case query.Get("continue") == "more":
+		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, other)
+	}
+	return &http.Response{
+		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// TestEveryRequestAsksForTheSame: pages and watches are of the same objects, in the same form.
+func TestEveryRequestAsksForTheSame(t *testing.T) {
+	for name, test := range map[string]struct {
+		collection listwatch.Collection
+		selector   string
+		metadata   bool
+	}{
+		"everything":                {listwatch.Collection{}, "", false},
+		"metadata":                  {listwatch.Collection{MetadataOnly: true}, "", true},
+		"the metadata of some only": {listwatch.Collection{MetadataOnly: true, FieldSelector: "type!=a"}, "type!=a", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := &server{}, test.collection
+			c.Path, c.Decoder = []string{"/apis/batch/v1", "jobs"}, decoder{}
+			c.Client = client(t, s)
+			all, err := c.All(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "objects", 2, len(all.Items))
+			watch, err := c.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "9"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := 0
+			for range watch.ResultChan() {
+				events++
+			}
+			expect(t, "events", 1, events)
+			expect(t, "requests", 3, len(s.requests))
+			for _, r := range s.requests {
+				expect(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
+				expect(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
+				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
+			}
+		})
+	}
+}
+
+// TestAListingIsOfTheNewestState: one that may be as old as what is known could bring back what is gone.
+func TestAListingIsOfTheNewestState(t *testing.T) {
+	for name, test := range map[string]struct {
+		options metav1.ListOptions
+		want    string
+	}{
+		"a streamed listing": {metav1.ListOptions{ResourceVersion: "9", SendInitialEvents: ptr.To(true)}, ""},
+		"a watch":            {metav1.ListOptions{ResourceVersion: "9"}, "9"},
+	} {
+		s := &server{}
+		watch, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).
+			WatchWithContext(t.Context(), test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch.Stop()
+		expect(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
+	}
+}
+
+// putOff is a server that never begins to stream a listing, and says of pages why it has none.
+type putOff struct{}
+
+func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, reason, why := http.StatusInternalServerError, metav1.StatusReasonInternalError, "the conversion webhook failed"
+	if r.URL.Query().Get("watch") == "true" {
+		code, reason, why = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "storage is initializing"
+	}
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, why)
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// TestAListingThatIsAlwaysPutOffIsTold: the reflector would ask again and again, and never say why there is none.
+func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}}
+	err := cache.NewReflectorWithOptions(c, nil, cache.NewStore(cache.MetaNamespaceKeyFunc), cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
+	if err == nil || !strings.Contains(err.Error(), "the conversion webhook failed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// forgetful is a server whose pages expire before the second is asked for.
+type forgetful struct{ server }
+
+func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.server.RoundTrip(r)
+	code, body := 200, ""
+	switch query := r.URL.Query(); {
+	case query.Get("continue") != "":
+		code, body = 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`
+	case query.Get("limit") == "":
+		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)
+	default:
+		return answer, err
+	}
+	answer.StatusCode, answer.Body = code, io.NopCloser(strings.NewReader(body))
+	return answer, err
+}
+
+// TestAnExpiredContinueTokenRelistsWithoutPages: a kind that takes longer to page than history is kept would never be listed.
+func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
+	s := &forgetful{}
+	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "objects", 2, len(all.Items))
+	expect(t, "version", "11", all.ResourceVersion)
+	expect(t, "requests", 3, len(s.requests))
+}
+
+func client(t *testing.T, s http.RoundTripper) rest.Interface {
+	t.Helper()
+	config := &rest.Config{Host: "http://server"}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// follower is a server of one Job: listed or streamed, then changed and deleted.
+type follower struct{ streams bool }
+
+func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
+	const mark = `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
+	code, body := 200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
+	switch query := r.URL.Query(); {
+	case query.Get("sendInitialEvents") == "true" && !f.streams:
+		code, body = 422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+	case query.Get("sendInitialEvents") == "true":
+		body = event("ADDED", job) + event("BOOKMARK", mark)
+		fallthrough
+	case query.Get("watch") == "true":
+		if code == 200 && !f.streams {
+			body = ""
+		}
+		body += event("MODIFIED", job) + event("BOOKMARK", mark) + event("DELETED", job)
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// full is an object with all methods that an Object must have.
+type full struct{ *object }
+
+func (full) GetNamespace() string { return "team-a" }
+func (o full) GetName() string    { return o.metadata.Name }
+
+type fullDecoder struct{ decoder }
+
+func (d fullDecoder) Object(data []byte) (listwatch.Object, error) {
+	o, err := d.decoder.Object(data)
+	if err != nil {
+		return nil, err
+	}
+	return full{o.(*object)}, nil
+}
+
+func (d fullDecoder) Deleted(data []byte) (listwatch.Object, error) { return d.Object(data) }
+
+// TestAReflectorCallsNoMethodOfRest: all that an Object does not have itself would panic, but for those of Rest's own.
+func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		t.Run(fmt.Sprint("streamed ", streams), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var calls []string
+			note := func(call string) func(any) error {
+				return func(any) error {
+					calls = append(calls, call)
+					return nil
+				}
+			}
+			store := &cache.FakeCustomStore{
+				ReplaceFunc: func(list []any, _ string) error { return note(fmt.Sprint("replace ", len(list)))(nil) },
+				AddFunc:     note("add"), UpdateFunc: note("update"),
+				DeleteFunc: func(any) error { cancel(); return note("delete")(nil) },
+			}
+			c := &listwatch.Collection{Client: client(t, follower{streams}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: fullDecoder{}}
+			_ = cache.NewReflectorWithOptions(c, nil, store, cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
+			expect(t, "calls", []string{"replace 1", "update", "delete"}, calls)
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var errNoMarking = errors.New("internal error: mark without a permit")
+
+// Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
+// the version the marking names.
+func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) retention.Outcome {
+	if !m.Valid() {
+		return retention.Outcome{Result: retention.Refused, Err: errNoMarking, Unsent: true}
+	}
+	body, err := json.Marshal(patchOf(m))
+	if err != nil {
+		return retention.Outcome{Err: err, Unsent: true}
+	}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return retention.Outcome{Err: err, Unsent: true}
+	}
+	o := c.send(ctx, mapping, policy.TargetOf(kind, m.Subject()),
+		request{method: http.MethodPatch, contentType: "application/merge-patch+json", body: body, since: since})
+	if o.Result == retention.Removed {
+		o.Result = retention.Marked
+	}
+	return o
+}
+
+// patchOf writes the annotation, or removes it. UID and resourceVersion are what the API server compares.
+func patchOf(m policy.Marking) map[string]any {
+	var value any
+	if text := m.Annotation(); text != "" {
+		value = text
+	}
+	return map[string]any{"metadata": map[string]any{
+		"uid":             m.Subject().UID,
+		"resourceVersion": m.Subject().ResourceVersion,
+		"annotations":     map[string]any{v1alpha1.EligibleSinceAnnotation: value},
+	}}
+}

@@ -1,0 +1,283 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
+func marking(t *testing.T, s policy.Subject, eligible bool) policy.Marking {
+	t.Helper()
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, Mark: "0a1b"}
+	facts := policy.Facts{Selected: true, Eligible: eligible, Marked: true, Estimated: eligible, Start: now}
+	m := policy.MarkingOf(s, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, now)
+	if !m.Valid() {
+		t.Fatal("nothing to write")
+	}
+	return m
+}
+
+func TestMark(t *testing.T) {
+	const annotation = "sunset.x-k8s.io/eligible-since"
+	tests := map[string]struct {
+		kind     schema.GroupVersionKind
+		subject  policy.Subject
+		eligible bool
+		path     string
+		value    any
+	}{
+		"eligible":              {jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"not eligible any more": {jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
+		"of the core group":     {pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"in no namespace": {
+			clusters, policy.Subject{Name: "c-1", UID: "uid-2", ResourceVersion: "5"}, true,
+			"/apis/example.org/v1/clusters/c-1", `{"0a1b":"2026-03-01T12:00:00Z"}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, requests := serve(t, ok)
+			o := c.Mark(t.Context(), test.kind, marking(t, test.subject, test.eligible), time.Now())
+			expect(t, "result", retention.Marked, o.Result)
+			expect(t, "error", nil, o.Err)
+			expect(t, "requests", []asked{{
+				Method: "PATCH", Path: test.path, ContentType: "application/merge-patch+json",
+				Body: map[string]any{"metadata": map[string]any{
+					"uid": string(test.subject.UID), "resourceVersion": test.subject.ResourceVersion,
+					"annotations": map[string]any{annotation: test.value}, // null takes it off
+				}},
+			}}, *requests)
+		})
+	}
+}
+
+func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
+	c, requests := serve(t, ok)
+	o := c.Mark(t.Context(), jobs, policy.Marking{}, time.Now())
+	expect(t, "result", retention.Refused, o.Result)
+	expect(t, "an error", true, o.Err != nil)
+	expect(t, "requests", nil, *requests)
+}
+
+func TestHowMarkingGoes(t *testing.T) {
+	tests := map[string]struct {
+		code int
+		body string
+		want retention.Result
+	}{
+		"another version":      {409, statusOf(409, "Conflict"), retention.Changed},
+		"gone":                 {404, `{"kind":"Status","reason":"NotFound","code":404,"message":"jobs.batch \"nightly\" not found"}`, retention.Gone},
+		"busy":                 {429, "slow down", retention.Busy},
+		"overloaded":           {503, "", retention.Busy},
+		"not valid":            {422, statusOf(422, "Invalid"), retention.Refused},
+		"refused by a webhook": {403, statusOf(403, "Forbidden"), retention.Refused},
+		"without the right": {403, `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
+			`"message":"jobs.batch \"nightly\" is forbidden: User \"x\" cannot patch resource \"jobs\" in API group \"batch\" in the namespace \"team-a\""}`, retention.Denied},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(test.code)
+				_, _ = w.Write([]byte(test.body))
+			})
+			o := c.Mark(t.Context(), jobs, marking(t, nightly, true), time.Now())
+			expect(t, "result", test.want, o.Result)
+			expect(t, "an error", true, o.Err != nil)
+			expect(t, "requests", 1, len(*requests))
+		})
+	}
+}
+
+// teams asks one rule everywhere, and another in team-a.
+func teams(t *testing.T, everywhere, inTeamA string) retention.Questions {
+	t.Helper()
+	c := newCompiler(t)
+	own := map[string][]*engine.Rule{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
+	return retention.NewQuestions(jobs, []*engine.Rule{compile(t, c, jobs, eligible(everywhere))}, own)
+}
+
+func TestANamespaceIsAskedItsOwn(t *testing.T) {
+	e := newCompiler(t).NewEvaluator(t.Context())
+	t.Cleanup(e.Close)
+	d := kube.NewDecoder(teams(t, "has(object.metadata.name)", "object.metadata.annotations.a == 'b'"), e)
+	answers := func(namespace string) []bool {
+		t.Helper()
+		row, err := d.Object(strings.Replace(job, "team-a", namespace, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answers []bool
+		for _, facts := range row.Facts() {
+			answers = append(answers, facts.Eligible)
+		}
+		return answers
+	}
+	expect(t, "in team-a", []bool{true, true}, answers("team-a"))
+	expect(t, "in team-b", []bool{true}, answers("team-b"))
+	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // which nobody has read so far
+	expect(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
+	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
+	expect(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
+	d.Ask(retention.NewQuestions(jobs, nil, nil))
+	expect(t, "in team-a, asked nothing", nil, answers("team-a"))
+}
+
+// listing answers with these pages, one request after the other, and notes the requests.
+func listing(t *testing.T, q retention.Questions, pages ...*http.Response) (retention.Source, *[]*http.Request) {
+	t.Helper()
+	var requests []*http.Request
+	client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		requests = append(requests, r)
+		if len(requests) > len(pages) {
+			return nil, errors.New("no more pages")
+		}
+		return pages[len(requests)-1], nil
+	})}
+	return clusterAt(t, &rest.Config{Host: "http://server", QPS: -1}, client).Open(q), &requests
+}
+
+func pageOf(next string, jobs ...string) *http.Response {
+	return answer(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`, next, strings.Join(jobs, ",")))
+}
+
+func TestListOfANamespace(t *testing.T) {
+	const path = "/apis/batch/v1/namespaces/team-a/jobs?"
+	tests := map[string]struct {
+		asks     string // in team-a
+		pages    []*http.Response
+		rows     int
+		fails    bool
+		requests []string
+		metadata bool
+	}{
+		"of two pages": {
+			"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), pageOf("", jobAt("b", "2"))},
+			2, false, []string{path + "limit=500", path + "continue=2&limit=500"}, false,
+		},
+		"empty":         {"has(object.status)", []*http.Response{pageOf("")}, 0, false, []string{path + "limit=500"}, false},
+		"metadata only": {"has(object.metadata.labels)", []*http.Response{pageOf("", jobAt("a", "1"))}, 1, false, []string{path + "limit=500"}, true},
+		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer(410, statusOf(410, "Expired"))}, 0, true, nil, false},
+		"not allowed":   {"has(object.status)", []*http.Response{answer(403, statusOf(403, "Forbidden"))}, 0, true, nil, false},
+		"not JSON":      {"has(object.status)", []*http.Response{answer(200, "<html>")}, 0, true, nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			source, requests := listing(t, teams(t, "has(object.metadata.name)", test.asks), test.pages...)
+			rows, err := listed(t.Context(), source, "team-a")
+			expect(t, "fails", test.fails, err != nil)
+			expect(t, "rows", test.rows, len(rows))
+			for _, row := range rows {
+				expect(t, "facts", 2, len(row.Facts()))
+			}
+			var uris []string
+			for _, r := range *requests {
+				uris = append(uris, r.URL.RequestURI())
+				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
+			}
+			if test.requests != nil {
+				expect(t, "requests", test.requests, uris)
+			}
+		})
+	}
+}
+
+func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
+	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
+	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil), pageOf("", blue))
+	rows, err := listed(t.Context(), source, "")
+	expect(t, "fails", false, err != nil)
+	expect(t, "rows", 1, len(rows))
+	expect(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
+}
+
+func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
+	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil))
+	rows, err := listed(t.Context(), source, "team-a")
+	expect(t, "error", nil, err)
+	expect(t, "rows", 0, len(rows))
+	expect(t, "requests", 0, len(*requests))
+}
+
+func TestListOfAKindNobodyServes(t *testing.T) {
+	source, _ := listing(t, retention.NewQuestions(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Unknown"}, nil, nil))
+	if _, err := listed(t.Context(), source, "team-a"); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestListEndsWithItsContext(t *testing.T) {
+	source, requests := listing(t, teams(t, "true", "true"), pageOf(""))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := listed(ctx, source, "team-a"); err == nil {
+		t.Error("no error")
+	}
+	expect(t, "requests", 0, len(*requests))
+}
+
+func TestASourceIsAskedWhileItWatches(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, source retention.Source) {
+				expect(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
+				s.event("MODIFIED", jobAt("a", "101"))
+				expect(t, "facts of the watch", 2, k.facts("a"))
+				s.event("MODIFIED", strings.Replace(jobAt("b", "102"), "team-a", "team-b", 1))
+				expect(t, "facts elsewhere", 1, k.facts("b"))
+				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
+				k.take()
+				s.event("ERROR", statusOf(410, "Expired"))
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				expect(t, "told", []string{"lost", "replace [a]"}, k.take())
+				expect(t, "facts of the next listing", 2, k.facts("a"))
+				rows, err := listed(t.Context(), source, "team-a")
+				if err != nil || len(rows) != 1 {
+					t.Fatalf("%d rows: %v", len(rows), err)
+				}
+				expect(t, "facts of the namespace", 2, len(rows[0].Facts()))
+			})
+		})
+	}
+}
+
+func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
+	metadata := func(t *testing.T, c *engine.Compiler) *engine.Rule {
+		return compile(t, c, jobs, eligible("has(object.metadata.labels)"))
+	}
+	s := &server{objects: []string{jobAt("a", "1")}}
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Rule{metadata}, func(t *testing.T, k *sink, source retention.Source) {
+		expect(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
+		s.event("MODIFIED", jobAt("a", "101"))
+		expect(t, "facts", 1, k.facts("a"))
+		expect(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
+		s.event("MODIFIED", jobAt("a", "102"))
+		expect(t, "facts then", 2, k.facts("a"))
+	})
+}
+
+func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
+	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
+	expect(t, "can be asked", true, source.Ask(retention.NewQuestions(jobs, nil, nil)))
+	rows, err := listed(t.Context(), source, "team-a")
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows: %v", len(rows), err)
+	}
+	expect(t, "facts", 0, len(rows[0].Facts()))
+}

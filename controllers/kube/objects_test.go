@@ -1,0 +1,96 @@
+package kube_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+var (
+	jobs     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	secrets  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	configs  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	clusters = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"}
+)
+
+// mapper knows the kinds above.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(jobs, meta.RESTScopeNamespace)
+	m.Add(pods, meta.RESTScopeNamespace)
+	m.Add(secrets, meta.RESTScopeNamespace)
+	m.Add(configs, meta.RESTScopeNamespace)
+	m.Add(clusters, meta.RESTScopeRoot)
+	return m
+}
+
+func newCompiler(t testing.TB) *engine.Compiler {
+	t.Helper()
+	c, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.
+func compile(t testing.TB, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Rule {
+	t.Helper()
+	r := v1alpha1.Rule{
+		Name:     "all",
+		Target:   v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind},
+		Eligible: "true", StartTime: "object.metadata.creationTimestamp", TTL: "1h",
+	}
+	for _, o := range options {
+		o(&r)
+	}
+	r.StartTime = "timestamp(" + r.StartTime + ")"
+	compiled, problems := c.Rule(r, nil, "spec.rules[0]")
+	if compiled == nil {
+		t.Fatal(problems)
+	}
+	return compiled
+}
+
+func eligible(expression string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) { r.Eligible = expression }
+}
+
+func selected(label, value string) func(*v1alpha1.Rule) {
+	return func(r *v1alpha1.Rule) {
+		r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
+	}
+}
+
+// warrant permits the deletion of a subject, on the word of the only rule there is.
+func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.Warrant {
+	t.Helper()
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: kind, Mode: v1alpha1.Enforce, Propagation: propagation}
+	book := policy.NewBook([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
+	facts := policy.Facts{Selected: true, Eligible: true, Start: now}
+	_, w := policy.Decide(s, []policy.Ruling{{Rule: book.Rules(kind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
+	if !w.Valid() {
+		t.Fatal("no warrant")
+	}
+	return w
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

@@ -1,0 +1,110 @@
+package references_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+const (
+	manyPods       = 50_000
+	manyConfigMaps = 10_000
+)
+
+// manyReferrers are Pods in 100 namespaces. Each refers to three ConfigMaps: one that is its own, one that 50 share, and
+// the one that every Pod of its namespace has mounted.
+func manyReferrers() []references.Referrer {
+	all := make([]references.Referrer, manyPods)
+	for i := range all {
+		namespace := fmt.Sprintf("team-%02d", i%100)
+		target := func(name string) references.Target {
+			return references.Target{Kind: configMap, Namespace: namespace, Name: name}
+		}
+		all[i] = references.Referrer{
+			UID:  types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
+			Name: references.Name{Kind: "Pod", Namespace: namespace, Name: fmt.Sprintf("web-%d", i)},
+			Targets: []references.Target{
+				target(fmt.Sprintf("own-%d", i%(manyConfigMaps*9/10))), target(fmt.Sprintf("shared-%d", i/50%10)), target("kube-root-ca.crt"),
+			},
+		}
+	}
+	return all
+}
+
+// BenchmarkPut takes Pods out and in again.
+func BenchmarkPut(b *testing.B) {
+	all := manyReferrers()
+	x := references.New(clock.RealClock{})
+	x.Expect("Pod", configMap)
+	x.Replace("Pod", all)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r := all[i*7919%len(all)]
+		x.Remove("Pod", r.UID)
+		x.Put("Pod", r)
+		if i%1000 == 0 {
+			x.Take()
+		}
+	}
+}
+
+// BenchmarkMemory is what 50,000 Pods that refer to 10,000 ConfigMaps take, beside the texts of their names.
+func BenchmarkMemory(b *testing.B) {
+	all := manyReferrers()
+	for b.Loop() {
+		before := heap()
+		x := references.New(clock.RealClock{})
+		x.Expect("Pod", configMap)
+		x.Replace("Pod", all)
+		b.ReportMetric(float64(heap()-before)/(1<<20), "MB")
+		x.Take()
+		runtime.KeepAlive(x)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkOfInDoubt asks about a ConfigMap while one of 50,000 Pods cannot be read.
+func BenchmarkOfInDoubt(b *testing.B) {
+	all := manyReferrers()
+	all[manyPods/2].Err = errUnread
+	x := references.New(clock.RealClock{})
+	x.Expect("Pod", configMap)
+	x.Replace("Pod", all)
+	b.ReportAllocs()
+	for b.Loop() {
+		if x.Of(all[0].Targets[0]).Doubt == nil {
+			b.Fatal("everything is known")
+		}
+	}
+}
+
+// BenchmarkPutMany gives one referrer 10,001 targets, and others, again and again.
+func BenchmarkPutMany(b *testing.B) {
+	few, many := manyTargets(0, 1), manyTargets(0, 10_001)
+	x := references.New(clock.RealClock{})
+	x.Expect("Pod", configMap)
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Put("Pod", references.Referrer{UID: "1", Targets: many})
+		x.Put("Pod", references.Referrer{UID: "1", Targets: few})
+		x.Take()
+	}
+}
+
+func manyTargets(from, to int) (all []references.Target) {
+	for i := from; i < to; i++ {
+		all = append(all, references.Target{Kind: configMap, Namespace: "n", Name: fmt.Sprintf("config-%d", i)})
+	}
+	return all
+}

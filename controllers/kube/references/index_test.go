@@ -1,0 +1,456 @@
+package references_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+const (
+	configMap references.Kind = "ConfigMap"
+	secret    references.Kind = "Secret"
+)
+
+// start is when every test begins.
+var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
+type model struct {
+	froms    map[references.From]*source
+	now      time.Time
+	complete map[references.Kind]time.Time   // since when, as last looked at; those in doubt are not there
+	less     map[references.Target]time.Time // when there were fewer than at the look before
+}
+
+func newModel(now time.Time) *model {
+	return &model{
+		froms: map[references.From]*source{}, now: now, complete: map[references.Kind]time.Time{},
+		less: map[references.Target]time.Time{},
+	}
+}
+
+// look compares with what was before.
+func (m *model) look() {
+	for _, k := range []references.Kind{configMap, secret} {
+		if _, known := m.complete[k]; m.doubts(k) {
+			delete(m.complete, k)
+		} else if !known {
+			m.complete[k] = m.now
+		}
+	}
+}
+
+// leaves notes which targets lose a referrer that is replaced by another, or by none.
+func (m *model) leaves(before, after references.Referrer) {
+	for _, t := range before.Targets {
+		if refers(before, t) && !refers(after, t) {
+			m.less[t] = m.now
+		}
+	}
+}
+
+// unread reports whether nobody knows which objects of a kind somebody refers to.
+func unread(r references.Referrer, k references.Kind) bool {
+	return r.Err != nil && (r.Unread == nil || slices.Contains(r.Unread, k))
+}
+
+// refers reports whether somebody is known to refer to a target.
+func refers(r references.Referrer, t references.Target) bool {
+	return slices.Contains(r.Targets, t) && !unread(r, t.Kind)
+}
+
+// replace gives a source other referrers.
+func (m *model) replace(s *source, all map[types.UID]references.Referrer) {
+	for uid, before := range s.all {
+		m.leaves(before, all[uid])
+	}
+	s.all = all
+}
+
+func (m *model) since(t references.Target) time.Time {
+	if since := m.complete[t.Kind]; m.less[t].Before(since) {
+		return since
+	}
+	return m.less[t]
+}
+
+type source struct {
+	to   []references.Kind
+	lost bool
+	all  map[types.UID]references.Referrer
+}
+
+func (m *model) by(t references.Target) []references.Name {
+	var names []references.Name
+	for _, s := range m.froms {
+		for _, r := range s.all {
+			if refers(r, t) {
+				names = append(names, r.Name)
+			}
+		}
+	}
+	slices.SortFunc(names, func(a, b references.Name) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return names
+}
+
+func (m *model) doubts(k references.Kind) bool {
+	sources := 0
+	for _, s := range m.froms {
+		if !slices.Contains(s.to, k) {
+			continue
+		}
+		if sources++; s.lost {
+			return true
+		}
+		for _, r := range s.all {
+			if unread(r, k) {
+				return true
+			}
+		}
+	}
+	return sources == 0
+}
+
+// seen is all that can be asked about some targets.
+type seen map[references.Target]answer
+
+type answer struct {
+	Count int
+	Doubt bool
+	By    []references.Name
+	Since time.Time // zero where there is doubt
+}
+
+// asOf is what can be asked a minute after the last change, when nobody need know any more when that was.
+func (s seen) asOf(now time.Time) seen {
+	all := maps.Clone(s)
+	for t, a := range all {
+		if a.Since.Before(now.Add(-time.Minute)) {
+			a.Since = time.Time{}
+			all[t] = a
+		}
+	}
+	return all
+}
+
+var targets = func() (all []references.Target) {
+	for _, kind := range []references.Kind{configMap, secret} {
+		for _, name := range []string{"a", "b", "c"} {
+			all = append(all, references.Target{Kind: kind, Namespace: "n", Name: name})
+		}
+	}
+	return all
+}()
+
+func (m *model) seen() seen {
+	all := seen{}
+	for _, t := range targets {
+		by := m.by(t)
+		all[t] = answer{len(by), m.doubts(t.Kind), by, time.Time{}}
+		if _, known := m.complete[t.Kind]; known {
+			all[t] = answer{len(by), false, by, m.since(t)}
+		}
+	}
+	return all
+}
+
+func seenIn(x *references.Index) seen {
+	all := seen{}
+	for _, t := range targets {
+		uses := x.Of(t)
+		all[t] = answer{uses.Count, uses.Doubt != nil, x.By(t), uses.Since}
+	}
+	return all
+}
+
+var errUnread = errors.New("no such field")
+
+func referrer(r *rand.Rand, from references.From) references.Referrer {
+	n := r.IntN(6)
+	made := references.Referrer{
+		UID:  types.UID(fmt.Sprintf("%s-%d", from, n)),
+		Name: references.Name{Kind: string(from), Namespace: "n", Name: fmt.Sprint(n)},
+	}
+	if r.IntN(8) == 0 {
+		made.Err = errUnread
+		made.Unread = [][]references.Kind{nil, {configMap}, {secret}, {secret, configMap}}[r.IntN(4)]
+	}
+	for range r.IntN(5) {
+		made.Targets = append(made.Targets, targets[r.IntN(len(targets))])
+	}
+	return made
+}
+
+// TestIndexIsWhatALookAtEverythingWouldSay: after every one of many random changes the index gives the answers of the model,
+// and has told of every answer that changed.
+func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
+	froms := []references.From{"Pod", "Deployment", "Ingress"}
+	to := map[references.From][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		clock := clocktesting.NewFakePassiveClock(start)
+		x, m := references.New(clock), newModel(start)
+		told := seenIn(x)
+		for step := range 200 {
+			m.now = m.now.Add(time.Duration(random.IntN(20)) * time.Second)
+			clock.SetTime(m.now)
+			change(random, x, m, froms[random.IntN(len(froms))], to)
+			want := m.seen()
+			if diff := gocmp.Diff(want.asOf(m.now), seenIn(x).asOf(m.now)); diff != "" {
+				t.Fatalf("seed %d, step %d: -model +index\n%s", seed, step, diff)
+			}
+			if random.IntN(3) > 0 {
+				continue
+			}
+			if missed := untold(told, want, x); len(missed) > 0 {
+				t.Fatalf("seed %d, step %d: nobody is told of %v", seed, step, missed)
+			}
+			told = want
+		}
+	}
+}
+
+// change does one random thing to both.
+func change(r *rand.Rand, x *references.Index, m *model, from references.From, to map[references.From][]references.Kind) {
+	defer m.look()
+	s := m.froms[from]
+	switch op := r.IntN(20); {
+	case s == nil:
+		x.Expect(from, to[from]...)
+		m.froms[from] = &source{to: to[from], lost: true, all: map[types.UID]references.Referrer{}}
+	case op == 0:
+		x.Forget(from)
+		m.replace(s, nil)
+		delete(m.froms, from)
+	case op == 1:
+		x.Lose(from, errors.New("no right to list"))
+		s.lost = true
+	case op < 5:
+		all := map[types.UID]references.Referrer{}
+		for range r.IntN(6) {
+			made := referrer(r, from)
+			all[made.UID] = made
+		}
+		x.Replace(from, slices.Collect(maps.Values(all)))
+		s.lost = false
+		m.replace(s, all)
+	case op < 14:
+		made := referrer(r, from)
+		x.Put(from, made)
+		m.leaves(s.all[made.UID], made)
+		s.all[made.UID] = made
+	default:
+		made := referrer(r, from)
+		x.Remove(from, made.UID)
+		m.leaves(s.all[made.UID], references.Referrer{})
+		delete(s.all, made.UID)
+	}
+}
+
+// untold are the targets whose answer changed and which no change names.
+func untold(before, now seen, x *references.Index) (missed []references.Target) {
+	var rung bool
+	select {
+	case <-x.Changed():
+		rung = true
+	default:
+	}
+	changes := x.Take()
+	for t, answer := range now {
+		same := gocmp.Equal(before[t], answer)
+		if !same && (!rung || !slices.Contains(changes.Targets, t) && !slices.Contains(changes.Whole, t.Kind)) {
+			missed = append(missed, t)
+		}
+	}
+	return missed
+}
+
+func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	x.Expect("Gateway", secret)
+	pod := references.Referrer{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "shop", Name: "web"}, Err: errUnread}
+	x.Replace("Pod", []references.Referrer{pod})
+	x.Replace("Gateway", nil)
+	for _, want := range []struct {
+		when  string
+		do    func()
+		kind  references.Kind
+		doubt string
+	}{
+		{"a Pod cannot be read", func() {}, configMap, "the references to ConfigMap objects are not known completely: Pod: shop/web: no such field"},
+		{"it can", func() { pod.Err = nil; x.Put("Pod", pod) }, configMap, ""},
+		{"no right to list", func() { x.Lose("Gateway", errors.New("forbidden")) }, secret, "the references to Secret objects are not known completely: Gateway: forbidden"},
+		{"the other kind is known", func() {}, configMap, ""},
+		{"the source is no more", func() { x.Forget("Gateway") }, secret, ""},
+	} {
+		want.do()
+		got := ""
+		if err := x.Doubt(want.kind); err != nil {
+			got = err.Error()
+		}
+		if got != want.doubt {
+			t.Errorf("%s: %q, want %q", want.when, got, want.doubt)
+		}
+	}
+}
+
+// TestDoubtIsOfTheKindThatCannotBeRead: what is read of the others counts.
+func TestDoubtIsOfTheKindThatCannotBeRead(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	pod := references.Referrer{UID: "1", Targets: targets, Err: errUnread, Unread: []references.Kind{secret}}
+	x.Replace("Pod", []references.Referrer{pod})
+	x.Take()
+	if u := x.Of(targets[0]); u.Doubt != nil || u.Count != 1 {
+		t.Errorf("a ConfigMap: %+v", u)
+	}
+	if x.Doubt(secret) == nil {
+		t.Error("Secrets are known")
+	}
+	x.Remove("Pod", "1")
+	if c := x.Take(); !gocmp.Equal(c.Whole, []references.Kind{secret}) {
+		t.Errorf("%v have changed", c.Whole)
+	}
+}
+
+func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	if x.Doubt(configMap) == nil {
+		t.Error("without any source everything is known")
+	}
+	x.Expect("Pod", configMap, secret)
+	x.Expect("Job", configMap)
+	x.Expect("Gateway", secret)
+	x.Replace("Job", nil)
+	x.Lose("Gateway", errUnread)
+	var names []references.From
+	for _, d := range x.Doubts(secret) {
+		if d.Why == nil {
+			t.Errorf("%s without a reason", d.From)
+		}
+		names = append(names, d.From)
+	}
+	if diff := gocmp.Diff([]references.From{"Gateway", "Pod"}, names); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	x.Replace("Pod", nil)
+	if all := x.Doubts(configMap); len(all) > 0 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestSince: every step comes a second after the one before.
+func TestSince(t *testing.T) {
+	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+	target := targets[0]
+	pod := func(to ...references.Target) references.Referrer { return references.Referrer{UID: "1", Targets: to} }
+	type steps []func(*references.Index)
+	listed := func(all ...references.Referrer) func(*references.Index) {
+		return func(x *references.Index) { x.Replace("Pod", all) }
+	}
+	put := func(r references.Referrer) func(*references.Index) {
+		return func(x *references.Index) { x.Put("Pod", r) }
+	}
+	gone := func(x *references.Index) { x.Remove("Pod", "1") }
+	lost := func(x *references.Index) { x.Lose("Pod", errUnread) }
+	other := func(x *references.Index) { x.Expect("Job", configMap) }
+	tests := map[string]struct {
+		steps steps
+		since time.Time // zero where nobody knows
+	}{
+		"not listed yet":                        {nil, time.Time{}},
+		"listed":                                {steps{listed()}, second(1)},
+		"listed twice":                          {steps{listed(), listed()}, second(1)},
+		"its last reference went away":          {steps{listed(pod(target)), gone}, second(2)},
+		"it went away unseen":                   {steps{listed(pod(target)), listed()}, second(2)},
+		"who refers refers to others":           {steps{listed(pod(target)), put(pod(targets[1]))}, second(2)},
+		"another one is referred to no more":    {steps{listed(pod(targets[1])), gone}, second(1)},
+		"referred to since":                     {steps{listed(), put(pod(target)), gone}, second(3)},
+		"it cannot be listed":                   {steps{listed(), lost}, time.Time{}},
+		"it can again":                          {steps{listed(), lost, listed()}, second(3)},
+		"there is another source":               {steps{listed(), other}, time.Time{}},
+		"that is known too":                     {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }}, second(3)},
+		"there is no other source any more":     {steps{listed(), other, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"a known source is no more":             {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"a referrer that cannot be read":        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread})}, time.Time{}},
+		"it can be read":                        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), put(pod())}, second(3)},
+		"it is gone":                            {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), gone}, second(3)},
+		"one of Secrets alone cannot be listed": {steps{listed(), func(x *references.Index) { x.Expect("Gateway", secret) }}, second(1)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(start)
+			x := references.New(clock)
+			x.Expect("Pod", configMap, secret)
+			for i, step := range test.steps {
+				clock.SetTime(second(i + 1))
+				step(x)
+			}
+			if uses := x.Of(target); !uses.Since.Equal(test.since) || (uses.Doubt == nil) == test.since.IsZero() {
+				t.Errorf("%+v, want %s", uses, test.since)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftIsForgotten: what nothing has referred to for a minute takes no room any more.
+func TestWhatIsLeftIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	x := references.New(clock)
+	x.Expect("Pod", configMap)
+	x.Replace("Pod", nil)
+	for i := range 1000 {
+		clock.SetTime(clock.Now().Add(time.Second))
+		target := references.Target{Kind: configMap, Namespace: "n", Name: fmt.Sprint(i)}
+		x.Put("Pod", references.Referrer{UID: "1", Targets: []references.Target{target}})
+	}
+	if known, left := x.Remembered(); known > 70 || left > 70 {
+		t.Errorf("%d are known, %d are left", known, left)
+	}
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	x.Take()
+	if known, left := x.Remembered(); known != 1 || left != 0 {
+		t.Errorf("%d are known, %d are left", known, left)
+	}
+}
+
+// TestWhatNobodyTakesIsBounded: beyond that everything of the kind may have changed.
+func TestWhatNobodyTakesIsBounded(t *testing.T) {
+	x := references.New(clocktesting.NewFakePassiveClock(start))
+	x.Expect("Pod", configMap, secret)
+	x.Replace("Pod", nil)
+	x.Take()
+	refer := func(to references.Kind, from, n int) {
+		for i := from; i < from+n; i++ {
+			target := references.Target{Kind: to, Namespace: "n", Name: fmt.Sprint(i)}
+			x.Put("Pod", references.Referrer{UID: types.UID(fmt.Sprint(to, i)), Targets: []references.Target{target}})
+		}
+	}
+	refer(configMap, 0, references.ChangedAtMost)
+	if taken := x.Take(); len(taken.Targets) != references.ChangedAtMost || len(taken.Whole) > 0 {
+		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+	}
+	refer(configMap, references.ChangedAtMost, references.ChangedAtMost+1)
+	refer(configMap, 0, 1) // which changes nothing
+	refer(secret, 0, 1)
+	if n := x.Waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	if taken := x.Take(); len(taken.Targets) != 1 || !slices.Equal(taken.Whole, []references.Kind{configMap}) {
+		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+	}
+}

@@ -1,0 +1,52 @@
+package references_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+// TestThePageGrantsWhatIsWatched: whoever applies the ClusterRole of docs/operations.md has no referrer in doubt for want of
+// rights, and grants nothing that is not needed.
+func TestThePageGrantsWhatIsWatched(t *testing.T) {
+	data, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "metadata: {name: sunset-references}\n"
+	_, text, _ := strings.Cut(string(data), name)
+	text, _, found := strings.Cut(text, "---")
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict([]byte(name+text), role); err != nil || !found {
+		t.Fatalf("no ClusterRole sunset-references: %v", err)
+	}
+	granted := map[string]bool{}
+	for _, rule := range role.Rules {
+		if got := strings.Join(rule.Verbs, " "); got != "list watch" {
+			t.Errorf("verbs %s of %s", got, rule.Resources)
+		}
+		for _, resource := range rule.Resources {
+			granted[resource+"."+rule.APIGroups[0]] = true
+		}
+	}
+	needed := map[string]bool{}
+	for _, d := range references.BuiltIn() {
+		resource, _ := meta.UnsafeGuessKindToResource(d.From)
+		plural := strings.Replace(resource.Resource, "gatewaies", "gateways", 1) // which is what English says
+		needed[plural+"."+resource.Group] = true
+	}
+	for resource := range needed {
+		if !granted[resource] {
+			t.Errorf("%s is not granted", resource)
+		}
+	}
+	if len(granted) != len(needed) {
+		t.Errorf("granted %v, needed %v", granted, needed)
+	}
+}

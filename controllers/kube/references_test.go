@@ -1,0 +1,528 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// referred is a source of ConfigMaps with what refers to them in the hands of the test.
+type referred struct {
+	*testing.T
+	*server
+	source     retention.Source
+	sink       *sink
+	references *references.Index
+	compiler   *engine.Compiler
+	cluster    *kube.Cluster
+	ctx        context.Context
+	versions   int // of objects, so far
+}
+
+// unused is what most rules of these tests ask.
+const unused = "references.count == 0"
+
+// inUse runs a test with a source that follows ConfigMaps named a and b at version 1 for some rules, in a bubble. What
+// refers to them is known: nothing does.
+func inUse(t *testing.T, expressions []string, test func(u *referred)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		u := &referred{
+			T: t, server: &server{objects: []string{configAt("a", "1"), configAt("b", "1")}}, sink: &sink{},
+			references: references.New(clock.RealClock{}), compiler: newCompiler(t), ctx: log.IntoContext(t.Context(), logr.Discard()),
+		}
+		u.references.Expect("Pod", references.ConfigMap)
+		u.references.Replace("Pod", nil)
+		cluster, err := kube.New(kube.Options{
+			Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: u.server}, Mapper: u.server,
+			Clock: clock.RealClock{}, Compiler: u.compiler, References: u.references,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.cluster = cluster
+		u.source = cluster.Open(u.questions(configs, nil, expressions...))
+		stop := u.run(u.source, u.sink)
+		defer stop()
+		u.sink.take()
+		test(u)
+	})
+}
+
+// run runs a source until the func it gives is called.
+func (u *referred) run(s retention.Source, k retention.Sink) (stop func()) {
+	ctx, cancel := context.WithCancel(u.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, k)
+	}()
+	synctest.Wait()
+	return func() { cancel(); <-done }
+}
+
+// questions asks everywhere, and in team-a what is its own.
+func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.Questions {
+	compiled := func(expressions []string) (rules []*engine.Rule) {
+		for _, e := range expressions {
+			rules = append(rules, compile(u.T, u.compiler, kind, eligible(e)))
+		}
+		return rules
+	}
+	if own == nil {
+		return retention.NewQuestions(kind, compiled(everywhere), nil)
+	}
+	return retention.NewQuestions(kind, compiled(everywhere), map[string][]*engine.Rule{"team-a": compiled(own)})
+}
+
+// refer makes a Pod refer to ConfigMaps of team-a, and to nothing else.
+func (u *referred) refer(pod string, names ...string) {
+	r := references.Referrer{UID: types.UID(pod), Name: references.Name{Kind: "Pod", Namespace: "team-a", Name: pod}}
+	for _, name := range names {
+		r.Targets = append(r.Targets, references.Target{Kind: references.ConfigMap, Namespace: "team-a", Name: name})
+	}
+	u.references.Put("Pod", r)
+}
+
+// configAt is the JSON of a ConfigMap with ballast.
+func configAt(name, version string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"team-a","uid":"uid-%s","resourceVersion":%q,
+		"creationTimestamp":"1999-12-31T12:00:00Z","labels":{"app":"<web>"},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"private"},
+		"managedFields":[{"manager":"private"}]},"data":{"mode":"fast","key":"private"}}`, name, name, version)
+}
+
+// says is what a row says of each rule: yes, no or doubt.
+func says(row *index.Row) (answers []string) {
+	for _, f := range row.Facts() {
+		switch {
+		case f.InDoubt():
+			answers = append(answers, "doubt")
+		case f.Err != nil:
+			answers = append(answers, f.Err.Error())
+		case f.Eligible:
+			answers = append(answers, "yes")
+		default:
+			answers = append(answers, "no")
+		}
+	}
+	return answers
+}
+
+// says is what was told last of a ConfigMap.
+func (u *referred) says(name string) string {
+	u.sink.mu.Lock()
+	defer u.sink.mu.Unlock()
+	return strings.Join(says(u.sink.rows[name]), " ")
+}
+
+// told is what the sink was told since, sorted: everything is asked in any order.
+func (u *referred) told() []string {
+	synctest.Wait()
+	told := u.sink.take()
+	slices.Sort(told)
+	return told
+}
+
+var errLost = errors.New("no right to list Pods")
+
+func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
+	inUse(t, []string{unused, "references.by.all(r, r.kind == 'ReplicaSet')"}, func(u *referred) {
+		began := time.Now()
+		expect(t, "at first", "yes yes", u.says("a"))
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@1"}, u.told())
+		expect(t, "referred to", "no no", u.says("a"))
+		u.refer("web", "b", "elsewhere")
+		expect(t, "told of both", []string{"apply a@1", "apply b@1"}, u.told())
+		expect(t, "referred to no more", "yes yes", u.says("a"))
+		expect(t, "the other", "no no", u.says("b"))
+		u.refer("web", "elsewhere")
+		expect(t, "told of the other", []string{"apply b@1"}, u.told())
+		expect(t, "time passed", 0, time.Since(began))
+	})
+}
+
+// TestUnreadableKeptObjectsAreRelisted: without a relist the kind would stay lost.
+func TestUnreadableKeptObjectsAreRelisted(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		kube.Spoil(u.source)
+		u.refer("web", "a")
+		lost := u.told()
+		if !slices.Contains(lost, "lost ListFailed") {
+			t.Errorf("told %v, want that the kind is lost", lost)
+		}
+		time.Sleep(time.Second)
+		if told := u.told(); len(told) != 1 || !strings.HasPrefix(told[0], "replace") {
+			t.Errorf("told %v within a second, want one listing", told)
+		}
+		expect(t, "referred to", "no", u.says("a"))
+	})
+}
+
+func TestDoubtIsToldOfEverything(t *testing.T) {
+	inUse(t, []string{unused, "has(object.metadata.labels)"}, func(u *referred) {
+		u.references.Lose("Pod", errLost)
+		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect(t, "in doubt", "doubt yes", u.says("a"))
+		u.refer("web", "a")
+		u.references.Replace("Pod", nil)
+		expect(t, "told then", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
+		expect(t, "out of doubt", "yes yes", u.says("a"))
+	})
+}
+
+// TestAQuietPeriodBeginsWithTheLastReference, and with the end of doubt.
+func TestAQuietPeriodBeginsWithTheLastReference(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		quiet := func() time.Duration {
+			synctest.Wait()
+			u.sink.mu.Lock()
+			defer u.sink.mu.Unlock()
+			return time.Until(u.sink.rows["a"].Facts()[0].NotBefore)
+		}
+		time.Sleep(time.Hour)
+		u.refer("web", "a")
+		u.refer("web")
+		expect(t, "after a reference", policy.QuietPeriod, quiet())
+		time.Sleep(time.Hour)
+		u.references.Lose("Pod", errLost)
+		synctest.Wait()
+		u.references.Replace("Pod", nil)
+		expect(t, "after doubt", policy.QuietPeriod, quiet())
+	})
+}
+
+func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		u.refer("web", "a", "c")
+		u.told()
+		u.event("MODIFIED", configAt("a", "101"))
+		u.event("ADDED", configAt("c", "102"))
+		expect(t, "told", []string{"apply a@101", "apply c@102"}, u.told())
+		expect(t, "the one", "no", u.says("a"))
+		expect(t, "the other", "no", u.says("c"))
+		u.refer("web")
+		expect(t, "told of the versions known", []string{"apply a@101", "apply c@102"}, u.told())
+		u.event("DELETED", configAt("a", "103"))
+		u.refer("web", "a", "c")
+		expect(t, "told of who is left", []string{"apply c@102", "forget uid-a"}, u.told())
+	})
+}
+
+// TestWhileAListIsMissing what is known is asked about all the same, and the list is answered by what refers to it when it
+// has come.
+func TestWhileAListIsMissing(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		u.server.mu.Lock()
+		u.server.failList = []int{500, 500, 500}
+		u.server.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		u.event("ERROR", statusOf(410, "Expired"))
+		u.sink.take()
+		u.refer("web", "a")
+		expect(t, "told", true, slices.Contains(u.told(), "apply a@1"))
+		u.refer("web", "b")
+		time.Sleep(time.Minute)
+		told := u.told()
+		expect(t, "listed", true, slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "replace") }))
+		expect(t, "the one", "yes", u.says("a"))
+		expect(t, "the other", "no", u.says("b"))
+	})
+}
+
+// TestOnlyWhatRulesReadIsKept: of objects that no such rule selects not even that, and never what others applied.
+func TestOnlyWhatRulesReadIsKept(t *testing.T) {
+	const identity = `"annotations":{},"creationTimestamp":"1999-12-31T12:00:00Z",%s"name":"a","namespace":"team-a","resourceVersion":"1","uid":"uid-a"`
+	tests := map[string]struct {
+		rules []string
+		want  string
+	}{
+		"nothing":       {[]string{unused}, `{"metadata":{` + fmt.Sprintf(identity, `"labels":{},`) + `}}`},
+		"one label":     {[]string{unused + " && object.metadata.labels.app == '<web>'"}, `{"metadata":{` + fmt.Sprintf(identity, `"labels":{"app":"<web>"},`) + `}}`},
+		"data":          {[]string{unused, "object.data.mode == 'fast'"}, `{"data":{"mode":"fast"},"metadata":{` + fmt.Sprintf(identity, `"labels":{},`) + `}}`},
+		"no references": {[]string{"object.data.mode == 'fast'"}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inUse(t, test.rules, func(u *referred) {
+				kept := kube.Kept(u.source)["team-a/a"]
+				expect(t, "kept", test.want, kept)
+				if strings.Contains(kept, "private") {
+					t.Error("more is kept than is read")
+				}
+			})
+		})
+	}
+}
+
+func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
+	inUse(t, nil, func(u *referred) {
+		selecting := compile(t, u.compiler, configs, eligible(unused), selected("app", "other"))
+		source, k := u.cluster.Open(retention.NewQuestions(configs, []*engine.Rule{selecting}, nil)), &sink{}
+		defer u.run(source, k)()
+		expect(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
+		k.take()
+		u.refer("web", "a")
+		synctest.Wait()
+		expect(t, "told", nil, k.take())
+		u.event("MODIFIED", strings.Replace(configAt("a", "101"), "<web>", "other", 1))
+		u.refer("web", "b")
+		synctest.Wait()
+		expect(t, "told when it is selected", []string{"apply a@101", "apply a@101"}, k.take())
+	})
+}
+
+// TestSeveralFollow: while a kind is listed for other rules two sources follow it, and Secrets are a kind of their own.
+func TestSeveralFollow(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		next, k := u.cluster.Open(u.questions(configs, nil, unused, "references.count > 0")), &sink{}
+		stop := u.run(next, k)
+		k.take()
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@1"}, u.told())
+		expect(t, "the next is told", []string{"apply a@1"}, k.take())
+		stop()
+		u.refer("web", "a", "b")
+		expect(t, "told then", []string{"apply b@1"}, u.told())
+		expect(t, "who has ended is told", nil, k.take())
+		_, err := listed(u.ctx, next, "team-a")
+		expect(t, "fails when it has ended", true, err != nil)
+		_ = next.Confirm(policy.Subject{Namespace: "team-a", Name: "a"})
+		expect(t, "who has ended is told when asked", nil, k.take())
+	})
+}
+
+// TestConfirmLeavesNothingUntold: whoever has returned from it has heard what was known before.
+func TestConfirmLeavesNothingUntold(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		want := map[bool]string{true: "no", false: "yes"}
+		for i := range 1000 {
+			used := i%2 == 0
+			if used {
+				u.refer("web", "a")
+			} else {
+				u.refer("web")
+			}
+			_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
+			if got := u.says("a"); got != want[used] {
+				t.Fatalf("says %q, want %q", got, want[used])
+			}
+		}
+		u.told()
+		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "nobody"})
+		expect(t, "told of nobody", nil, u.told())
+	})
+}
+
+// TestWhatMayBeOutOfDateIsNotConfirmed, and nobody is told of doubt.
+func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	inUse(t, []string{unused}, func(u *referred) {
+		expect(t, "confirmed", nil, u.source.Confirm(a))
+		u.references.Pause("Pod")
+		u.told()
+		expect(t, "confirmed while nothing is watched", true, u.source.Confirm(a) != nil)
+		expect(t, "told", []string{"apply a@1"}, u.told())
+		expect(t, "says", "yes", u.says("a"))
+		u.references.Resume("Pod")
+		expect(t, "confirmed then", nil, u.source.Confirm(a))
+	})
+	inUse(t, []string{"true"}, func(u *referred) {
+		u.references.Pause("Pod")
+		expect(t, "confirmed where no rule asks", nil, u.source.Confirm(a))
+	})
+}
+
+// TestAReadPastTheWatchIsAskedAboutToo, until the watch brings more.
+func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	inUse(t, []string{unused}, func(u *referred) {
+		u.server.mu.Lock()
+		u.server.objects[0] = configAt("a", "105")
+		u.server.mu.Unlock()
+		row, err := readBy(u.ctx, u.source, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "version", "105", row.Subject().ResourceVersion)
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@105"}, u.told())
+		row, err = readBy(u.ctx, u.source, a)
+		expect(t, "read then", []string{"no"}, says(row))
+		expect(t, "error", nil, err)
+		u.event("MODIFIED", configAt("a", "106"))
+		_, err = readBy(u.ctx, u.source, a)
+		expect(t, "error", nil, err)
+		u.refer("web")
+		expect(t, "told then", []string{"apply a@106", "apply a@106"}, u.told())
+	})
+}
+
+// TestWhatIsMissedPastTheWatchIsNotToldOfAgain, unless it is another object of that name that the watch has brought.
+func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
+	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+	another := strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)
+	tests := map[string]struct {
+		objects []string // of the API server
+		brought bool     // another one, by the watch
+		want    []string
+	}{
+		"nothing is found":                   {nil, false, []string{"apply a@1"}}, // the watch still has it
+		"another has its name":               {[]string{another}, false, nil},
+		"another has its name, and was seen": {[]string{another}, true, []string{"apply a@105"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inUse(t, []string{unused}, func(u *referred) {
+				if test.brought {
+					u.event("MODIFIED", another)
+					u.told()
+				}
+				u.server.mu.Lock()
+				u.server.objects, u.server.failList = test.objects, []int{404} // what is none of these
+				u.server.mu.Unlock()
+				row, err := readBy(u.ctx, u.source, a)
+				if row != nil {
+					t.Errorf("read %v", row)
+				}
+				expect(t, "nothing is found", test.objects == nil, apierrors.IsNotFound(err))
+				u.refer("web", "a")
+				expect(t, "told", test.want, u.told())
+			})
+		})
+	}
+}
+
+// TestADeletionThatComesLateLeavesTheNamesake: a list has shown another object of the name, which is asked about again.
+func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		u.server.mu.Lock()
+		u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)}
+		u.server.mu.Unlock()
+		_, err := listed(u.ctx, u.source, "team-a")
+		expect(t, "error", nil, err)
+		u.event("DELETED", configAt("a", "104"))
+		u.told()
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@105"}, u.told())
+	})
+}
+
+func TestANamespaceAsksForItself(t *testing.T) {
+	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
+	inUse(t, []string{unused}, func(u *referred) {
+		expect(t, "asks", true, u.source.Ask(u.questions(configs, own, unused)))
+		u.refer("web", "a")
+		expect(t, "told", []string{"apply a@1"}, u.told())
+		expect(t, "before the list", "no", u.says("a"))
+
+		var rows []*index.Row
+		expect(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.Row) bool { rows = all; return false }))
+		expect(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
+		u.refer("web", "a", "b")
+		expect(t, "told", []string{"apply b@1"}, u.told())
+		expect(t, "after a list too late", "no", u.says("b"))
+
+		_, err := listed(u.ctx, u.source, "team-a")
+		expect(t, "error", nil, err)
+		u.refer("web")
+		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect(t, "after the list", "yes no", u.says("a"))
+	})
+}
+
+// TestWhoKeepsNothingIsOpenedAnew to answer a rule that reads references.
+func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
+	const labels = "has(object.metadata.labels)"
+	inUse(t, []string{labels}, func(u *referred) {
+		expect(t, "kept", nil, kube.Kept(u.source))
+		expect(t, "asks", false, u.source.Ask(u.questions(configs, []string{unused}, labels)))
+		expect(t, "asks no more than metadata", true, u.source.Ask(u.questions(configs, []string{"object.metadata.name == 'a'"}, labels)))
+		u.refer("web", "a")
+		expect(t, "told", nil, u.told())
+	})
+}
+
+// TestWithoutAnIndexOfReferencesRulesThatReadThemFail.
+func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
+	s := &server{objects: []string{configAt("a", "1")}}
+	asking := func(t *testing.T, c *engine.Compiler) *engine.Rule { return compile(t, c, configs, eligible(unused)) }
+	followingKind(t, configs, s, []func(*testing.T, *engine.Compiler) *engine.Rule{asking}, func(t *testing.T, k *sink, _ retention.Source) {
+		expect(t, "says", []string{"doubt"}, says(k.rows["a"]))
+	})
+}
+
+// TestManyChangesAreOne: beyond a bound everything is asked about once.
+func TestManyChangesAreOne(t *testing.T) {
+	inUse(t, []string{unused}, func(u *referred) {
+		pods := make([]references.Referrer, kube.WaitsAtMost+1)
+		for i := range pods {
+			pods[i] = references.Referrer{UID: types.UID(fmt.Sprint(i)), Targets: []references.Target{
+				{Kind: references.ConfigMap, Namespace: "team-a", Name: fmt.Sprint("c", i)},
+			}}
+		}
+		u.references.Replace("Pod", pods)
+		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+	})
+}
+
+func TestSecretsAreMetadata(t *testing.T) {
+	const types = "type!=kubernetes.io/service-account-token,type!=bootstrap.kubernetes.io/token,type!=helm.sh/release.v1"
+	secret := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"team-a","uid":"uid-a","resourceVersion":"1",
+		"creationTimestamp":"1999-12-31T12:00:00Z"},"data":{"password":"private"}}`
+	for way, streams := range ways {
+		for name, expression := range map[string]string{"references": unused, "labels": "has(object.metadata.labels)", "anything": "true"} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				inUse(t, nil, func(u *referred) {
+					u.server.mu.Lock()
+					u.server.objects, u.server.streams = []string{secret}, streams
+					u.server.mu.Unlock()
+					source := u.cluster.Open(u.questions(secrets, nil, expression))
+					defer u.run(source, &sink{})()
+					_, err := listed(u.ctx, source, "team-a")
+					expect(t, "error of a list", nil, err)
+					_, err = readBy(u.ctx, source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
+					expect(t, "error of a read", nil, err)
+					requests := u.asked("/secrets")
+					for _, r := range requests {
+						if !strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadata") {
+							t.Errorf("%s asks for %s", r.URL, r.Header.Get("Accept"))
+						}
+						if many := strings.HasSuffix(r.URL.Path, "/secrets"); many {
+							expect(t, "selector of "+r.URL.String(), types, r.URL.Query().Get("fieldSelector"))
+						}
+					}
+					if len(requests) < 3 {
+						t.Errorf("%d requests", len(requests))
+					}
+					for _, kept := range kube.Kept(source) {
+						if strings.Contains(kept, "private") {
+							t.Errorf("kept %s", kept)
+						}
+					}
+				})
+			})
+		}
+	}
+}

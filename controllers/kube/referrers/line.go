@@ -1,0 +1,101 @@
+package referrers
+
+import (
+	"context"
+	"runtime/debug"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+// line is a Collection that tells its source whether there is a watch.
+type line struct {
+	*listwatch.Collection
+	source  *source
+	contact *contact
+}
+
+// ListWithContext lists all there is.
+func (l *line) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.source.begin()
+	ctx, end := l.contact.begin(ctx)
+	defer end()
+	return l.Collection.ListWithContext(ctx, options)
+}
+
+// WatchWithContext watches, unless something may have been missed since the last listing.
+func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	lists := ptr.Deref(options.SendInitialEvents, false)
+	if !lists && !l.source.resumes() {
+		return nil, apierrors.NewResourceExpired("something may have been missed")
+	}
+	if lists {
+		l.source.begin()
+	}
+	ctx, end := l.contact.begin(ctx)
+	w, err := l.Collection.WatchWithContext(ctx, options)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	l.contact.opened(lists)
+	if !lists {
+		l.source.opened()
+	}
+	return &ending{w, end}, nil
+}
+
+// ending is a watch that tells when it is over.
+type ending struct {
+	watch.Interface
+	end func()
+}
+
+// Stop implements watch.Interface. The reflector calls it after every watch, whatever ended it.
+func (e *ending) Stop() {
+	e.end()
+	e.Interface.Stop()
+}
+
+// store hands what the reflector sees to a source. It implements cache.ReflectorStore and cache.ReflectorBookmarkStore.
+type store struct{ source *source }
+
+func (s store) Add(obj any) error {
+	s.source.put(&obj.(*item).Referrer)
+	return nil
+}
+
+func (s store) Update(obj any) error { return s.Add(obj) }
+
+func (s store) Delete(obj any) error {
+	s.source.remove(obj.(*item).UID)
+	return nil
+}
+
+func (s store) Replace(list []any, _ string) error {
+	all := make([]references.Referrer, len(list))
+	for i, o := range list {
+		all[i] = o.(*item).Referrer
+	}
+	s.source.replace(all)
+	if len(all) >= manyReferrers {
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+func (s store) Bookmark(string) error {
+	s.source.marked()
+	return nil
+}
+
+func (s store) Resync() error { return nil }
+
+// manyReferrers is from which size on the garbage of a listing is worth collecting at once.
+const manyReferrers = 10_000

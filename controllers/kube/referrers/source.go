@@ -1,0 +1,317 @@
+package referrers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+const (
+	absentEvery  = time.Second     // how often to ask for a kind that is absent
+	resolveEvery = 5 * time.Second // and while nobody knows whether it is there
+	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
+	lateAgain    = 5 * time.Minute // after which all is read again if an object took too long to be read
+)
+
+// source is one referring kind, read by one set of extractors. The index expects it.
+type source struct {
+	watcher *Watcher
+	from    references.From
+	row     *row
+	stop    context.CancelFunc // nil until it runs
+
+	mu      sync.Mutex
+	closed  bool                 // it says nothing any more
+	served  schema.GroupResource // where it was found last
+	phase   Phase
+	why     error                 // of Unknown
+	listed  []references.Referrer // by a listing whose watch is not open yet
+	waiting bool                  // for that watch
+	contact *contact              // nil while nothing is watched
+	again   time.Time             // when to read all again; zero for never
+}
+
+var errUnlisted = errors.New("it has not been listed yet")
+
+// run follows the kind until ctx ends.
+func (s *source) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		again := resolveEvery
+		found, err := s.watcher.discovery.find(ctx, s.row.kind, !s.row.declared)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.lose(err)
+		case found == nil:
+			s.absent()
+			again = absentEvery
+		default:
+			s.found(found)
+			s.follow(ctx, found)
+		}
+		s.pause(ctx, wait.Jitter(again, 0.2))
+	}
+}
+
+func (s *source) found(at *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = at.groupResource()
+	s.loseLocked(errUnlisted)
+}
+
+// follow lists and watches a resource until ctx ends or the resource is no longer served.
+func (s *source) follow(ctx context.Context, at *served) {
+	c := s.touch()
+	d := newDecoder(ctx, s.watcher.compiler, s.row, at.kind)
+	d.heard, d.lose = c.hear, s.lose
+	defer d.close()
+	defer s.untouch()
+	lw := &line{source: s, contact: c, Collection: &listwatch.Collection{
+		Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.metadataOnly(), Decoder: d,
+	}}
+	reflector := cache.NewReflectorWithOptions(lw, nil, store{s}, cache.ReflectorOptions{
+		Name: string(s.from), TypeDescription: string(s.from), Clock: s.watcher.clock,
+	})
+	delay := retries().DelayWithReset(s.watcher.clock, steadyAfter)
+	for ctx.Err() == nil {
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		log.FromContext(ctx).V(1).Info("watch ended", "kind", at.kind.String(), "err", err)
+		if why := reason(err, at.name()); why != nil {
+			s.lose(why)
+		}
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return // it may be there no more
+		}
+		s.pause(ctx, delay())
+	}
+}
+
+// denied is why a source knows nothing for want of rights.
+type denied struct{ error }
+
+// reason is what a failed list or watch means; nil where listing again is the answer.
+func reason(err error, resource string) error {
+	switch {
+	case err == nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return denied{errors.New(listwatch.Refused(resource, "list", "watch"))}
+	default:
+		return fmt.Errorf("cannot list and watch %s: %w", resource, err)
+	}
+}
+
+// retries spaces the attempts to list a kind.
+func retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+}
+
+func (s *source) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-s.watcher.clock.After(d):
+	}
+}
+
+func (s *source) touch() *contact {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contact = &contact{clock: s.watcher.clock, closed: s.watcher.clock.Now(), tell: s.tell}
+	if s.closed {
+		s.contact.mute()
+	}
+	s.contact.tell(false)
+	return s.contact
+}
+
+// tell says whether what happens is told as it happens.
+func (s *source) tell(live bool) {
+	if live {
+		s.watcher.index.Resume(s.from)
+	} else {
+		s.watcher.index.Pause(s.from)
+	}
+}
+
+func (s *source) untouch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contact = nil
+}
+
+// check doubts what is known when changes may have been missed. It is called every second.
+func (s *source) check() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.contact == nil {
+		return
+	}
+	s.contact.settle()
+	if why := s.contact.doubt(); why != nil && s.phase == Watched {
+		s.loseLocked(why)
+	}
+	if !s.again.IsZero() && s.watcher.clock.Now().After(s.again) {
+		s.again = time.Time{}
+		s.loseLocked(errUnlisted)
+		s.contact.cut()
+	}
+}
+
+var errSlept = errors.New("this process has slept, or a clock was set: it has to be listed anew")
+
+// restart reads everything again.
+func (s *source) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != Unknown {
+		s.loseLocked(errSlept)
+	}
+	if s.contact != nil {
+		s.contact.cut()
+	}
+}
+
+// lose says that the kind is not known completely, and why.
+func (s *source) lose(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loseLocked(why)
+}
+
+func (s *source) loseLocked(why error) {
+	s.listed, s.waiting = nil, false
+	if s.closed || s.phase == Unknown && s.why.Error() == why.Error() {
+		return
+	}
+	s.phase, s.why = Unknown, why
+	s.watcher.index.Lose(s.from, why)
+}
+
+// absent says that there is no such kind, and so no object of it.
+func (s *source) absent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed && s.phase != Absent {
+		s.phase, s.why = Absent, nil
+		s.watcher.index.Replace(s.from, nil)
+		s.tell(true)
+	}
+}
+
+// begin is called before a listing: one that no watch has gone on from counts no more.
+func (s *source) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed, s.waiting = nil, false
+}
+
+// replace takes a listing. It counts once a watch is open that tells what happens from there on.
+func (s *source) replace(all []references.Referrer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.again = time.Time{}
+	for i := range all {
+		s.noteLate(&all[i])
+	}
+	if s.listed, s.waiting = all, true; s.contact.listed() {
+		s.know()
+	}
+}
+
+// resumes reports whether a watch may go on from where the listing or the watch before it ended. If something may have been
+// missed meanwhile, only a listing helps.
+func (s *source) resumes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting || s.phase == Watched
+}
+
+// opened says that a watch is open.
+func (s *source) opened() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting {
+		s.know()
+	}
+}
+
+func (s *source) know() {
+	if s.closed {
+		return
+	}
+	s.watcher.index.Replace(s.from, s.listed)
+	s.phase, s.why, s.listed, s.waiting = Watched, nil, nil, false
+}
+
+// marked says that the watch has sent a bookmark.
+func (s *source) marked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.contact != nil {
+		s.contact.mark()
+	}
+}
+
+func (s *source) put(r *references.Referrer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.noteLate(r)
+	s.watcher.index.Put(s.from, *r)
+}
+
+func (s *source) remove(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.watcher.index.Remove(s.from, uid)
+	}
+}
+
+// close ends the source: from now on it says nothing, whatever is still under way.
+func (s *source) close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.contact != nil {
+		s.contact.mute()
+	}
+	s.watcher.index.Forget(s.from)
+}
+
+// noteLate plans to read all again if an object took too long to be read: nobody may ever touch it again.
+func (s *source) noteLate(r *references.Referrer) {
+	if r.Err != nil && s.again.IsZero() && errors.Is(r.Err, engine.ErrDeadline) {
+		s.again = s.watcher.clock.Now().Add(lateAgain)
+	}
+}
+
+func (s *source) state() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var refused denied
+	return State{Kind: s.row.kind, From: s.from, To: s.row.to(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
+}

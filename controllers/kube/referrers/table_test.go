@@ -1,0 +1,206 @@
+package referrers_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+var (
+	podKind     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	accountKind = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
+	gatewayKind = schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"}
+	appKind     = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "App"}
+	secretKind  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	classKind   = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
+	nodeKind    = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+)
+
+func newCompiler(t testing.TB) *engine.Compiler {
+	t.Helper()
+	c, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newTable(t testing.TB, declared ...references.Declared) *referrers.Table {
+	t.Helper()
+	table, refused := referrers.NewTable(newCompiler(t), declared)
+	if len(refused) > 0 {
+		t.Fatal(refused)
+	}
+	return table
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+func secret(namespace, name string) references.Target {
+	return references.Target{Kind: references.Secret, Namespace: namespace, Name: name}
+}
+
+func configMap(namespace, name string) references.Target {
+	return references.Target{Kind: references.ConfigMap, Namespace: namespace, Name: name}
+}
+
+func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
+	table := newTable(t,
+		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
+		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
+		references.Declared{From: accountKind, To: references.ConfigMap, Names: "[object.metadata.name]"})
+	both := []references.Kind{references.ConfigMap, references.Secret}
+	expect(t, "to, of what has a PodSpec", both, table.To(podKind))
+	expect(t, "to, of what is built in and declared", both, table.To(accountKind))
+	expect(t, "to, of what is declared", both[1:], table.To(appKind))
+	expect(t, "to, of another", nil, table.To(nodeKind))
+	kinds := table.Kinds()
+	expect(t, "kinds", 26, len(kinds))
+	for _, d := range references.BuiltIn() {
+		if !slices.Contains(kinds, d.From) {
+			t.Errorf("%s is missing", d.From)
+		}
+	}
+}
+
+// TestWhatAnObjectRefersTo reads objects as they are read from a watch: no more of them than is needed.
+func TestWhatAnObjectRefersTo(t *testing.T) {
+	table := newTable(t,
+		references.Declared{From: appKind, To: references.Secret, Names: "object.spec.secrets"},
+		references.Declared{From: appKind, To: references.ConfigMap, Names: "object.?spec.?config.orValue([])"},
+		references.Declared{From: secretKind, To: references.Secret, Names: "[object.metadata.labels.twin]"})
+	for name, test := range map[string]struct {
+		kind    schema.GroupVersionKind
+		object  string
+		targets []references.Target
+		fails   string
+	}{
+		"of its own namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["x","y"],"config":["c"]}}`,
+			[]references.Target{configMap("shop", "c"), secret("shop", "x"), secret("shop", "y")}, ""},
+		"of another namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"},{"name":"y"}]}}`,
+			[]references.Target{secret("certs", "x"), secret("shop", "y")}, ""},
+		"of a namespace, by what has none": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"}]}}`,
+			[]references.Target{secret("certs", "x")}, ""},
+		"of no namespace": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":["x"],"config":[]}}`, nil, `names Secret "x" without a namespace`},
+		"nothing":         {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[]}}`, nil, ""},
+		"one of two in question": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"config":["c"]}}`,
+			[]references.Target{configMap("shop", "c")}, "no such key: secrets"},
+		"a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"c"}}],"imagePullSecrets":[{"name":"x"}]}}`,
+			[]references.Target{configMap("shop", "c"), secret("shop", "x")}, ""},
+		"a Secret, by its metadata": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
+			[]references.Target{secret("shop", "b")}, ""},
+		"a name that nothing can have": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `nothing can be called "shop/x"`},
+		"one in a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
+			[]references.Target{configMap("shop", "c")}, ""},
+		"a name without a namespace, in a field that Kubernetes knows": {classKind, `{"metadata":{"name":"a"},"parameters":{"secretName":"x","adminSecretName":"y","adminSecretNamespace":"csi"}}`,
+			[]references.Target{secret("csi", "y")}, ""},
+		"the owners of a Secret": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"}]}}`,
+			[]references.Target{configMap("shop", "c"), secret("shop", "b")}, ""},
+		"a kind that is not in the table": {nodeKind, `{"metadata":{"name":"a"}}`, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newCompiler(t).NewEvaluator(t.Context())
+			defer e.Close()
+			part, err := table.NewDecoder(test.kind).Decode([]byte(test.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var whole map[string]any
+			if err := json.Unmarshal([]byte(test.object), &whole); err != nil {
+				t.Fatal(err)
+			}
+			for form, object := range map[string]map[string]any{"a part": part, "the whole": whole} {
+				r := table.Read(e, test.kind, object)
+				expect(t, "targets by "+form, test.targets, r.Targets)
+				expect(t, "name", "a", r.Name.Name)
+				expect(t, "kind", test.kind.Kind, r.Name.Kind)
+				if (r.Err != nil) != (test.fails != "") || r.Err != nil && !strings.Contains(r.Err.Error(), test.fails) {
+					t.Errorf("error %v, want %q", r.Err, test.fails)
+				}
+			}
+		})
+	}
+}
+
+// TestAFailingExpressionKeepsEveryNamespace: the expression may name an object of any namespace, so that a failure on an object of
+// one namespace keeps the Secrets of all. ConfigMaps are not affected.
+func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
+	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
+	e := newCompiler(t).NewEvaluator(t.Context())
+	defer e.Close()
+	read := func(namespace, spec string) references.Referrer {
+		return table.Read(e, appKind, map[string]any{
+			"metadata": map[string]any{"namespace": namespace, "name": "app", "uid": namespace}, "spec": map[string]any{spec: "used"}})
+	}
+	index := references.New(clocktesting.NewFakePassiveClock(time.Now()))
+	index.Expect("App", references.Secret)
+	index.Expect("Pod", references.ConfigMap)
+	index.Replace("Pod", nil)
+	index.Replace("App", []references.Referrer{read("team-a", "secret"), read("team-b", "typo")})
+	for _, namespace := range []string{"team-a", "team-b", "team-c"} {
+		if u := index.Of(secret(namespace, "other")); u.Doubt == nil {
+			t.Errorf("a Secret of %s counts as unused: %+v", namespace, u)
+		}
+		if u := index.Of(configMap(namespace, "other")); u.Doubt != nil {
+			t.Errorf("a ConfigMap of %s is kept: %v", namespace, u.Doubt)
+		}
+	}
+	index.Put("App", read("team-b", "secret"))
+	if u := index.Of(secret("team-c", "other")); u.Doubt != nil || u.Count != 0 {
+		t.Errorf("after the object was corrected: %+v", u)
+	}
+}
+
+func TestADecoderReadsNoMoreThanNeeded(t *testing.T) {
+	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
+	const object = `{"metadata":{"namespace":"shop","name":"a","uid":"u","resourceVersion":"7","finalizers":["f"],"labels":{"a":"b"}},
+		"spec":{"secret":"x","more":{"a":[1]}},"status":{"phase":"Up"}}`
+	got, err := table.NewDecoder(appKind).Decode([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "object", map[string]any{
+		"metadata": map[string]any{"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": "7"},
+		"spec":     map[string]any{"secret": "x"},
+	}, got)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		declared references.Declared
+		want     string
+	}{
+		"what does not compile":    {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
+		"nothing":                  {references.Declared{From: appKind, To: references.Secret}, "missing"},
+		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "no version and kind"},
+		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "no version and kind"},
+		"another target":           {references.Declared{From: appKind, To: "Service", Names: "[]"}, `to is "Service"`},
+		"the data of Secrets":      {references.Declared{From: secretKind, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
+		"everything about Secrets": {references.Declared{From: secretKind, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, refused := referrers.NewTable(newCompiler(t), []references.Declared{test.declared})
+			if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), test.want) {
+				t.Fatalf("refused %v, want %q", refused, test.want)
+			}
+			expect(t, "declaration", test.declared, refused[0].Declared)
+			expect(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
+		})
+	}
+}

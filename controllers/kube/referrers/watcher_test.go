@@ -1,0 +1,406 @@
+package referrers_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+)
+
+var (
+	configMaps = []references.Kind{references.ConfigMap}
+	secrets    = []references.Kind{references.Secret}
+	both       = []references.Kind{references.ConfigMap, references.Secret}
+
+	site   = configMap("shop", "site")
+	tls    = secret("shop", "tls")
+	ofApps = references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"}
+)
+
+func TestWhatRefersIsFollowed(t *testing.T) {
+	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
+		t.Run(way, func(t *testing.T) {
+			s := newServer(streams)
+			s.objects[pathOf(podKind)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
+			watching(t, s, func(w *world) {
+				w.expectDoubt("before a rule asks", references.ConfigMap, "no kind is watched")
+				w.Use(nil, configMaps)
+				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
+				w.pass(time.Second)
+				w.expectUses("listed", site, 2)
+				w.expectUses("listed", configMap("shop", "third"), 0)
+				w.expectUses("of another kind", tls, 0)
+				w.event(podKind, "ADDED", mounting("d", "site"))
+				w.expectUses("one more", site, 3)
+				w.event(podKind, "MODIFIED", mounting("d", "other"))
+				w.expectUses("one changed", site, 2)
+				w.expectUses("one changed", configMap("shop", "other"), 2)
+				w.pass(time.Minute) // a bookmark
+				w.event(podKind, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
+				w.expectUses("one gone", site, 1)
+				expect(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
+				expect(t, "troubles", nil, w.Troubles())
+			})
+		})
+	}
+}
+
+// TestWhatIsUsedBeforeTheStart: the leader learns what rules ask before it runs.
+func TestWhatIsUsedBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newServer(true))
+		expect(t, "leader only", true, w.NeedLeaderElection())
+		w.Use(nil, both)
+		w.pass(time.Minute)
+		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
+		expect(t, "requests", 0, len(w.requests))
+		expect(t, "troubles", 26-1, len(w.Troubles()))
+	})
+}
+
+func TestKindsComeAndGo(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		watched := func(kind schema.GroupVersionKind) bool { return w.watchOf(kind) != nil }
+		w.Use(nil, configMaps)
+		w.pass(time.Second)
+		expect(t, "Pods are watched", true, watched(podKind))
+		expect(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
+		w.index.Take()
+		w.change(func() {
+			w.kinds[appKind] = true
+			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
+		})
+		w.Use([]references.Declared{ofApps}, both)
+		w.expectDoubt("asked about", references.Secret, "App.v1.example.org: it has not been listed yet")
+		expect(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
+		w.pass(time.Second)
+		w.expectUses("declared", tls, 1)
+		w.Use(nil, secrets)
+		w.pass(time.Second)
+		w.expectUses("declared no more", tls, 0)
+		expect(t, "Apps are watched", false, watched(appKind))
+		w.expectUses("asked about no more", site, 0)
+		w.Use(nil, nil)
+		w.pass(time.Second)
+		w.expectDoubt("nobody asks", references.Secret, "no kind is watched")
+		for _, kind := range []schema.GroupVersionKind{podKind, accountKind} {
+			expect(t, kind.Kind+" is watched", false, watched(kind))
+		}
+		expect(t, "states", nil, w.States())
+	})
+}
+
+// TestUseOfTheSameChangesNothing: policies are published again and again.
+func TestUseOfTheSameChangesNothing(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		w.Use([]references.Declared{ofApps}, both)
+		w.pass(time.Second)
+		w.index.Take()
+		w.asked("")
+		w.Use([]references.Declared{ofApps, ofApps}, both)
+		w.pass(4 * time.Second)
+		expect(t, "wavered", false, w.wavered(references.Secret) || w.wavered(references.ConfigMap))
+		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+	})
+}
+
+func TestRightsAreRefusedAndGranted(t *testing.T) {
+	for name, refuse := range map[string]func(*server, int){
+		"to list and watch": func(s *server, code int) { s.fails[pathOf(podKind)] = code },
+		"to watch":          func(s *server, code int) { s.watches[pathOf(podKind)] = code },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(false)
+			s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
+			refuse(s, 403)
+			watching(t, s, func(w *world) {
+				w.Use(nil, configMaps)
+				w.pass(time.Second)
+				const want = "Pod: Sunset may not list and watch pods: grant its service account list, watch on that resource"
+				w.expectDoubt("refused", references.ConfigMap, want)
+				w.index.Take()
+				w.pass(time.Minute)
+				w.expectDoubt("after a minute", references.ConfigMap, want)
+				expect(t, "wavered", false, w.wavered(references.ConfigMap))
+				if lists := len(w.asked(pathOf(podKind))); lists > 60 {
+					t.Errorf("%d requests in a minute", lists)
+				}
+				troubles := w.Troubles()
+				expect(t, "troubles", 1, len(troubles))
+				expect(t, "kind in trouble", podKind, troubles[0].Kind)
+				w.change(func() { refuse(w.server, 0) })
+				w.pass(15 * time.Second)
+				w.expectUses("granted", site, 1)
+				expect(t, "troubles", nil, w.Troubles())
+			})
+		})
+	}
+}
+
+// TestAnotherKindsTroubleIsNot: what refers to Secrets alone makes nothing unknown of ConfigMaps.
+func TestAnotherKindsTroubleIsNot(t *testing.T) {
+	s := newServer(true)
+	s.fails[pathOf(accountKind)] = 403
+	watching(t, s, func(w *world) {
+		w.Use(nil, both)
+		w.pass(time.Second)
+		w.expectUses("ConfigMaps", site, 0)
+		w.expectDoubt("Secrets", references.Secret, "serviceaccounts")
+		w.Use(nil, configMaps)
+		w.pass(3 * time.Second)
+		w.expectUses("ConfigMaps alone", site, 0)
+		expect(t, "paused", false, w.paused())
+	})
+}
+
+// TestAnObjectThatIsReadByHalf: where it names a Secret cannot be read, and ConfigMaps are known all the same.
+func TestAnObjectThatIsReadByHalf(t *testing.T) {
+	s := newServer(true)
+	s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
+	watching(t, s, func(w *world) {
+		w.Use([]references.Declared{{From: podKind, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
+		w.pass(time.Second)
+		w.expectUses("ConfigMaps", site, 1)
+		w.expectDoubt("Secrets", references.Secret, "no such key: secret")
+	})
+}
+
+// TestAnotherKindThatIsAskedAboutChangesNothing of what is known: whoever may write a rule could void all marks with it.
+func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		w.Use([]references.Declared{ofApps}, configMaps)
+		w.pass(3 * time.Second)
+		w.index.Take()
+		w.asked("")
+		for _, kinds := range [][]references.Kind{both, secrets, configMaps, both} {
+			w.Use([]references.Declared{ofApps}, kinds)
+			w.pass(time.Second)
+		}
+		expect(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
+		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+	})
+}
+
+func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		phase := func() referrers.Phase {
+			for _, s := range w.States() {
+				if s.Kind == appKind {
+					return s.Phase
+				}
+			}
+			return ""
+		}
+		w.Use([]references.Declared{ofApps}, secrets)
+		w.pass(time.Second)
+		w.expectUses("absent", tls, 0)
+		expect(t, "phase", referrers.Absent, phase())
+		w.index.Take()
+		w.pass(time.Minute)
+		expect(t, "wavered while absent", false, w.wavered(references.Secret))
+		w.change(func() {
+			w.kinds[appKind] = true
+			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
+			w.fails[pathOf(appKind)] = 500
+		})
+		w.pass(1500 * time.Millisecond)
+		w.expectDoubt("installed, and not listed yet", references.Secret, "App.v1.example.org")
+		w.change(func() { w.fails[pathOf(appKind)] = 0 })
+		w.pass(10 * time.Second)
+		w.expectUses("listed", tls, 1)
+		expect(t, "phase", referrers.Watched, phase())
+		w.pass(3 * time.Minute) // until the failures are forgotten
+		w.asked("")
+		w.change(func() { delete(w.kinds, appKind) })
+		w.event(appKind, "ERROR", statusOf(410))
+		w.pass(8 * time.Second)
+		w.expectUses("removed", tls, 0)
+		expect(t, "phase", referrers.Absent, phase())
+		if n := len(w.asked("/apis/example.org")); n > 9 {
+			t.Errorf("the group was asked about %d times", n)
+		}
+	})
+}
+
+// TestWhetherAKindExistsIsNotKnown: anything but a clear answer is none.
+func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
+	other := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Other"}
+	for name, test := range map[string]struct {
+		fail func(s *server)
+		mend func(s *server)
+		want string
+	}{
+		"the group fails":           {func(s *server) { s.fails["/apis/example.org"] = 503 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
+		"the group is forbidden":    {func(s *server) { s.fails["/apis/example.org"] = 403 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
+		"the group cannot be read":  {func(s *server) { s.garbage["/apis/example.org"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
+		"the server is not there":   {func(s *server) { s.broken["/apis/example.org"] = true }, func(s *server) { clear(s.broken) }, "nobody knows whether it exists"},
+		"a version fails":           {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 503 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
+		"a version is not there":    {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 404 }, func(s *server) { clear(s.fails) }, "lists example.org/v1 and does not serve it"},
+		"a version cannot be read":  {func(s *server) { s.kinds[other] = true; s.garbage["/apis/example.org/v1"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
+		"another version is served": {func(s *server) { s.kinds[appKind.GroupKind().WithVersion("v2")] = true }, func(s *server) { delete(s.kinds, appKind.GroupKind().WithVersion("v2")) }, "served as example.org/v2 and not as example.org/v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(true)
+			test.fail(s)
+			watching(t, s, func(w *world) {
+				w.Use([]references.Declared{ofApps}, secrets)
+				w.pass(time.Minute)
+				w.expectDoubt("at first", references.Secret, test.want)
+				w.change(func() { test.mend(w.server) })
+				w.pass(10 * time.Second)
+				w.expectUses("mended", tls, 0)
+				w.change(func() { test.fail(w.server) })
+				w.pass(20 * time.Second)
+				w.expectDoubt("again", references.Secret, test.want)
+			})
+		})
+	}
+}
+
+// TestAVersionThatFailsIsNoMatterToAnother: the kind has been found.
+func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
+	s := newServer(true)
+	s.kinds[appKind], s.kinds[appKind.GroupKind().WithVersion("v2")] = true, true
+	s.fails["/apis/example.org/v2"] = 503
+	watching(t, s, func(w *world) {
+		w.Use([]references.Declared{ofApps}, secrets)
+		w.pass(time.Second)
+		w.expectUses("listed", tls, 0)
+	})
+}
+
+// TestABuiltInKindIsReadAtAnyVersion: an older Gateway API serves v1beta1 alone.
+func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
+	s := newServer(true)
+	older := gatewayKind.GroupKind().WithVersion("v1beta1")
+	s.kinds[older] = true
+	s.objects[pathOf(older)] = []string{object("g", `,"spec":{"listeners":[{"tls":{"certificateRefs":[{"name":"tls"}]}}]}`)}
+	watching(t, s, func(w *world) {
+		w.Use(nil, secrets)
+		w.pass(time.Second)
+		w.expectUses("listed", tls, 1)
+	})
+}
+
+func TestAnObjectThatCannotBeRead(t *testing.T) {
+	s := newServer(true)
+	s.kinds[appKind] = true
+	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{}`), object("b", `,"spec":{"secret":"tls"}`)}
+	watching(t, s, func(w *world) {
+		w.Use([]references.Declared{ofApps}, secrets)
+		w.pass(time.Second)
+		w.expectDoubt("listed", references.Secret, "App.v1.example.org: shop/a: names: no such key: secret")
+		w.event(appKind, "MODIFIED", object("a", `,"spec":{"secret":"other"}`))
+		w.expectUses("mended", tls, 1)
+		w.event(appKind, "MODIFIED", object("b", `,"spec":{"secret":7}`))
+		w.expectDoubt("changed", references.Secret, "shop/b")
+		w.event(appKind, "DELETED", object("b", ``))
+		w.expectUses("gone", tls, 0)
+		w.event(appKind, "ADDED", strings.Replace(object("c", `,"spec":{"secret":"tls"}`), `"namespace":"shop",`, "", 1))
+		w.expectDoubt("without a namespace", references.Secret, `names Secret "tls" without a namespace`)
+	})
+}
+
+// TestExtractorsThatChange: what is read in another way is read anew, and nothing counts as unreferenced meanwhile.
+func TestExtractorsThatChange(t *testing.T) {
+	s := newServer(true)
+	s.kinds[appKind] = true
+	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls","more":["other"]}`)}
+	watching(t, s, func(w *world) {
+		w.Use([]references.Declared{ofApps}, secrets)
+		w.pass(time.Second)
+		for i := range 4 {
+			declared := []references.Declared{ofApps}
+			if i%2 == 0 {
+				declared = append(declared, references.Declared{From: appKind, To: references.Secret, Names: "object.spec.more"})
+			}
+			w.Use(declared, secrets)
+			w.expectDoubt("at once", references.Secret, "has not been listed yet")
+			w.pass(time.Second)
+			w.expectUses("then, by what is read as before", tls, 1)
+			w.expectUses("then, by what is read beside it", secret("shop", "other"), 1-i%2)
+		}
+	})
+}
+
+func TestADeclarationThatIsRefused(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
+		w.pass(time.Second)
+		w.expectDoubt("refused", references.Secret, "the declaration about example.org/v1, Kind=App as object.")
+		w.expectUses("of another kind", site, 0)
+		expect(t, "troubles", 1, len(w.Troubles()))
+		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
+		w.pass(time.Second)
+		w.expectDoubt("to nobody knows what", references.ConfigMap, `to is "Service"`)
+		w.Use(nil, both)
+		w.pass(time.Second)
+		w.expectUses("mended", tls, 0)
+	})
+}
+
+// TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
+func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.expectDoubt("misread", references.Secret, "spec.references[0] of policy p: names: missing")
+		w.expectUses("of another kind", site, 0)
+		misread.To = ""
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.expectDoubt("about nobody knows what", references.ConfigMap, "spec.references[0] of policy p")
+		w.expectDoubt("about nobody knows what", references.Secret, "spec.references[0] of policy p")
+		w.Use(nil, both)
+		w.pass(time.Second)
+		w.expectUses("mended", tls, 0)
+		w.expectUses("mended", site, 0)
+	})
+}
+
+// TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
+func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
+	watching(t, newServer(true), func(w *world) {
+		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		w.Use(nil, both, misread)
+		w.pass(time.Second)
+		w.index.Take()
+		misread.Why = "names: unknown name"
+		w.Use(nil, both, misread)
+		expect(t, "has changed", nil, w.index.Take().Whole)
+		w.expectDoubt("as it is now", references.Secret, "names: unknown name")
+	})
+}
+
+// TestSecretsAreAskedForTheirMetadata: their data must not reach this process.
+func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
+	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
+		s := newServer(streams)
+		s.kinds[secretKind] = true
+		s.objects[pathOf(secretKind)] = []string{`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",` + object("a", ``)[1:]}
+		watching(t, s, func(w *world) {
+			w.Use([]references.Declared{{From: secretKind, To: references.Secret, Names: "object.kind == 'Secret' ? ['tls'] : []"}}, secrets)
+			w.pass(time.Second)
+			w.expectUses(way, tls, 1)
+			for _, path := range []string{"/api/v1/secrets", "/api/v1/configmaps"} {
+				asked := 0
+				w.change(func() {
+					for _, r := range w.requests {
+						if r.URL.Path == path && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+							asked++
+						} else if r.URL.Path == path {
+							t.Errorf("%s asks for more than metadata", r.URL)
+						}
+					}
+				})
+				expect(t, path+" is asked for", true, asked > 0)
+			}
+		})
+	}
+}

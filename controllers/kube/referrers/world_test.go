@@ -1,0 +1,364 @@
+package referrers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+)
+
+// server is an API server without a socket.
+type server struct {
+	streams bool // listings can be streamed
+
+	mu       sync.Mutex
+	kinds    map[schema.GroupVersionKind]bool
+	objects  map[string][]string // JSON, by the path of the collection
+	fails    map[string]int      // status of everything at a path
+	watches  map[string]int      // status of watches of a path, that are no listings
+	broken   map[string]bool     // connections for a path are refused
+	garbage  map[string]bool     // what is at a path is no JSON
+	frozen   map[string]bool     // what is at a path never comes
+	quiet    map[string]bool     // watches of a path send no bookmarks
+	expires  map[string]bool     // watches of a path end with an error at once
+	open     map[string]*opened
+	requests []*http.Request
+}
+
+// opened is a watch.
+type opened struct {
+	*io.PipeWriter
+	ctx context.Context
+}
+
+func newServer(streams bool) *server {
+	s := &server{
+		streams: streams,
+		kinds:   map[schema.GroupVersionKind]bool{}, objects: map[string][]string{}, fails: map[string]int{}, watches: map[string]int{},
+		broken: map[string]bool{}, garbage: map[string]bool{}, frozen: map[string]bool{}, quiet: map[string]bool{}, expires: map[string]bool{}, open: map[string]*opened{},
+	}
+	for _, d := range references.BuiltIn() {
+		if !strings.HasPrefix(d.From.Group, "gateway.") {
+			s.kinds[d.From] = true
+		}
+	}
+	return s
+}
+
+// change changes what is served.
+func (s *server) change(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func resourceOf(kind string) string {
+	if strings.HasSuffix(kind, "s") {
+		return strings.ToLower(kind) + "es"
+	}
+	return strings.ToLower(kind) + "s"
+}
+
+// pathOf is where a kind is served.
+func pathOf(kind schema.GroupVersionKind) string {
+	if kind.Group == "" {
+		return "/api/" + kind.Version + "/" + resourceOf(kind.Kind)
+	}
+	return "/apis/" + kind.Group + "/" + kind.Version + "/" + resourceOf(kind.Kind)
+}
+
+var reasons = map[int]string{403: "Forbidden", 404: "NotFound", 410: "Expired", 422: "Invalid", 500: "InternalError", 503: "ServiceUnavailable"}
+
+func status(code int) *http.Response {
+	return answer(code, statusOf(code))
+}
+
+func statusOf(code int) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reasons[code], code)
+}
+
+func answer(code int, body any) *http.Response {
+	text, isText := body.(string)
+	if !isText {
+		data, err := json.Marshal(body)
+		if err != nil {
+			panic(err)
+		}
+		text = string(data)
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)),
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	s.requests = append(s.requests, r)
+	switch path := r.URL.Path; {
+	case s.broken[path]:
+		return nil, syscall.ECONNREFUSED
+	case s.fails[path] != 0:
+		return status(s.fails[path]), nil
+	case s.garbage[path]:
+		return answer(200, "<html>"), nil
+	case strings.Count(path, "/") == 2 && strings.HasPrefix(path, "/apis/"):
+		return s.group(strings.TrimPrefix(path, "/apis/")), nil
+	}
+	for kind := range s.kinds {
+		if pathOf(kind) == r.URL.Path {
+			return s.collection(kind, r), nil
+		}
+	}
+	return s.version(r.URL.Path), nil
+}
+
+func (s *server) group(name string) *http.Response {
+	g := metav1.APIGroup{Name: name}
+	for kind := range s.kinds {
+		if kind.Group == name {
+			g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: kind.GroupVersion().String(), Version: kind.Version})
+		}
+	}
+	if g.Versions == nil {
+		return status(404)
+	}
+	return answer(200, g)
+}
+
+func (s *server) version(path string) *http.Response {
+	list := metav1.APIResourceList{}
+	for kind := range s.kinds {
+		if !strings.HasPrefix(pathOf(kind), path+"/") {
+			continue
+		}
+		list.GroupVersion = kind.GroupVersion().String()
+		resource := resourceOf(kind.Kind)
+		list.APIResources = append(list.APIResources,
+			metav1.APIResource{Name: resource + "/status", Kind: kind.Kind, Verbs: metav1.Verbs{"get"}},
+			metav1.APIResource{Name: resource, Kind: kind.Kind, Verbs: metav1.Verbs{"list", "watch"}})
+	}
+	if list.APIResources == nil {
+		return status(404)
+	}
+	return answer(200, list)
+}
+
+func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http.Response {
+	path, query := r.URL.Path, r.URL.Query()
+	initial := query.Get("sendInitialEvents") == "true"
+	switch {
+	case s.frozen[path]:
+		reader, _ := io.Pipe()
+		context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+	case query.Get("watch") != "true":
+		return answer(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"100"},"items":[%s]}`, strings.Join(s.objects[path], ",")))
+	case initial && !s.streams:
+		return status(422)
+	case !initial && s.watches[path] != 0:
+		return status(s.watches[path])
+	}
+	reader, writer := io.Pipe()
+	s.open[path] = &opened{writer, r.Context()}
+	context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
+	var objects []string
+	if initial {
+		objects = s.objects[path]
+	}
+	expired := !initial && s.expires[path]
+	go func() {
+		for _, o := range objects {
+			send(writer, "ADDED", o)
+		}
+		if initial {
+			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+		}
+		if expired {
+			send(writer, "ERROR", statusOf(410))
+		}
+		s.bookmark(r.Context(), writer, path)
+	}()
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+}
+
+// bookmark sends a bookmark each minute until a watch is over.
+func (s *server) bookmark(ctx context.Context, w io.Writer, path string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		s.mu.Lock()
+		quiet := s.quiet[path]
+		s.mu.Unlock()
+		if !quiet {
+			send(w, "BOOKMARK", `{"metadata":{"resourceVersion":"200"}}`)
+		}
+	}
+}
+
+func send(w io.Writer, event, object string) {
+	data, err := json.Marshal(map[string]any{"type": event, "object": json.RawMessage(object)})
+	if err == nil {
+		_, err = w.Write(append(data, '\n'))
+	}
+	if err != nil {
+		return // the watch was closed
+	}
+}
+
+// watchOf is the latest watch of a kind; nil for none.
+func (s *server) watchOf(kind schema.GroupVersionKind) *opened {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.open[pathOf(kind)]; w != nil && w.ctx.Err() == nil {
+		return w
+	}
+	return nil
+}
+
+// event sends one event on the latest watch of a kind.
+func (s *server) event(kind schema.GroupVersionKind, event, object string) {
+	send(s.watchOf(kind), event, object)
+	synctest.Wait()
+}
+
+// asked gives the requests for a path since it was last called.
+func (s *server) asked(path string) []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*http.Request
+	for _, r := range s.requests {
+		if r.URL.Path == path {
+			found = append(found, r)
+		}
+	}
+	s.requests = nil
+	return found
+}
+
+// world is a Watcher of a server.
+type world struct {
+	*server
+	*referrers.Watcher
+	t     *testing.T
+	index *references.Index
+	*wallClock
+}
+
+// wallClock is a clock that can be set, and has no monotonic reading.
+type wallClock struct {
+	clock.RealClock
+	by atomic.Int64
+}
+
+func (c *wallClock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c.by.Load())) }
+
+func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// set moves the clock.
+func (c *wallClock) set(by time.Duration) { c.by.Add(int64(by)) }
+
+// watching runs a test with a Watcher that runs.
+func watching(t *testing.T, s *server, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, s)
+		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		done := make(chan error)
+		go func() { done <- w.Start(ctx) }()
+		synctest.Wait()
+		test(w)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for _, watch := range s.open {
+			if watch.ctx.Err() == nil {
+				t.Error("a watch is still open")
+			}
+		}
+	})
+}
+
+func newWorld(t *testing.T, s *server) *world {
+	t.Helper()
+	clock := &wallClock{}
+	index := references.New(clock)
+	watcher, err := referrers.New(referrers.Options{
+		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock,
+		Compiler: newCompiler(t), Index: index,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{server: s, Watcher: watcher, t: t, index: index, wallClock: clock}
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// expectUses compares what is known of a target.
+func (w *world) expectUses(when string, of references.Target, want int) {
+	w.t.Helper()
+	if u := w.index.Of(of); u.Doubt != nil || u.Count != want {
+		w.t.Errorf("%s: %v has %d references (%v), want %d", when, of, u.Count, u.Doubt, want)
+	}
+}
+
+// expectDoubt expects that nobody knows what refers to a kind, for one of these reasons.
+func (w *world) expectDoubt(when string, of references.Kind, reasons ...string) {
+	w.t.Helper()
+	err := w.index.Doubt(of)
+	if err == nil || !slices.ContainsFunc(reasons, func(why string) bool { return strings.Contains(err.Error(), why) }) {
+		w.t.Errorf("%s: doubt about %s %v, want one of %q", when, of, err, reasons)
+	}
+}
+
+// wavered reports whether doubt about a kind came or went since it was last asked.
+func (w *world) wavered(kind references.Kind) bool {
+	for _, k := range w.index.Take().Whole {
+		if k == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// object is the JSON of an object in namespace shop, with more after its metadata.
+func object(name, more string) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":%q,"uid":"uid-%s","resourceVersion":"101"}%s}`, name, name, more)
+}
+
+// mounting is the JSON of a Pod that mounts a ConfigMap.
+func mounting(name, configMap string) string {
+	return object(name, fmt.Sprintf(`,"spec":{"volumes":[{"configMap":{"name":%q}}]}`, configMap))
+}

@@ -1,0 +1,166 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// requestTimeout bounds one request about a subject, and so how long stopping may take. What is not answered by then may
+// or may not have happened; the watch tells.
+const requestTimeout = 20 * time.Second
+
+var errNoWarrant = errors.New("internal error: deletion without a permit")
+
+// Aim implements retention.Remover: what goes is the subject itself, for which nothing is asked, or its owner.
+func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	if i.Rule.Owner {
+		return c.aimAtOwner(ctx, i)
+	}
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
+}
+
+var errNotAimed = errors.New("internal error: the target is not the object that the permit names")
+
+// isAimed reports whether a target is what a warrant lets go.
+func isAimed(w policy.Warrant, t policy.Target) bool {
+	if owner := w.Owner(); w.Rule().Owner {
+		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
+	}
+	return t.Is(policy.TargetOf(w.Rule().Kind, w.Subject()))
+}
+
+// Prepare implements retention.Remover. Before an owner goes the subject is read once more, as no condition on a DELETE is about
+// another object.
+func (c *Cluster) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Prepared{}, refused("%w", err)
+	}
+	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
+	if err != nil {
+		return retention.Prepared{}, &retention.Outcome{Err: err}
+	}
+	if w.Rule().Owner {
+		if blocked := c.unchanged(ctx, w); blocked != nil {
+			return retention.Prepared{}, blocked
+		}
+	}
+	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+		return c.remove(ctx, mapping, w, t, since)
+	}}, nil
+}
+
+// mayRemove returns why a warrant does not permit the deletion of a target; nil if it does.
+func mayRemove(w policy.Warrant, t policy.Target) error {
+	switch {
+	case !w.Valid():
+		return errNoWarrant
+	case !isAimed(w, t):
+		return errNotAimed
+	}
+	return nil
+}
+
+// remove sends one DELETE that the API server refuses unless the object is exactly the version of the target. It goes past
+// client-go's REST client, which retries by itself and does not tell Retry-After.
+func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.Warrant, t policy.Target, since time.Time) retention.Outcome {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
+	}
+	propagation := w.Rule().Propagation
+	body, err := json.Marshal(&metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
+		PropagationPolicy: &propagation,
+	})
+	if err != nil {
+		return retention.Outcome{Err: err, Unsent: true}
+	}
+	o := c.send(ctx, mapping, t, request{method: http.MethodDelete, contentType: listwatch.AcceptJSON, body: body, since: since})
+	if w.Rule().Owner && o.Result == retention.Denied {
+		o.Result = retention.Refused // other subjects of the namespace have other owners, or none
+	}
+	return o
+}
+
+// outcomeOf says what an answer means for the subject.
+func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
+	if code < http.StatusMultipleChoices {
+		return retention.Outcome{Result: retention.Removed}
+	}
+	status := statusOf(code, body)
+	o := retention.Outcome{Err: errors.New(status.Message)}
+	denied, failed := admission(status)
+	switch {
+	case denied:
+		o.Result, o.Unsure = retention.Refused, code >= http.StatusInternalServerError
+	case failed:
+		o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError
+	case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:
+		o.Result = retention.Gone // the object; a server that does not know the resource has no reason to give
+	case code == http.StatusNotFound, code < http.StatusBadRequest:
+		o.Result = retention.Failed
+	case code == http.StatusConflict:
+		o.Result = retention.Changed
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		o.Result, o.Unsure = retention.Busy, code != http.StatusTooManyRequests
+		o.RetryAfter = retryAfter(header, status)
+	case lacksRight(status):
+		o.Result = retention.Denied
+	default:
+		o.Result = retention.Refused
+	}
+	return o
+}
+
+// admission reports whether admission denied a request, or failed to answer: that concerns objects like this one, whatever the
+// code, which is the webhook's choice when it denies. A failure is an internal error; only the words tell it from one of the API
+// server: ErrCallingWebhook in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/webhook/error.go and ToStatusErr in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go
+func admission(status *metav1.Status) (denied, failed bool) {
+	return webhookDenies.MatchString(status.Message), webhookFails.MatchString(status.Message)
+}
+
+var (
+	webhookDenies = regexp.MustCompile(`^admission webhook ".*" denied the request`)
+	webhookFails  = regexp.MustCompile(`^(Internal error occurred: )?failed calling webhook "`)
+)
+
+// lacksRight tells an authorizer's refusal, which holds for the whole namespace, from an admission plugin's, which
+// concerns one object. Both are Forbidden; only the words differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
+func lacksRight(status *metav1.Status) bool {
+	return status.Reason == metav1.StatusReasonForbidden && lacksVerb.MatchString(status.Message)
+}
+
+var lacksVerb = regexp.MustCompile(` cannot (delete|patch) resource `)
+
+// statusOf reads a Status; an answer that is none becomes one whose message is the answer.
+func statusOf(code int, body []byte) *metav1.Status {
+	status := &metav1.Status{}
+	if err := json.Unmarshal(body, status); err != nil || status.Message == "" {
+		const shown = 200
+		status = &metav1.Status{Message: fmt.Sprintf("%d %s: %s", code, http.StatusText(code), body[:min(len(body), shown)])}
+	}
+	return status
+}
+
+func retryAfter(header http.Header, status *metav1.Status) time.Duration {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil && status.Details != nil {
+		seconds = int(status.Details.RetryAfterSeconds)
+	}
+	return time.Duration(max(0, seconds)) * time.Second
+}

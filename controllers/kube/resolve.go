@@ -1,0 +1,138 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
+func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.Trouble, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err) || isNoGroup(err):
+		return nil, notServed(kind, nil), nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("resolve %s: %w", kind, err)
+	}
+	trouble, err := c.refuseAggregated(ctx, kind)
+	return mapping, trouble, err
+}
+
+const (
+	kindNotFound   = "KindNotFound"
+	discoverWithin = 10 * time.Second
+)
+
+// notServed is the trouble with a kind that is not among those served, in the words of the webhook.
+func notServed(kind schema.GroupVersionKind, served []*metav1.APIResourceList) *retention.Trouble {
+	problem, _ := policy.UnknownKind("", kind, served)
+	return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s (%s)", problem.Message, problem.Hint)}
+}
+
+// served lists the kinds of the cluster; none if they cannot be discovered.
+func (c *Cluster) served(ctx context.Context) []*metav1.APIResourceList {
+	ctx, cancel := context.WithTimeout(ctx, discoverWithin)
+	defer cancel()
+	_, lists, _ := discovery.NewDiscoveryClient(c.rest).ServerGroupsAndResourcesWithContext(ctx)
+	return lists
+}
+
+// isNoGroup recognises the mapper's answer for a group that does not exist at all.
+func isNoGroup(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == 404
+}
+
+// refuseAggregated gives trouble for a kind that another API server serves: such a server may ignore preconditions.
+func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.Trouble, error) {
+	if kind.Group == "" || c.aggregatedAllowed(kind.GroupKind()) {
+		return nil, nil
+	}
+	name := kind.Version + "." + kind.Group
+	data, err := listwatch.Body(c.rest.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		return &retention.Trouble{Reason: "Forbidden", Message: listwatch.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
+	case err != nil:
+		return nil, fmt.Errorf("find the API server of %s: %w", name, err)
+	}
+	var service struct {
+		Spec struct {
+			Service *struct{} `json:"service"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &service); err != nil {
+		return nil, fmt.Errorf("read APIService %s: %w", name, err)
+	}
+	if service.Spec.Service == nil {
+		return nil, nil
+	}
+	return &retention.Trouble{
+		Reason: "AggregatedAPI",
+		Message: fmt.Sprintf("%s is served by an aggregated API server, which may ignore preconditions; to allow it, set the controller flag --allow-kinds=%s",
+			kind.GroupVersion(), kind.GroupKind()),
+	}, nil
+}
+
+// may gives trouble when the API server would refuse us a verb on the resource in every namespace.
+func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVersionResource) (*retention.Trouble, error) {
+	review := authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		}},
+	}
+	body, err := json.Marshal(&review)
+	if err != nil {
+		return nil, err
+	}
+	data, err := listwatch.Body(c.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", listwatch.AcceptJSON).Body(body).Do(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("check the permission to %s %s: %w", verb, resource.GroupResource(), err)
+	}
+	if err := json.Unmarshal(data, &review); err != nil {
+		return nil, err
+	}
+	if review.Status.Allowed {
+		return nil, nil
+	}
+	return forbidden(resource, verb), nil
+}
+
+func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.Trouble {
+	resource := r.GroupResource()
+	return &retention.Trouble{Reason: "Forbidden", Message: listwatch.Refused(resource.String(), verbs...), Resource: resource}
+}
+
+// troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
+func troubleOf(err error, resource schema.GroupVersionResource) *retention.Trouble {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return forbidden(resource, "list", "watch")
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return nil
+	default:
+		return &retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("cannot list and watch %s: %v", resource.GroupResource(), err)}
+	}
+}

@@ -1,0 +1,153 @@
+package kube_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
+// getting a connection takes so long. One whose body was sent is never said to be unsent.
+func TestNoRequestIsSentLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		age, dial, write time.Duration
+		sent             bool
+	}{
+		"in time":                    {time.Second, 0, 0, true},
+		"too late":                   {time.Second + 1, 0, 0, false},
+		"a slow connection":          {0, 2 * time.Second, 0, false},
+		"a connection just in time":  {0, time.Second, 0, true},
+		"a body that is sent slowly": {0, 0, 2 * time.Second, true},
+	} {
+		for _, http2 := range []bool{false, true} {
+			for _, request := range []string{"DELETE", "PATCH"} {
+				t.Run(name+" "+request, func(t *testing.T) {
+					c, clock, whole := behindASlowConnection(t, http2, test.dial, test.write)
+					since := clock.Now().Add(-test.age)
+					var o retention.Outcome
+					if request == "PATCH" {
+						o = c.Mark(t.Context(), jobs, marking(t, nightly, true), since)
+					} else {
+						w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
+						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+						if blocked != nil {
+							t.Fatal(blocked.Err)
+						}
+						o = prepared.Send(t.Context(), w, since)
+					}
+					expect(t, "unsent", !test.sent, o.Unsent)
+					expect(t, "unsure", false, o.Unsure)
+					expect(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
+					expect(t, "whole requests", test.sent, whole.Load() == 1)
+				})
+			}
+		}
+	}
+}
+
+// TestNoRequestIsSentAgainLate: a connection that ends before anything was sent over it has the request sent again, by checks of the
+// same age.
+func TestNoRequestIsSentAgainLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration
+		sent  bool
+	}{"in time": {time.Second, true}, "late": {time.Second + 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(now)
+			again := roundTripper(func(r *http.Request) (*http.Response, error) {
+				_ = r.Body.Close()
+				clock.Step(test.pause)
+				body, err := r.GetBody()
+				if err != nil {
+					return nil, err
+				}
+				if _, err := io.ReadAll(body); err != nil {
+					return nil, err
+				}
+				recorder := httptest.NewRecorder()
+				ok(recorder, r)
+				return recorder.Result(), nil
+			})
+			c, err := kube.New(kube.Options{
+				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
+				Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
+			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+			if blocked != nil {
+				t.Fatal(blocked.Err)
+			}
+			o := prepared.Send(t.Context(), w, clock.Now())
+			expect(t, "unsent", !test.sent, o.Unsent)
+			expect(t, "unsure", false, o.Unsure)
+			expect(t, "deleted", test.sent, o.Result == retention.Removed)
+		})
+	}
+}
+
+// behindASlowConnection is a Cluster that takes a while to get a connection, and another to send a body, by its own clock, and how
+// many requests of it the API server has got whole.
+func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) (*kube.Cluster, *clocktesting.FakeClock, *atomic.Int32) {
+	t.Helper()
+	var whole atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err == nil {
+			whole.Add(1)
+		}
+		ok(w, r)
+	}))
+	server.EnableHTTP2 = http2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	clock := clocktesting.NewFakeClock(now)
+	client := server.Client()
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		clock.Step(dial)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	transport := client.Transport
+	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			r.Body = slowBody{r.Body, clock, write}
+		}
+		return transport.RoundTrip(r)
+	})
+	c, err := kube.New(kube.Options{
+		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, clock, &whole
+}
+
+// slowBody takes a while to send what it has read.
+type slowBody struct {
+	io.ReadCloser
+	clock *clocktesting.FakeClock
+	write time.Duration
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.clock.Step(b.write)
+	}
+	return n, err
+}

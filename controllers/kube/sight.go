@@ -1,0 +1,45 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+// Sight implements ledgers.Objects: it reads the metadata of an object past every cache. A kind that is not served says
+// nothing about the object.
+func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, error) {
+	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
+	if err != nil {
+		return ledger.Sight{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", listwatch.AcceptMetadata).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) && isAbout(t, data) {
+		return ledger.Sight{Absent: true}, nil
+	}
+	if err != nil {
+		return ledger.Sight{}, err
+	}
+	object := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(data, object); err != nil {
+		return ledger.Sight{}, fmt.Errorf("read %s %s/%s: %w", t.Kind.Kind, t.Namespace, t.Name, err)
+	}
+	return ledger.SightOf(object), nil
+}
+
+// isAbout tells that an object is not found from that its kind is not: only the former answer names it. The error that
+// comes with an answer does not have its particulars.
+func isAbout(t policy.Target, answer []byte) bool {
+	status := statusOf(http.StatusNotFound, answer)
+	return status.Reason == metav1.StatusReasonNotFound && status.Details != nil && status.Details.Name == t.Name
+}

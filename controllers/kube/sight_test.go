@@ -1,0 +1,40 @@
+package kube_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+)
+
+func TestWhatALookShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		code   int
+		answer string
+		want   ledger.Sight
+		fails  bool
+	}{
+		"as it was":   {200, `{"kind":"PartialObjectMetadata","metadata":{"uid":"uid-1","resourceVersion":"17"}}`, ledger.Sight{UID: "uid-1", ResourceVersion: "17"}, false},
+		"on its way":  {200, `{"metadata":{"uid":"uid-1","resourceVersion":"18","deletionTimestamp":"2026-03-01T12:00:00Z"}}`, ledger.Sight{UID: "uid-1", ResourceVersion: "18", Terminating: true}, false},
+		"not there":   {404, `{"kind":"Status","status":"Failure","message":"gone","reason":"NotFound","code":404,"details":{"name":"nightly","kind":"jobs"}}`, ledger.Sight{Absent: true}, false},
+		"not served":  {404, `404 page not found`, ledger.Sight{}, true},
+		"no resource": {404, `{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","code":404}`, ledger.Sight{}, true},
+		"forbidden":   {403, `{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`, ledger.Sight{}, true},
+		"broken":      {500, `oops`, ledger.Sight{}, true},
+		"nonsense":    {200, `<html>`, ledger.Sight{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.code)
+				_, _ = w.Write([]byte(c.answer))
+			})
+			got, err := cluster.Sight(t.Context(), policy.TargetOf(jobs, nightly))
+			expect(t, "sight", c.want, got)
+			if (err != nil) != c.fails {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,310 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	resolveEvery = 5 * time.Second // while a kind cannot be found
+	deniedEvery  = 5 * time.Second // how often to ask for a right to delete that is missing
+	allowedEvery = time.Minute     // and for one that is there
+	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
+)
+
+// source is a retention.Source of one kind of API object.
+type source struct {
+	cluster *Cluster
+	kind    schema.GroupVersionKind
+
+	memory *memory // nil where the answers depend on the objects alone
+
+	mu   sync.Mutex
+	asks retention.Questions
+	live *decoder // of the watch; nil without one
+}
+
+// decoder makes one that asks what is asked now.
+func (s *source) decoder(ctx context.Context) *decoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newDecoder(ctx)
+}
+
+// watching makes a decoder that follows what is asked.
+func (s *source) watching(ctx context.Context) *decoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = s.newDecoder(ctx)
+	return s.live
+}
+
+func (s *source) newDecoder(ctx context.Context) *decoder {
+	d := newDecoder(s.asks, s.cluster.compiler.NewEvaluator(ctx), &s.cluster.allowance)
+	d.keeps = s.memory != nil
+	return d
+}
+
+// Ask implements retention.Source. A watch of metadata alone cannot answer what reads more, and what was not kept cannot be
+// asked about again.
+func (s *source) Ask(q retention.Questions) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if metadataOnly(s.asks) && !metadataOnly(q) || s.memory == nil && s.cluster.follows(q) {
+		return false
+	}
+	if s.asks = q; s.live != nil {
+		s.live.ask(q)
+	}
+	return true
+}
+
+// List implements retention.Source.
+func (s *source) List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
+	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", s.kind, err)
+	}
+	if namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		take(nil) // there are none in any namespace
+		return nil
+	}
+	decoder := s.decoder(ctx)
+	decoder.knows = knows
+	defer decoder.close()
+	list, err := s.collection(mapping, namespace, decoder).All(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("list %s in %s: %w", s.kind.Kind, namespace, err)
+	case s.memory != nil:
+		return s.memory.relist(subjectsOf(list.Items), take)
+	}
+	take(rowsOf(list.Items))
+	return nil
+}
+
+// Confirm implements retention.Source.
+func (s *source) Confirm(subject policy.Subject) error {
+	if s.memory == nil {
+		return nil
+	}
+	s.memory.askAgain([]types.NamespacedName{{Namespace: subject.Namespace, Name: subject.Name}})
+	return s.memory.changes.index.Paused(references.Kind(s.kind.Kind))
+}
+
+// collection is what is to be read of a resource: everything, or one namespace.
+func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder *decoder) *listwatch.Collection {
+	return &listwatch.Collection{
+		Client: s.cluster.rest, Path: collection(mapping, namespace), MetadataOnly: s.metadataOnly(), Decoder: decoder,
+		FieldSelector: selectorOf(s.kind),
+	}
+}
+
+// Run implements retention.Source.
+func (s *source) Run(ctx context.Context, sink retention.Sink) {
+	if s.memory != nil {
+		end := s.memory.begin(ctx, sink, s.cluster.compiler)
+		defer end()
+	}
+	var served []*metav1.APIResourceList // discovered once: that is much to read, for a hint
+	for ctx.Err() == nil {
+		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
+		if trouble != nil && trouble.Reason == kindNotFound {
+			if len(served) == 0 {
+				served = s.cluster.served(ctx)
+			}
+			trouble = notServed(s.kind, served)
+		}
+		switch {
+		case err != nil:
+			trouble = &retention.Trouble{Reason: "ListFailed", Message: err.Error()}
+			fallthrough
+		case trouble != nil:
+			sink.Lost(trouble)
+			s.pause(ctx, resolveEvery)
+		default:
+			s.follow(ctx, mapping, sink)
+		}
+	}
+}
+
+// follow lists and watches a resource until ctx ends or the resource is no longer served.
+func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
+	decoder := s.watching(ctx)
+	defer decoder.close()
+	lw := s.collection(mapping, "", decoder)
+	ctx, cancel := context.WithCancel(ctx)
+	rights := make(chan struct{})
+	go func() {
+		defer close(rights)
+		s.followRights(ctx, mapping, sink, cancel)
+	}()
+	defer func() { cancel(); <-rights }()
+
+	reflector := cache.NewReflectorWithOptions(lw, nil, s.store(sink), cache.ReflectorOptions{
+		Name: s.kind.String(), TypeDescription: s.kind.String(), Clock: s.cluster.clock,
+	})
+	delay := retries().DelayWithReset(s.cluster.clock, steadyAfter)
+	for ctx.Err() == nil {
+		watching, end := context.WithCancel(ctx)
+		if s.memory != nil {
+			s.memory.watching(end)
+		}
+		err := reflector.ListAndWatchWithContext(watching)
+		ended := watching.Err() != nil // by the memory, which has told why
+		end()
+		if ctx.Err() != nil {
+			return
+		}
+		if !ended {
+			sink.Lost(troubleOf(err, mapping.Resource))
+		}
+		log.FromContext(ctx).V(1).Info("watch ended", "kind", s.kind.String(), "err", err)
+		s.pause(ctx, delay())
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return // the kind may come back elsewhere
+		}
+	}
+}
+
+// retries spaces the attempts to list a kind.
+func retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+}
+
+// store is what the reflector tells of what it sees.
+func (s *source) store(sink retention.Sink) cache.ReflectorStore {
+	if s.memory != nil {
+		return s.memory
+	}
+	return store{sink}
+}
+
+// metadataOnly is what the source was opened for: it never asks for more later, and of Secrets not at all.
+func (s *source) metadataOnly() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return isSecret(s.kind) || metadataOnly(s.asks)
+}
+
+func metadataOnly(q retention.Questions) bool {
+	for _, rule := range q.Rules() {
+		if !rule.MetadataOnly() {
+			return false
+		}
+	}
+	return true
+}
+
+// followRights tells the sink whether the resource may be deleted, and marked where rules ask for it, again and again:
+// often while it may not. It ends the watch when another API server has come to serve the kind.
+func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
+	for ctx.Err() == nil {
+		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {
+			sink.Lost(aggregated)
+			end()
+			return
+		}
+		next := allowedEvery
+		if !s.deletes() {
+			sink.Undeletable(nil)
+		} else if !s.tellRight(ctx, "delete", mapping, sink.Undeletable) {
+			next = deniedEvery
+		}
+		if s.marks() && !s.tellRight(ctx, "patch", mapping, sink.Unmarkable) {
+			next = deniedEvery
+		}
+		s.pause(ctx, wait.Jitter(next, 0.2))
+	}
+}
+
+// tellRight asks for a right and reports whether it is there.
+func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.Trouble)) bool {
+	trouble, err := s.cluster.may(ctx, verb, mapping.Resource)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("a right is unknown", "verb", verb, "kind", s.kind.String(), "err", err.Error())
+		return false
+	}
+	tell(trouble)
+	return trouble == nil
+}
+
+// deletes reports whether some rule lets objects of the kind go, and not only their owners.
+func (s *source) deletes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asks.Rules(), func(r *engine.Rule) bool { return !r.Owns() })
+}
+
+// marks reports whether some rule marks objects.
+func (s *source) marks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asks.Rules(), (*engine.Rule).Marks)
+}
+
+// Read implements retention.Source.
+func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
+	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", s.kind, err)
+	}
+	accept := listwatch.AcceptJSON
+	if s.metadataOnly() {
+		accept = listwatch.AcceptMetadata
+	}
+	data, err := listwatch.Body(s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
+		SetHeader("Accept", accept).Do(ctx))
+	if err != nil { // also if nothing is found: only the watch says that an object is gone
+		return fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
+	}
+	decoder := s.decoder(ctx)
+	defer decoder.close()
+	o, err := decoder.object(data)
+	switch {
+	case err != nil:
+		return err
+	case o.row == nil, o.row.Subject().UID != subject.UID:
+		s.missing(subject, take)
+	case s.memory != nil:
+		return s.memory.reread(o, take)
+	default:
+		take(o.row)
+	}
+	return nil
+}
+
+// missing says that a subject is there no more.
+func (s *source) missing(subject policy.Subject, take func(*index.Row)) {
+	if s.memory != nil {
+		s.memory.miss(subject, take)
+		return
+	}
+	take(nil)
+}
+
+func (s *source) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-s.cluster.clock.After(d):
+	}
+}

@@ -1,0 +1,631 @@
+package kube_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// server is an API server without a socket that serves one kind.
+type server struct {
+	meta.RESTMapper
+
+	mu         sync.Mutex
+	absent     bool           // the kind is not served
+	removed    bool           // requests for objects are answered with 404: the CRD has been removed
+	aggregated bool           // somebody else serves it
+	forbidden  bool           // nothing of it may be deleted
+	streams    bool           // listings can be streamed
+	objects    []string       // JSON
+	failList   []int          // status of the next lists; 0 for success
+	failPage   int            // status of the next page that is not the first
+	resets     int            // how many of the next requests for objects find the connection broken
+	watch      *io.PipeWriter // the latest watch; nil before there is one
+	requests   []*http.Request
+}
+
+// KindsFor and the like are the mapper's; only this one is called.
+func (s *server) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.absent {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return mapper().RESTMapping(kind, versions...)
+}
+
+func statusOf(code int, reason string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+}
+
+func answer(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+var reasons = map[int]string{403: "Forbidden", 404: "NotFound", 410: "Expired", 500: "InternalError", 405: "MethodNotAllowed"}
+
+// RoundTrip implements http.RoundTripper.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	s.requests = append(s.requests, r)
+	query := r.URL.Query()
+	if s.resets > 0 && strings.HasSuffix(r.URL.Path, "/jobs") {
+		s.resets--
+		return nil, syscall.ECONNRESET
+	}
+	switch {
+	case s.removed && strings.HasSuffix(r.URL.Path, "/jobs"):
+		return answer(404, statusOf(404, reasons[404])), nil
+	case r.URL.Path == "/apis":
+		return answer(200, `{"kind":"APIGroupList","groups":[{"name":"batch","versions":[{"groupVersion":"batch/v2","version":"v2"}]}]}`), nil
+	case r.URL.Path == "/apis/batch/v2":
+		return answer(200, `{"kind":"APIResourceList","groupVersion":"batch/v2","resources":[{"name":"jobs","kind":"Job","verbs":["list"]}]}`), nil
+	case strings.Contains(r.URL.Path, "apiservices"):
+		return answer(200, map[bool]string{false: `{"spec":{}}`, true: `{"spec":{"service":{"name":"x"}}}`}[s.aggregated]), nil
+	case strings.Contains(r.URL.Path, "selfsubjectaccessreviews"):
+		return answer(201, fmt.Sprintf(`{"status":{"allowed":%v}}`, !s.forbidden)), nil
+	case query.Get("watch") == "true" && query.Get("sendInitialEvents") == "true" && !s.streams:
+		return answer(422, statusOf(422, "Invalid")), nil
+	case query.Get("watch") == "true":
+		return s.stream(query.Get("sendInitialEvents") == "true"), nil
+	}
+	for _, o := range s.objects {
+		if name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; strings.Contains(o, fmt.Sprintf(`"name":%q`, name)) {
+			return answer(200, o), nil
+		}
+	}
+	return s.list(query.Get("limit"), query.Get("continue")), nil
+}
+
+func (s *server) stream(initial bool) *http.Response {
+	reader, writer := io.Pipe()
+	s.watch = writer
+	if initial {
+		events := append([]string{}, s.objects...)
+		go func() {
+			for _, o := range events {
+				send(writer, "ADDED", o)
+			}
+			send(writer, "BOOKMARK", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+		}()
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+}
+
+func (s *server) list(limit, next string) *http.Response {
+	first, size := 0, len(s.objects)
+	if _, err := fmt.Sscan(next, &first); err == nil && s.failPage != 0 {
+		code := s.failPage
+		s.failPage = 0
+		return answer(code, statusOf(code, reasons[code]))
+	}
+	if len(s.failList) > 0 {
+		code := s.failList[0]
+		s.failList = s.failList[1:]
+		if code != 0 {
+			return answer(code, statusOf(code, reasons[code]))
+		}
+	}
+	if _, err := fmt.Sscan(limit, &size); err != nil {
+		size = len(s.objects)
+	}
+	last := min(first+size, len(s.objects))
+	more := ""
+	if last < len(s.objects) {
+		more = fmt.Sprint(last)
+	}
+	return answer(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`,
+		more, strings.Join(s.objects[first:last], ",")))
+}
+
+func send(w io.Writer, event, object string) {
+	data, err := json.Marshal(map[string]any{"type": event, "object": json.RawMessage(object)})
+	if err == nil {
+		_, err = w.Write(append(data, '\n'))
+	}
+	if err != nil {
+		return // the watch was closed
+	}
+}
+
+// event sends one event on the latest watch.
+func (s *server) event(event, object string) {
+	s.mu.Lock()
+	w := s.watch
+	s.mu.Unlock()
+	send(w, event, object)
+	synctest.Wait()
+}
+
+// asked lists the requests whose path has a part and forgets all.
+func (s *server) asked(part string) []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*http.Request
+	for _, r := range s.requests {
+		if strings.Contains(r.URL.Path, part) {
+			found = append(found, r)
+		}
+	}
+	s.requests = nil
+	return found
+}
+
+// sink notes what it is told.
+type sink struct {
+	mu   sync.Mutex
+	told []string
+	lost string                // the latest message
+	rows map[string]*index.Row // the latest by name
+}
+
+func (s *sink) see(row *index.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows = map[string]*index.Row{}
+	}
+	s.rows[row.Subject().Name] = row
+}
+
+// facts is how many there are about a subject.
+func (s *sink) facts(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rows[name].Facts())
+}
+
+func (s *sink) tell(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, fmt.Sprintf(format, args...))
+}
+
+func (s *sink) Replace(rows []*index.Row) {
+	if len(rows) > 3 {
+		s.tell("replace %d", len(rows))
+		return
+	}
+	var names []string
+	for _, r := range rows {
+		s.see(r)
+		names = append(names, r.Subject().Name)
+	}
+	s.tell("replace %v", names)
+}
+func (s *sink) Apply(row *index.Row) {
+	s.see(row)
+	s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion)
+}
+func (s *sink) Forget(uid types.UID) { s.tell("forget %s", uid) }
+func (s *sink) Lost(why *retention.Trouble) {
+	if why == nil {
+		s.tell("lost")
+		return
+	}
+	s.mu.Lock()
+	s.lost = why.Message
+	s.mu.Unlock()
+	s.tell("lost %s", why.Reason)
+}
+
+func (s *sink) Unmarkable(why *retention.Trouble) {
+	if why != nil {
+		s.tell("unmarkable %s", why.Reason)
+	}
+}
+
+func (s *sink) Undeletable(why *retention.Trouble) {
+	if why != nil {
+		s.tell("undeletable %s", why.Reason)
+	}
+}
+
+// take gives what was told since it was last asked.
+func (s *sink) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.told
+	s.told = nil
+	return told
+}
+
+// jobAt is the JSON of a Job.
+func jobAt(name, version string) string {
+	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"team-a","uid":"uid-%s","resourceVersion":%q,"creationTimestamp":"2026-03-01T12:00:00Z"}}`, name, name, version)
+}
+
+// following runs a test with a source that has begun to follow a server.
+func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
+	t.Helper()
+	followingKind(t, jobs, s, options, test)
+}
+
+func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		compiler := newCompiler(t)
+		cluster, err := kube.New(kube.Options{
+			Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Mapper: s, Clock: clock.RealClock{}, Compiler: compiler,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules []*engine.Rule
+		for _, o := range options {
+			rules = append(rules, o(t, compiler))
+		}
+		if rules == nil {
+			rules = append(rules, compile(t, compiler, kind, eligible("has(object.status)")))
+		}
+		source := cluster.Open(retention.NewQuestions(kind, rules, nil))
+		k := &sink{}
+		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			source.Run(ctx, k)
+		}()
+		synctest.Wait()
+		test(t, k, source)
+		cancel()
+		<-done
+	})
+}
+
+// listed is what a source lists of a namespace.
+func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.Row, err error) {
+	err = s.List(ctx, namespace, nil, func(all []*index.Row) bool { rows = all; return true })
+	return rows, err
+}
+
+// readBy is what a source reads of a subject.
+func readBy(ctx context.Context, s retention.Source, subject policy.Subject) (row *index.Row, err error) {
+	err = s.Read(ctx, subject, func(r *index.Row) { row = r })
+	return row, err
+}
+
+// ways to get a listing.
+var ways = map[string]bool{"streamed": true, "page by page": false}
+
+func TestASourceListsAndWatches(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, objects: []string{jobAt("a", "1"), jobAt("b", "2")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				listed := k.take()
+				if len(listed) != 1 || (listed[0] != "replace [a b]" && listed[0] != "replace [b a]") {
+					t.Fatalf("told %v", listed)
+				}
+				s.event("ADDED", jobAt("c", "101"))
+				s.event("MODIFIED", jobAt("a", "102"))
+				s.event("BOOKMARK", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"103"}}`)
+				s.event("DELETED", jobAt("b", "104"))
+				expect(t, "told", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
+			})
+		})
+	}
+}
+
+// TestAConnectionThatBreaksIsReplaced: it is no reason to distrust what is known.
+func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				expect(t, "told", []string{"replace [a]"}, k.take())
+			})
+		})
+	}
+}
+
+func TestAListOfManyPages(t *testing.T) {
+	s := &server{}
+	for i := range 2*listwatch.PageSize + 1 {
+		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
+	}
+	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+		expect(t, "told", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
+		pages := 0
+		for _, r := range s.asked("/jobs") {
+			if query := r.URL.Query(); query.Get("watch") == "" {
+				pages++
+				expect(t, "limit", fmt.Sprint(listwatch.PageSize), query.Get("limit"))
+				expect(t, "version asked for", "", query.Get("resourceVersion"))
+			}
+		}
+		expect(t, "pages", 3, pages)
+	})
+}
+
+// TestHalfAListIsNone: a continue token expires. What follows must not be taken for all there is.
+func TestHalfAListIsNone(t *testing.T) {
+	for name, code := range map[string]int{"expired": 410, "no answer": 500} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{failPage: code}
+			for i := range listwatch.PageSize + 1 {
+				s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
+			}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				for _, told := range k.take() {
+					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
+						t.Errorf("told %q", told)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAWatchThatEnds(t *testing.T) {
+	tests := map[string]struct {
+		end  func(s *server)
+		want []string
+	}{
+		"in time, is taken up where it was": {func(s *server) { _ = s.watch.Close() }, nil},
+		"expired, is listed anew":           {func(s *server) { s.event("ERROR", statusOf(410, "Expired")) }, []string{"lost", "replace [a]"}},
+		"broken, is listed anew":            {func(s *server) { s.event("ERROR", statusOf(500, "Unknown")) }, []string{"lost", "replace [a]"}},
+		"with an event nobody understands":  {func(s *server) { s.event("MODIFIED", `{"metadata":{"uid":"x"}}`) }, []string{"lost", "replace [a]"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &server{objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				k.take()
+				// A watch that ends at once counts as broken.
+				time.Sleep(2 * time.Second)
+				s.event("MODIFIED", jobAt("a", "101"))
+				expect(t, "told", []string{"apply a@101"}, k.take())
+				test.end(s)
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				expect(t, "told", test.want, k.take())
+				s.event("MODIFIED", jobAt("a", "102"))
+				expect(t, "told", []string{"apply a@102"}, k.take())
+			})
+		})
+	}
+}
+
+func TestTroubleIsToldAndRetried(t *testing.T) {
+	tests := map[string]struct {
+		server *server
+		want   string
+		mend   func(s *server)
+	}{
+		"the kind is not there":     {&server{absent: true}, "lost KindNotFound", func(s *server) { s.absent = false }},
+		"somebody else serves it":   {&server{aggregated: true}, "lost AggregatedAPI", func(s *server) { s.aggregated = false }},
+		"it may not be listed":      {&server{failList: []int{403, 403}}, "lost Forbidden", nil},
+		"it is not served any more": {&server{failList: []int{404}}, "lost KindNotFound", nil},
+		"it cannot be listed":       {&server{failList: []int{500, 500}}, "lost ListFailed", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := test.server
+			s.objects = []string{jobAt("a", "1")}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				told := k.take()
+				if len(told) == 0 || told[0] != test.want {
+					t.Errorf("told %v, want %q", told, test.want)
+				}
+				if test.mend != nil {
+					s.mu.Lock()
+					test.mend(s)
+					s.mu.Unlock()
+				}
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				told = append(told, k.take()...)
+				expect(t, "told in the end", "replace [a]", told[len(told)-1])
+			})
+		})
+	}
+}
+
+// TestARemovedKindIsLostWithinSeconds from when the API server ends the watch, which it does some time after the CRD is removed; the kind
+// is found again when the CRD is.
+func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
+	for way, streams := range ways {
+		t.Run(way, func(t *testing.T) {
+			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
+			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+				time.Sleep(time.Minute)
+				s.event("DELETED", jobAt("a", "101"))
+				expect(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
+				s.mu.Lock()
+				s.removed, s.absent = true, true
+				_ = s.watch.Close()
+				s.mu.Unlock()
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if told := k.take(); !slices.Contains(told, "lost KindNotFound") {
+					t.Errorf("told %v", told)
+				}
+				s.mu.Lock()
+				s.removed, s.absent, s.objects = false, false, nil
+				s.mu.Unlock()
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				told := k.take()
+				expect(t, "told in the end", "replace []", told[len(told)-1])
+			})
+		})
+	}
+}
+
+// TestAMissingKind: the condition has the words of the webhook, and the kinds of the cluster are asked for once.
+func TestAMissingKind(t *testing.T) {
+	s := &server{absent: true}
+	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
+		expect(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
+	})
+}
+
+func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
+	s := &server{failList: make([]int, 10_000)}
+	for i := range s.failList {
+		s.failList[i] = 500
+	}
+	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := len(s.asked("/jobs")); n < 20 || n > 300 {
+			t.Errorf("%d requests in ten minutes", n)
+		}
+	})
+}
+
+func TestTheRightToDelete(t *testing.T) {
+	s := &server{forbidden: true}
+	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+		expect(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
+		reviews := s.asked("selfsubjectaccessreviews")
+		expect(t, "reviews", 1, len(reviews))
+		s.mu.Lock()
+		s.forbidden = false
+		s.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		k.take()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "told when it was granted", nil, k.take())
+	})
+}
+
+// TestTheRightToMark is asked for where a rule marks, and told as what it is.
+func TestTheRightToMark(t *testing.T) {
+	marking := func(t *testing.T, c *engine.Compiler) *engine.Rule {
+		document := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: "u"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{{
+			Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, Eligible: "true", TTL: "1h",
+		}}}}
+		for _, program := range c.Load(document.Load(policy.Protection{})) {
+			return program
+		}
+		t.Fatal("not compiled")
+		return nil
+	}
+	s := &server{forbidden: true}
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Rule{marking}, func(t *testing.T, k *sink, _ retention.Source) {
+		told := strings.Join(k.take(), "\n")
+		expect(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
+		expect(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
+		s.mu.Lock()
+		s.forbidden = false
+		s.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		k.take()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "told when it was granted", nil, k.take())
+	})
+}
+
+func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
+	tests := map[string]struct {
+		expressions []string
+		want        bool
+	}{
+		"metadata":          {[]string{"has(object.metadata.labels)"}, true},
+		"status":            {[]string{"has(object.status)"}, false},
+		"metadata and more": {[]string{"has(object.metadata.labels)", "has(object.spec)"}, false},
+	}
+	for name, test := range tests {
+		for way, streams := range ways {
+			t.Run(name+" "+way, func(t *testing.T) {
+				s := &server{objects: []string{jobAt("a", "1")}, streams: streams}
+				var rules []func(*testing.T, *engine.Compiler) *engine.Rule
+				for _, e := range test.expressions {
+					rules = append(rules, func(t *testing.T, c *engine.Compiler) *engine.Rule { return compile(t, c, jobs, eligible(e)) })
+				}
+				following(t, s, rules, func(t *testing.T, k *sink, source retention.Source) {
+					if _, err := readBy(t.Context(), source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}); err != nil {
+						t.Log(err)
+					}
+					for _, r := range s.asked("/jobs") {
+						only := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
+						expect(t, r.URL.String()+" asks for metadata alone", test.want, only)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	subject := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a", ResourceVersion: "1"}
+	tests := map[string]struct {
+		code    int
+		body    string
+		version string // of the row; empty for none
+		fails   bool
+	}{
+		"as it is now":         {200, jobAt("a", "9"), "9", false},
+		"nothing is found":     {404, statusOf(404, "NotFound"), "", true}, // only the watch says that it is gone
+		"another of the name":  {200, strings.Replace(jobAt("a", "9"), "uid-a", "uid-z", 1), "", false},
+		"not allowed":          {403, statusOf(403, "Forbidden"), "", true},
+		"nothing that is JSON": {200, "<html>", "", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got *http.Request
+			client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				got = r
+				return answer(test.code, test.body), nil
+			})}
+			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
+			row, err := readBy(t.Context(), c.Open(retention.NewQuestions(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}, nil)), subject)
+			expect(t, "fails", test.fails, err != nil)
+			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
+			version := ""
+			if row != nil {
+				version = row.Subject().ResourceVersion
+			}
+			expect(t, "version", test.version, version)
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,63 @@
+package kube
+
+import (
+	"runtime/debug"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+)
+
+// store hands what the reflector sees to a sink. It implements cache.ReflectorStore.
+type store struct{ sink retention.Sink }
+
+func (s store) Add(obj any) error {
+	if row := obj.(*observation).row; row != nil {
+		s.sink.Apply(row)
+	}
+	return nil
+}
+
+func (s store) Update(obj any) error { return s.Add(obj) }
+
+func (s store) Delete(obj any) error {
+	if row := obj.(*observation).row; row != nil {
+		s.sink.Forget(row.Subject().UID)
+	}
+	return nil
+}
+
+func (s store) Replace(list []any, _ string) error {
+	rows := rowsOf(list)
+	s.sink.Replace(rows)
+	if len(rows) >= manyRows {
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+// rowsOf are the rows of observations.
+func rowsOf[T any](list []T) []*index.Row {
+	subjects := subjectsOf(list)
+	rows := make([]*index.Row, len(subjects))
+	for i, o := range subjects {
+		rows[i] = o.row
+	}
+	return rows
+}
+
+// subjectsOf are the observations of subjects.
+func subjectsOf[T any](list []T) []*observation {
+	subjects := make([]*observation, 0, len(list))
+	for _, o := range list {
+		if o := any(o).(*observation); o.row != nil {
+			subjects = append(subjects, o)
+		}
+	}
+	return subjects
+}
+
+func (s store) Resync() error { return nil }
+
+// manyRows is from which size on the garbage of a listing is worth collecting at once: nothing much is allocated
+// afterwards, so that it would stay for minutes.
+const manyRows = 10_000

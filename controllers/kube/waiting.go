@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+)
+
+// changes hands on what refers to other objects than before: the index says it once, and several may have to know, as the
+// next listing of a kind runs beside the last.
+type changes struct {
+	index *references.Index
+
+	mu        sync.Mutex
+	followers map[*memory]struct{}
+}
+
+func newChanges(x *references.Index) *changes {
+	return &changes{index: x, followers: map[*memory]struct{}{}}
+}
+
+func (c *changes) join(m *memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.followers[m] = struct{}{}
+}
+
+func (c *changes) leave(m *memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.followers, m)
+}
+
+// spread tells everybody what has changed.
+func (c *changes) spread() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := c.index.Take()
+	if len(changed.Targets) == 0 && len(changed.Whole) == 0 {
+		return
+	}
+	for m := range c.followers {
+		m.waiting.add(references.Kind(m.kind.Kind), changed)
+	}
+}
+
+// waiting is what has to be asked about again.
+type waiting struct {
+	wake chan struct{} // has an element while there is something
+
+	mu    sync.Mutex
+	names map[types.NamespacedName]struct{}
+	all   bool
+}
+
+func newWaiting() waiting {
+	return waiting{wake: make(chan struct{}, 1), names: map[types.NamespacedName]struct{}{}}
+}
+
+// waitsAtMost bounds how many objects wait by name: beyond, everything does.
+const waitsAtMost = 10_000
+
+// add notes what has changed of a kind.
+func (w *waiting) add(of references.Kind, c references.Changes) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range c.Targets {
+		if t.Kind == of {
+			w.names[types.NamespacedName{Namespace: t.Namespace, Name: t.Name}] = struct{}{}
+		}
+	}
+	for _, kind := range c.Whole {
+		w.all = w.all || kind == of
+	}
+	if len(w.names) > waitsAtMost {
+		w.all = true
+		clear(w.names)
+	}
+	if !w.all && len(w.names) == 0 {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// some takes those that wait by name.
+func (w *waiting) some() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := make([]types.NamespacedName, 0, len(w.names))
+	for name := range w.names {
+		names = append(names, name)
+	}
+	clear(w.names)
+	return names
+}
+
+// everything reports whether everything waits, which it does no more then.
+func (w *waiting) everything() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = false
+	return all
+}

@@ -1,0 +1,90 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+)
+
+// elected is a lock that this process holds once it has written it.
+type elected struct{ resourcelock.Interface }
+
+func (elected) Identity() string { return "me" }
+func (elected) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	return nil
+}
+
+func TestReadiness(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	lock := func(leads bool) *lease.Lock {
+		l := lease.Watch(elected{}, clock.RealClock{}, time.Minute)
+		if leads {
+			_ = l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"})
+		}
+		return l
+	}
+	for name, test := range map[string]struct {
+		is   readiness
+		want error
+	}{
+		"nothing has been read":                 {readiness{no, lock(false), no, no}, errUnsynced},
+		"it stands by":                          {readiness{yes, lock(false), no, no}, nil},
+		"it leads, and has just begun":          {readiness{yes, lock(true), no, no}, errNotTaken},
+		"it leads, and waits for ledgers":       {readiness{yes, lock(true), yes, no}, errNotBegun},
+		"it leads":                              {readiness{yes, lock(true), yes, yes}, nil},
+		"it is alone, and has just begun":       {readiness{yes, nil, no, no}, errNotTaken},
+		"it is alone":                           {readiness{yes, nil, yes, yes}, nil},
+		"it leads, and nothing has been synced": {readiness{no, lock(true), yes, yes}, errUnsynced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := test.is.check(nil); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// known is a cache whose kinds can be watched after a while.
+type known struct {
+	cache.Cache
+	failing int
+}
+
+func (k *known) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	if k.failing--; k.failing >= 0 {
+		return nil, errors.New("the cluster has no such kind")
+	}
+	return nil, nil
+}
+
+func TestEveryReplicaReadsPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &caches{of: &known{failing: 2}, clock: clock.RealClock{}}
+		go func() { _ = c.Start(t.Context()) }()
+		time.Sleep(cachesAgain + time.Second)
+		synctest.Wait()
+		if c.synced.Load() {
+			t.Error("synced while a kind cannot be watched")
+		}
+		time.Sleep(cachesAgain)
+		synctest.Wait()
+		if !c.synced.Load() {
+			t.Error("not synced when all can be watched")
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &caches{of: &known{failing: 99}, clock: clock.RealClock{}}
+	if err := c.Start(ctx); err != nil || c.synced.Load() {
+		t.Errorf("at the end: %v, synced %t", err, c.synced.Load())
+	}
+}

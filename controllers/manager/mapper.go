@@ -1,0 +1,45 @@
+package manager
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// mapper finds the resources of kinds. It remembers those it found: controller-runtime's mapper answers nobody while it asks the API
+// server about a kind that it does not know, and any tenant may name one.
+type mapper struct {
+	meta.RESTMapper
+	found sync.Map // *meta.RESTMapping by sought
+}
+
+type sought struct {
+	kind     schema.GroupKind
+	versions string
+}
+
+// newMapper makes a mapper whose questions end after discoverWithin.
+func newMapper(c *rest.Config, h *http.Client) (meta.RESTMapper, error) {
+	hasty := *h
+	hasty.Timeout = discoverWithin
+	m, err := apiutil.NewDynamicRESTMapper(c, &hasty)
+	return &mapper{RESTMapper: m}, err
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	s := sought{kind, strings.Join(versions, ",")}
+	if known, ok := m.found.Load(s); ok {
+		return known.(*meta.RESTMapping), nil
+	}
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	if err == nil {
+		m.found.Store(s, mapping)
+	}
+	return mapping, err
+}

@@ -1,0 +1,122 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// reviews is as much of an API server as says who somebody is and what they may: tokens are names, and prometheus may read
+// metrics only.
+func reviews(t *testing.T) *rest.Config {
+	t.Helper()
+	answer := func(w http.ResponseWriter, review any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(review)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", func(w http.ResponseWriter, r *http.Request) {
+		var review authenticationv1.TokenReview
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		review.Status.Authenticated = review.Spec.Token != "forged"
+		review.Status.User.Username = review.Spec.Token
+		answer(w, review)
+	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		of := review.Spec.NonResourceAttributes
+		review.Status.Allowed = review.Spec.User == "admin" || review.Spec.User == "prometheus" && of.Path == "/metrics" && of.Verb == "get"
+		answer(w, review)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+}
+
+func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
+	c := Config{Rest: reviews(t), MetricsAddress: "127.0.0.1:0", MetricsSecure: true, MetricsCertDir: t.TempDir()}
+	address := served(t, &c)
+	over := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it vouches for itself
+	for name, test := range map[string]struct {
+		token, path string
+		code        int
+	}{
+		"nobody":                          {"", "/metrics", http.StatusUnauthorized},
+		"somebody unknown":                {"forged", "/metrics", http.StatusInternalServerError}, // as controller-runtime has it
+		"somebody without the right":      {"tenant", "/metrics", http.StatusForbidden},
+		"somebody with it":                {"prometheus", "/metrics", http.StatusOK},
+		"who reads metrics, of profiles":  {"prometheus", "/debug/pprof/cmdline", http.StatusForbidden},
+		"who may everything, of profiles": {"admin", "/debug/pprof/cmdline", http.StatusOK},
+		"nobody, of profiles":             {"", "/debug/pprof/", http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+test.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.token != "" {
+				request.Header.Set("Authorization", "Bearer "+test.token)
+			}
+			response, err := over.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if response.StatusCode != test.code {
+				t.Errorf("got %s, want %d", response.Status, test.code)
+			}
+		})
+	}
+}
+
+// TestPlainMetricsHaveNoProfiles: what everybody may read is numbers.
+func TestPlainMetricsHaveNoProfiles(t *testing.T) {
+	c := Config{Rest: reviews(t), MetricsAddress: "127.0.0.1:0"}
+	address := served(t, &c)
+	for path, code := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusNotFound} {
+		response, err := http.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != code {
+			t.Errorf("%s: %s, want %d", path, response.Status, code)
+		}
+	}
+}
+
+// served serves metrics until the test ends, and gives where.
+func served(t *testing.T, c *Config) string {
+	t.Helper()
+	server, err := metricsserver.NewServer(c.metricsServer(), c.Rest, http.DefaultClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	at := server.(interface{ GetBindAddr() string })
+	for deadline := time.Now().Add(time.Minute); at.GetBindAddr() == ""; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not served")
+		}
+	}
+	return at.GetBindAddr()
+}

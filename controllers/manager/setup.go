@@ -1,0 +1,313 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/controllers/kube"
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/node/hub"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/process/features"
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Config is what a controller is told by its flags.
+type Config struct {
+	Rest  *rest.Config     // how to reach the API server; client-side rate limits in it are ignored
+	Clock clock.WithTicker // the real clock outside of tests
+
+	Namespace  string // Sunset's own; protected, and holds the lease. Empty means "sunset-system"
+	Identity   string // of this process in leader election; unique
+	Election   Election
+	Protection policy.Protection // DefaultProtection unless flags say otherwise; Namespace is added
+
+	DryRun bool // every policy that is enforced counts as a dry run: nothing is deleted or marked
+
+	MaxInFlight  int     // requests under way at a time, in all; each kind may always have one; 0 means 16
+	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
+
+	MetricsAddress string // "0" for none
+	MetricsSecure  bool   // over HTTPS, with Go profiles beside them, to whom the API server knows and lets
+	MetricsCertDir string // tls.crt and tls.key for that; without these files a certificate is made that nobody vouches for
+	ProbeAddress   string // "0" for none
+	PprofAddress   string // empty for none
+
+	Webhook admission.Serving // none unless flags say so
+}
+
+// Election is how replicas agree on one leader. The zero value means that there is no election: this process leads.
+type Election struct {
+	Enabled       bool
+	LeaseDuration time.Duration // 0 means 15s
+	RenewDeadline time.Duration // 0 means 10s; leadership counts for so long after a renewal
+	RetryPeriod   time.Duration // 0 means 2s
+}
+
+const (
+	defaultNamespace = "sunset-system"
+	leaseName        = "sunset-controller"
+
+	// shutdownTime is for the webhook first, then for the deletions under way, for ledgers and for statuses. It is shorter than the
+	// terminationGracePeriodSeconds of the Deployment.
+	shutdownTime = 50 * time.Second
+)
+
+// NewManager makes a manager that runs Sunset when started. The error says what of the configuration cannot be used.
+func NewManager(c Config) (manager.Manager, error) {
+	c.complete()
+	features.Export(metrics.SetFeature, c.Protection.Off)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	lock, err := c.lock()
+	if err != nil {
+		return nil, err
+	}
+	options := manager.Options{
+		Scheme:                  scheme,
+		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                 c.metricsServer(),
+		HealthProbeBindAddress:  c.ProbeAddress,
+		PprofBindAddress:        c.PprofAddress,
+		MapperProvider:          newMapper,
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
+		LeaderElection:          c.Election.Enabled,
+		LeaderElectionID:        leaseName, // in metrics; the lock is made elsewhere
+		LeaseDuration:           &c.Election.LeaseDuration,
+		RenewDeadline:           &c.Election.RenewDeadline,
+		RetryPeriod:             &c.Election.RetryPeriod,
+		GracefulShutdownTimeout: ptr.To(shutdownTime),
+		// Workers have finished by the time the lease is given up.
+		LeaderElectionReleaseOnCancel: true,
+	}
+	if lock != nil {
+		options.LeaderElectionResourceLockInterface = lock
+	}
+	mgr, err := manager.New(c.Rest, options)
+	if err != nil {
+		return nil, err
+	}
+	return mgr, c.add(mgr, lock)
+}
+
+func (c *Config) complete() {
+	c.Rest = rest.CopyConfig(c.Rest)
+	c.Rest.QPS = -1 // the API server's priority and fairness is the limit
+	// As kube-controller-manager does: within a cluster, compressing costs more than it saves.
+	c.Rest.DisableCompression = true
+	if c.Namespace == "" {
+		c.Namespace = defaultNamespace
+	}
+	c.Protection.Namespaces = append(slices.Clone(c.Protection.Namespaces), c.Namespace)
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&c.Election.LeaseDuration, 15 * time.Second}, {&c.Election.RenewDeadline, 10 * time.Second}, {&c.Election.RetryPeriod, 2 * time.Second}} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+}
+
+// lock is nil without an election.
+func (c *Config) lock() (*lease.Lock, error) {
+	if !c.Election.Enabled {
+		return nil, nil
+	}
+	// As resourcelock.NewFromKubeconfig does, which would call itself by another User-Agent.
+	asking := rest.CopyConfig(c.Rest)
+	asking.Timeout = max(time.Second, c.Election.RenewDeadline/2) // one request that hangs is not the end of a lead
+	leases, err := coordinationclient.NewForConfig(asking)
+	if err != nil {
+		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: c.Namespace, Name: leaseName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
+	}
+	return lease.Watch(lock, c.Clock, c.Election.RenewDeadline), nil
+}
+
+// add wires the loops and gives them to the manager.
+func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		return err
+	}
+	loop := &policyset.Loop{
+		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
+	}
+	if loop.Live, err = c.liveClient(loop); err != nil {
+		return err
+	}
+	checker, err := c.checker()
+	if err != nil {
+		return err
+	}
+	mayDo, err := c.rights(mgr)
+	if err != nil {
+		return err
+	}
+	loop.Rights = mayDo
+	scribe := status.NewScribe(mgr.GetClient(), c.Clock)
+	board, census, err := c.nodes(mgr, lock)
+	if err != nil {
+		return err
+	}
+	uses, referring, err := c.references(mgr, compiler)
+	if err != nil {
+		return err
+	}
+	reporter := &status.Reporter{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
+		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board, References: uses, Referrers: referring,
+		Leadership: lock, Trouble: loop.Trouble, MaxPerSecond: c.MaxPerSecond,
+	}
+	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
+	reporter.Pulse = statuses
+	checker.Changed, board.Changed = reporter.Changed, reporter.Changed
+	cluster, err := kube.New(kube.Options{
+		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
+		Protection: c.Protection, References: uses,
+	})
+	if err != nil {
+		return err
+	}
+	office := ledgers.New(ledgers.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
+	})
+	reconciler := retention.New(retention.Options{
+		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
+		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
+		Elsewhere: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
+	})
+	office.Decider = ledgers.Decider{
+		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
+		Check: func(ctx context.Context) error {
+			_, err := loop.Check(ctx, "")
+			return err
+		},
+	}
+	reporter.State, reporter.Ledgers = reconciler, office
+	watchRights := &permissions.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
+	loop.Publish = func(e policyset.Edition) {
+		reporter.Use(e) // before anything is deleted that it would not know
+		office.Use(e.Book)
+		referring.Use(e.References, e.Referred, e.Misread...) // before anything is deleted that a new kind of referrers may need
+		reconciler.Use(e.Book, e.Programs)
+		board.Use(e.Book)
+		census.Use(e.Book)
+		checker.Use(e)
+		watchRights.Look()
+	}
+	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights, referring, board, census} {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
+	}
+	if err := c.addWebhook(mgr); err != nil {
+		return err
+	}
+	if err := c.addHealth(mgr, &readiness{lock: lock, complete: loop.Complete, began: reconciler.Began}, deletions, statuses); err != nil {
+		return err
+	}
+	return loop.Setup(mgr)
+}
+
+func (c *Config) rights(mgr manager.Manager) (*permissions.Checker, error) {
+	reviews, err := authorizationclient.NewForConfigAndClient(c.Rest, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	return permissions.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
+}
+
+// references makes what knows what refers to ConfigMaps and Secrets, and what watches that.
+func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
+	x := references.New(c.Clock)
+	w, err := referrers.New(referrers.Options{Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x})
+	return x, w, err
+}
+
+// nodes makes what speaks with the agents on nodes.
+func (c *Config) nodes(mgr manager.Manager, lock *lease.Lock) (*hub.Board, *hub.Census, error) {
+	live, err := client.NewWithWatch(c.Rest, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := hub.Options{Client: live, Clock: c.Clock, Leadership: lock}
+	return hub.NewBoard(o), hub.NewCensus(o), nil
+}
+
+// liveClient reads past every cache, and lets the loop see the API server's clock.
+func (c *Config) liveClient(loop *policyset.Loop) (rest.Interface, error) {
+	live := rest.CopyConfig(c.Rest)
+	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return loop.ObserveDates(next) })
+	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientFor(live)
+}
+
+func (c *Config) checker() (*policyset.Checker, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(c.Rest)
+	if err != nil {
+		return nil, err
+	}
+	return policyset.NewChecker(d.OpenAPIV3(), c.Clock), nil
+}
+
+// Run starts a manager and returns when ctx has ended and everything under way is finished.
+func Run(ctx context.Context, c Config) error {
+	mgr, err := NewManager(c)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// ParseKinds reads GroupKinds as --allow-kinds writes them: Kind for the core group, Kind.group for others.
+func ParseKinds(names []string) ([]schema.GroupKind, error) {
+	var kinds []schema.GroupKind
+	for _, name := range names {
+		kind := schema.ParseGroupKind(name)
+		if kind.Kind == "" {
+			return nil, fmt.Errorf("%q is not a kind; write Kind or Kind.group", name)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}

@@ -1,0 +1,56 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// discoverWithin is less than an author has to wait for an answer; discovery takes no context.
+const discoverWithin = 5 * time.Second
+
+// reviewCache is how many bytes of compiled expressions the webhook remembers: its own, so that what is only reviewed displaces
+// nothing that is in force.
+const reviewCache = 4 << 20
+
+// addWebhook reviews policies before they are stored, on every replica.
+func (c *Config) addWebhook(mgr manager.Manager) error {
+	if !c.Webhook.Enabled() {
+		return nil
+	}
+	if err := c.Webhook.Check(); err != nil {
+		return fmt.Errorf("webhook address %q: %w", c.Webhook.Address, err)
+	}
+	compiler, err := engine.NewCompiler(engine.Options{CacheSize: reviewCache})
+	if err != nil {
+		return err
+	}
+	hasty := rest.CopyConfig(c.Rest)
+	hasty.Timeout = discoverWithin
+	kinds, err := discovery.NewDiscoveryClientForConfig(hasty)
+	if err != nil {
+		return err
+	}
+	server := &admission.Server{
+		Serving: c.Webhook, Rest: c.Rest, Scheme: mgr.GetScheme(), Namespace: c.Namespace, Clock: c.Clock,
+		Handler: &admission.Reviewer{
+			Compiler: compiler, Protection: c.Protection, Mapper: mgr.GetRESTMapper(), Kinds: kinds, Documents: kinds.OpenAPIV3(),
+			Live: mgr.GetAPIReader(),
+			Ask: func(ctx context.Context, question *authorizationv1.SubjectAccessReview) error {
+				return mgr.GetClient().Create(ctx, question)
+			},
+		},
+	}
+	if err := mgr.AddReadyzCheck("webhook", server.Ready); err != nil {
+		return err
+	}
+	return mgr.Add(server)
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// cluster is what the API server knows of the node. It implements images.Cluster.
+type cluster struct {
+	live  client.Reader // past every cache
+	clock clock.PassiveClock
+	name  string // of the node
+	disk  *disk
+
+	mu   sync.Mutex
+	node *corev1.Node // nil until it was seen, and when it is gone
+
+	asking sync.Mutex // held during a read, so that one read serves all who wait
+	read   time.Time  // when the API server last answered
+	pods   []corev1.Pod
+}
+
+var _ images.Cluster = (*cluster)(nil)
+
+// podsAge is how old what is known of the Pods may be: while images are removed the API server is asked so often, of which
+// there may be thousands of nodes.
+const podsAge = time.Second
+
+// podsTimeout bounds one listing of the Pods of a node.
+const podsTimeout = 10 * time.Second
+
+// Pods implements images.Cluster.
+func (c *cluster) Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if !c.read.IsZero() && lease.Elapsed(c.clock.Now(), c.read) < podsAge {
+		return c.pods, c.read, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, podsTimeout)
+	defer cancel()
+	list := &corev1.PodList{}
+	if err := c.live.List(ctx, list, client.MatchingFields{"spec.nodeName": c.name}); err != nil {
+		return nil, since, err
+	}
+	c.pods, c.read = list.Items, c.clock.Now()
+	return c.pods, c.read, nil
+}
+
+var errNoNode = errors.New("the agent has not read its Node object yet, or the Node does not exist")
+
+// Node implements images.Cluster.
+func (c *cluster) Node() (*engine.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return nil, errNoNode
+	}
+	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: c.filesystem()}, nil
+}
+
+func (c *cluster) filesystem() *v1alpha1.NodeImageFilesystem {
+	f, err := c.disk.usage()
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// confirm reads the node: a watch may lag behind. It reports whether its labels differ.
+func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
+	node := &corev1.Node{}
+	if err := c.live.Get(ctx, client.ObjectKey{Name: c.name}, node); err != nil {
+		return false, fmt.Errorf("read the node: %w", err)
+	}
+	_, _ = withoutStatus(node)
+	return c.set(node), nil
+}
+
+// isOlder reports whether a node is an earlier form of another.
+func isOlder(node, than *corev1.Node) bool {
+	if node == nil || than == nil || node.UID != than.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, than.ResourceVersion)
+	return err == nil && order < 0
+}
+
+// set takes the node as it is by now; nil when it is gone. It reports whether its labels differ.
+func (c *cluster) set(node *corev1.Node) (relabelled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.node
+	if isOlder(node, before) {
+		return false
+	}
+	c.node = node
+	return before == nil || node == nil || !maps.Equal(before.Labels, node.Labels)
+}
+
+// labels are those of the node; false while it is not known.
+func (c *cluster) labels() (map[string]string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return nil, false
+	}
+	return c.node.Labels, true
+}
+
+// identity is who the node is; false while that is not known.
+func (c *cluster) identity() (name string, uid types.UID, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node == nil {
+		return "", "", false
+	}
+	return c.node.Name, c.node.UID, true
+}

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// standing is what a condition of the report rests on: what stands in the way, and in one word for machines.
+type standing struct {
+	condition, reason string
+	err               error // nil when all is well
+}
+
+// standing says how the node stands, what is to be mended first coming first.
+func (r *reporter) standing() []standing {
+	runtime, pods := r.node.Trouble(), error(nil)
+	if errors.Is(runtime, images.ErrPods) {
+		runtime, pods = nil, runtime
+	}
+	state := r.history.Trouble()
+	if state == nil {
+		state = r.history.Anew()
+	}
+	return []standing{
+		{v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable", runtime},
+		{v1alpha1.ConditionPodsKnown, "PodsUnknown", pods},
+		{v1alpha1.ConditionRulesKnown, "RulesUnknown", r.rules.Doubt()},
+		{v1alpha1.ConditionStateKept, "StateNotKept", state},
+		{v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen", r.unseen()},
+	}
+}
+
+// unseen is why thresholds do not count; nil where they do, or no rule has any.
+func (r *reporter) unseen() error {
+	if !r.rules.ReadSpace() {
+		return nil
+	}
+	if _, err := r.disk.usage(); err != nil {
+		return fmt.Errorf("disk usage is unknown, so thresholds have no effect: %w", err)
+	}
+	return nil
+}
+
+// describeStanding sets the conditions, and from them Ready.
+func describeStanding(conditions *[]metav1.Condition, all []standing, now time.Time) {
+	ready := standing{condition: v1alpha1.ConditionReady}
+	for _, s := range all {
+		setCondition(conditions, s, now)
+		if ready.err == nil && s.err != nil {
+			ready.reason, ready.err = s.reason, s.err
+		}
+	}
+	setCondition(conditions, ready, now)
+}
+
+func setCondition(conditions *[]metav1.Condition, s standing, now time.Time) {
+	c := metav1.Condition{Type: s.condition, Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.Time{Time: now}}
+	if s.err != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, s.reason, policy.Shorten(s.err.Error(), policy.MaxConditionMessage)
+	}
+	meta.SetStatusCondition(conditions, c)
+}

@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// newDiary is one for which every image has ten bytes.
+func newDiary() *diary {
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		panic(err) // nothing else is in it
+	}
+	return &diary{
+		meters:  meters,
+		brief:   func(string) images.Brief { return images.Brief{Bytes: 10} },
+		pressed: func(policy.RuleID) bool { return false },
+	}
+}
+
+func (d *diary) remove(policyName, rule string) {
+	r := &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: rule}, PolicyUID: "uid-p"}
+	d.Removed(retention.Removal{Rule: r, Reason: policy.Expired})
+}
+
+func counts(images int64) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: images, Bytes: images * 10}
+}
+
+// reported is a report that says that so many images were removed, all by rule a.
+func reported(images int64) *v1alpha1.NodeImageReport {
+	return &v1alpha1.NodeImageReport{Removed: counts(images), Policies: []v1alpha1.NodeImagePolicyReport{{
+		Name: "p", UID: "uid-p", Generation: 3, Matched: 9, Removed: counts(images),
+		Rules: []v1alpha1.NodeImageRuleReport{{Name: "a", Matched: 9, Removed: counts(images)}},
+	}}}
+}
+
+func (d *diary) want(t *testing.T, total int64, rules map[string]int64) {
+	t.Helper()
+	all, policies := d.said()
+	got := map[string]int64{}
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			got[r.Name] += r.Removed.Images
+		}
+		if p.Matched != 0 || p.Generation != 0 {
+			t.Errorf("more than what was removed: %+v", p)
+		}
+	}
+	if diff := cmp.Diff(rules, got); all != counts(total) || diff != "" {
+		t.Errorf("%+v, want %d images; by rule -want +got\n%s", all, total, diff)
+	}
+}
+
+func TestADiaryGoesOnOnce(t *testing.T) {
+	d := newDiary()
+	d.remove("p", "a") // before anything was read
+	d.resumeOnce(reported(5))
+	d.want(t, 6, map[string]int64{"a": 6})
+	d.resumeOnce(reported(6)) // which is what it has written
+	d.remove("p", "b")
+	d.want(t, 7, map[string]int64{"a": 6, "b": 1})
+}
+
+func TestADiaryStartsOver(t *testing.T) {
+	d := newDiary()
+	d.resumeOnce(reported(5))
+	d.remove("p", "a")
+	d.wrote(reported(6))
+	d.remove("p", "a")
+	d.remove("p", "b")
+	d.startOver()
+	d.want(t, 2, map[string]int64{"a": 1, "b": 1})
+	d.startOver() // nothing was written since
+	d.want(t, 2, map[string]int64{"a": 1, "b": 1})
+}
+
+// TestWhatADiarySaysIsTheCallers to change.
+func TestWhatADiarySaysIsTheCallers(t *testing.T) {
+	d := newDiary()
+	d.remove("p", "a")
+	_, said := d.said()
+	said[0].Removed, said[0].Rules[0].Removed = counts(100), counts(100)
+	d.want(t, 1, map[string]int64{"a": 1})
+}
+
+func TestWhyAnImageWent(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason     policy.Reason
+		thresholds bool
+		capacity   bool
+		pressed    bool
+		want       string
+	}{
+		"its time was up":                        {policy.Expired, false, false, false, "age"},
+		"and there was no space":                 {policy.Expired, true, false, true, "age"},
+		"there were too many":                    {policy.OverCapacity, false, true, false, "capacity"},
+		"there was no space":                     {policy.OverCapacity, true, false, true, "space"},
+		"there was none a moment ago":            {policy.OverCapacity, true, false, false, "space"},
+		"too many, and there is no want":         {policy.OverCapacity, true, true, false, "capacity"},
+		"there was no space, and they were many": {policy.OverCapacity, true, true, true, "space"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDiary()
+			d.pressed = func(policy.RuleID) bool { return test.pressed }
+			r := retention.Removal{Rule: &policy.Rule{Images: policy.Images{HasThresholds: test.thresholds}}, Reason: test.reason}
+			if test.capacity {
+				r.Rule.Spec.Capacity = &v1alpha1.Capacity{}
+			}
+			if got := d.reasonOf(r); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPoliciesThatAreGoneLeaveTheReport: etcd takes no object of more than 1.5 MiB, and a report that is not written makes the node
+// count as one that does not report.
+func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
+	atWork(t, func(h *host) {
+		h.tell(v1alpha1.Enforce, v1alpha1.Rule{
+			Name: "r", Eligible: "true", TTL: "7d",
+			Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+		})
+		h.add(idOf(1), 7)
+		h.counts()
+		for i := range 3_000 {
+			h.diary.Removed(retention.Removal{
+				Subject: policy.Subject{Name: idOf(1)}, Reason: policy.Expired,
+				Rule: &policy.Rule{ID: policy.RuleID{Policy: fmt.Sprint("nightly-", i), Rule: "r"}, PolicyUID: types.UID(fmt.Sprint("uid-", i)), Kind: v1alpha1.ImageKind},
+			})
+		}
+		report := h.counts()
+		data, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Policies) > 100 {
+			t.Errorf("the report has %d policies, of which one exists, and %d bytes", len(report.Policies), len(data))
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// disk is the filesystem that has the images.
+type disk struct {
+	runtime interface {
+		Filesystems(ctx context.Context) ([]cri.Filesystem, error)
+	}
+	clock  clock.PassiveClock
+	statfs func(path string) (v1alpha1.NodeImageFilesystem, error)
+
+	mu    sync.Mutex
+	path  string // empty until the runtime has told
+	asked time.Time
+	err   error
+}
+
+// pathAge is how long the runtime is believed where the images are: to ask may make it walk through all of them.
+const pathAge = 10 * time.Minute
+
+// pathAgain is when a runtime is asked again that did not tell.
+const pathAgain = time.Minute
+
+var errNotAsked = errors.New("the container runtime has not reported where it stores images")
+
+// locate asks the runtime where images are, if it has not told lately.
+func (d *disk) locate(ctx context.Context) {
+	d.mu.Lock()
+	age := d.clock.Now().Sub(d.asked)
+	most := pathAge
+	if d.path == "" {
+		most = pathAgain
+	}
+	fresh := !d.asked.IsZero() && age >= 0 && age < most
+	d.mu.Unlock()
+	if fresh {
+		return
+	}
+	all, err := d.runtime.Filesystems(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err, d.asked = err, d.clock.Now(); err == nil {
+		d.path = all[0].Mountpoint
+	}
+}
+
+// usage is how full the filesystem is now. The error says why that is not known.
+func (d *disk) usage() (v1alpha1.NodeImageFilesystem, error) {
+	d.mu.Lock()
+	path, err := d.path, d.err
+	d.mu.Unlock()
+	switch {
+	case path == "" && err != nil:
+		return v1alpha1.NodeImageFilesystem{}, err
+	case path == "":
+		return v1alpha1.NodeImageFilesystem{}, errNotAsked
+	}
+	usage, err := d.statfs(path)
+	if err != nil {
+		return v1alpha1.NodeImageFilesystem{}, fmt.Errorf("the agent cannot read the usage of %s; mount it read-only at the path that it has on the node: %w", path, err)
+	}
+	return usage, nil
+}

@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+)
+
+// sighted is a runtime that has been out of reach for a while, or in trouble.
+type sighted struct {
+	away    time.Duration
+	trouble error
+}
+
+func (s sighted) Unreachable() time.Duration { return s.away }
+func (s sighted) Trouble() error             { return s.trouble }
+
+func TestHealth(t *testing.T) {
+	gone, pods := errors.New("no socket"), fmt.Errorf("%w: timeout", images.ErrPods)
+	for name, test := range map[string]struct {
+		node         sighted
+		told         bool
+		alive, ready bool
+	}{
+		"all is well":                     {sighted{}, true, true, true},
+		"nothing was told yet":            {sighted{}, false, true, false},
+		"the runtime is away":             {sighted{time.Second, gone}, true, true, false},
+		"the runtime is away for long":    {sighted{mostUnreachable + time.Second, gone}, true, false, false},
+		"the API server is away for long": {sighted{0, pods}, true, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := alive(test.node)(nil); (err == nil) != test.alive {
+				t.Errorf("alive: %v", err)
+			}
+			if err := ready(test.node, func() bool { return test.told })(nil); (err == nil) != test.ready {
+				t.Errorf("ready: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,292 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// host is an agent without its manager: the API server, the container runtime and the disk are the test's.
+type host struct {
+	*testing.T
+	*keeper
+	*shelf
+	server  client.Client
+	cluster *cluster
+	diary   *diary
+	fails   func(o client.Object) error // what the server answers to a read; nil for what it has
+	created func(o client.Object) error // what it answers once it has created something
+	lists   int                         // of Pods
+	updates int                         // of reports
+	made    int                         // objects
+	spec    int64                       // generation of policy p
+}
+
+const hostName = "node-1"
+
+func newHost(t *testing.T, at clock.WithTicker) *host {
+	t.Helper()
+	h := &host{T: t, shelf: &shelf{images: map[string]cri.Image{}}}
+	h.fills(50)
+	h.serve()
+	readings := func() history.Reading {
+		return history.Reading{Wall: at.Now(), BootID: "boot", Boot: time.Duration(at.Now().UnixNano())}
+	}
+	kept, err := history.Open(t.TempDir(), readings(), history.Options{Machine: hostName, Gap: time.Minute, Every: 15 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kept.Close() })
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := &disk{runtime: h.shelf, clock: at, statfs: h.shelf.statfs}
+	h.cluster = &cluster{live: h.server, clock: at, name: hostName, disk: disk}
+	h.join("uid-1")
+	node := images.New(images.Options{
+		Runtime: h.shelf, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
+	})
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.keeper = &keeper{clock: at, node: node, disk: disk, meters: meters}
+	h.diary = &diary{brief: node.Brief, pressed: h.keeper.pressed, meters: meters}
+	node.Late = h.diary.Removed
+	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.keeper.bound}
+	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Witness: h.diary, MaxInFlight: 1})
+	h.rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
+		node.Use(programs)
+		h.reconciler.Use(book, programs)
+	}
+	h.reporter = &reporter{
+		client: h.server, clock: at, cluster: h.cluster, node: node, history: kept, rules: h.rules, disk: disk, diary: h.diary,
+		runtime: h.shelf, every: reportEvery,
+	}
+	return h
+}
+
+// serve makes the API server, which gives each object a UID of its own.
+func (h *host) serve() {
+	h.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		h.Fatal(err)
+	}
+	h.server = fake.NewClientBuilder().WithScheme(scheme).WithGlobalResourceVersionCounter().WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+		return []string{o.(*corev1.Pod).Spec.NodeName}
+	}).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+			if h.fails != nil {
+				if err := h.fails(into); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, into, o...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, into client.ObjectList, o ...client.ListOption) error {
+			if _, ok := into.(*corev1.PodList); ok {
+				h.lists++
+				if h.fails != nil {
+					if err := h.fails(&corev1.Pod{}); err != nil {
+						return err
+					}
+				}
+			}
+			return c.List(ctx, into, o...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			h.made++
+			if object.GetUID() == "" {
+				object.SetUID(types.UID(fmt.Sprintf("made-%d", h.made)))
+			}
+			err := c.Create(ctx, object, o...)
+			if err == nil && h.created != nil {
+				err = h.created(object)
+			}
+			return err
+		},
+		Update: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.UpdateOption) error {
+			if _, ok := object.(*v1alpha1.NodeImageReport); ok {
+				h.updates++
+			}
+			return c.Update(ctx, object, o...)
+		},
+	}).Build()
+}
+
+// join has the node be there, as one of that UID.
+func (h *host) join(uid types.UID) {
+	h.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, UID: uid}}
+	h.forget(node.DeepCopy())
+	if err := h.server.Create(h.Context(), node); err != nil {
+		h.Fatal(err)
+	}
+	h.cluster.set(node)
+}
+
+// tell writes policy p with rules about images, and has the node read it.
+func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
+	h.Helper()
+	h.spec++
+	p := &v1alpha1.ClusterRetentionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "uid-p", Generation: h.spec}, Spec: v1alpha1.ClusterRetentionPolicySpec{Mode: mode, Rules: about},
+	}
+	told := &v1alpha1.NodeImageRules{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NodeImageRulesName}}
+	told.Policies = []v1alpha1.NodeImagePolicy{{Name: p.Name, UID: p.UID, Generation: h.spec, Hash: fmt.Sprint("hash-", h.spec), Spec: p.Spec}}
+	told.Known = []v1alpha1.NodeImageKnownPolicy{{Name: p.Name, UID: p.UID, Generation: h.spec}}
+	for _, o := range []client.Object{p, told} {
+		h.forget(o)
+		if err := h.server.Create(h.Context(), o); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.read()
+}
+
+// forget has an object be gone.
+func (h *host) forget(o client.Object) {
+	h.Helper()
+	if err := client.IgnoreNotFound(h.server.Delete(h.Context(), o)); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// read has the node read the rules at once.
+func (h *host) read() {
+	h.Helper()
+	h.rules.mu.Lock()
+	h.rules.asked = time.Time{}
+	h.rules.mu.Unlock()
+	if _, err := h.rules.Check(h.Context(), ""); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// look looks at the images once, whatever comes of it.
+func (h *host) look() {
+	_ = h.node.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{}, func(*index.Row) {})
+}
+
+// report is what the API server has.
+func (h *host) report() *v1alpha1.NodeImageReport {
+	h.Helper()
+	r := &v1alpha1.NodeImageReport{}
+	if err := h.server.Get(h.Context(), client.ObjectKey{Name: hostName}, r); err != nil {
+		h.Fatal(err)
+	}
+	return r
+}
+
+// removes has an image of seven bytes be removed by a rule of policy p.
+func (h *host) removes(rule string) {
+	id := idOf(99)
+	h.add(id, 7)
+	h.look()
+	h.diary.Removed(retention.Removal{
+		Subject: policy.Subject{Name: id}, Reason: policy.Expired,
+		Rule: &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, PolicyUID: "uid-p", Kind: v1alpha1.ImageKind},
+	})
+}
+
+// shelf is a container runtime whose images nobody uses.
+type shelf struct {
+	mu     sync.Mutex
+	images map[string]cri.Image
+	away   error // what it answers
+	usage  v1alpha1.NodeImageFilesystem
+	blind  error // why its filesystem cannot be seen
+}
+
+// idOf is the full ID of the image of a number.
+func idOf(n int) string { return fmt.Sprintf("sha256:%s%02d", strings.Repeat("0", 62), n) }
+
+func (s *shelf) add(id string, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.images[id] = cri.Image{ID: id, Tags: []string{"app:" + id[len(id)-2:]}, Digests: []string{"app@" + id}, SizeBytes: bytes}
+}
+
+// fills has a filesystem of 1,000 bytes be so full.
+func (s *shelf) fills(percent int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage = v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: int64(percent) * 10, UsedPercent: percent}
+}
+
+func (s *shelf) statfs(string) (v1alpha1.NodeImageFilesystem, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage, s.blind
+}
+
+func (s *shelf) left() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.images))
+}
+
+func (s *shelf) Images(context.Context) ([]cri.Image, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.images)), s.away
+}
+
+func (s *shelf) Image(_ context.Context, id string) (cri.Image, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.images[id]
+	return i, ok, nil
+}
+
+func (s *shelf) Uses(context.Context) (cri.Uses, error) { return cri.NewUses(), nil }
+
+func (s *shelf) Remove(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.images, id)
+	return nil
+}
+
+func (s *shelf) Version(context.Context) (cri.Version, error) {
+	return cri.Version{Name: "containerd", Version: "v2"}, s.away
+}
+
+func (s *shelf) Filesystems(context.Context) ([]cri.Filesystem, error) {
+	return []cri.Filesystem{{Mountpoint: "/images"}}, nil
+}
+
+// aboutImages is a rule about all images.
+func aboutImages(name, ttl string, own *v1alpha1.Images) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: name, Eligible: "true", TTL: ttl, Images: own,
+		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+	}
+}

@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// keeper counts the images by the rules in force, and has more of them go while the filesystem is too full. It is a
+// manager.Runnable.
+type keeper struct {
+	clock      clock.Clock
+	node       *images.Node
+	disk       *disk
+	rules      *rules
+	reconciler *retention.Reconciler
+	reporter   *reporter
+	meters     meters
+	pulse      *liveness.Pulse // beats with each count; nil for nobody to listen
+
+	told basis // of the last report that says all there was to say; only Start uses it
+
+	mu    sync.Mutex
+	space space
+}
+
+// basis is what images were counted by, and when.
+type basis struct {
+	book    *policy.Book
+	index   *index.Index // nil where they are not known
+	version uint64
+	removed int64 // so far
+	at      time.Time
+}
+
+const (
+	// countEvery is how often images are counted that may have changed, or may go for want of space, and recountEvery any.
+	countEvery, recountEvery = 10 * time.Second, 30 * time.Second
+	// pressedEvery is how often while more goes for want of space.
+	pressedEvery = time.Second
+)
+
+// Start implements manager.Runnable.
+func (k *keeper) Start(ctx context.Context) error {
+	defer k.pulse.Stop()
+	for {
+		k.pulse.Beat()
+		next := countEvery
+		if k.keep(ctx) {
+			next = pressedEvery
+		}
+		select {
+		case <-ctx.Done():
+			k.last(ctx)
+			return nil
+		case <-k.clock.After(next):
+		}
+	}
+}
+
+const (
+	// lastWait is how long removals under way are waited for at the end.
+	lastWait = 15 * time.Second
+	// lastTimeout bounds the last report.
+	lastTimeout = 5 * time.Second
+)
+
+// last reports what was removed since the last report.
+func (k *keeper) last(ctx context.Context) {
+	select {
+	case <-k.reconciler.Done():
+	case <-k.clock.After(lastWait):
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+	defer cancel()
+	k.reporter.next, k.told = time.Time{}, basis{}
+	k.keep(ctx)
+}
+
+// keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
+func (k *keeper) keep(ctx context.Context) (pressed bool) {
+	k.meters.present.Set(float64(k.node.Total().Images))
+	k.rules.Settle(ctx) // of rules that are not there no watch tells
+	book := k.rules.Book()
+	if book == nil {
+		k.reporter.report(ctx, nil, nil, nil)
+		return false
+	}
+	switch {
+	case k.rules.ReadSpace():
+		k.disk.locate(ctx)
+	case k.isTold(book):
+		return false
+	}
+	now := k.basis(book)
+	tallies, supposed := k.count(book)
+	usage, err := k.disk.usage()
+	switch {
+	case tallies == nil:
+	case err != nil:
+		k.press(book, tallies, supposed, v1alpha1.NodeImageFilesystem{})
+	default:
+		pressed = k.press(book, tallies, supposed, usage)
+	}
+	var seen *v1alpha1.NodeImageFilesystem
+	if err == nil {
+		seen = &usage
+	}
+	if k.told = (basis{}); k.reporter.report(ctx, book, tallies, seen) {
+		k.told = now
+	}
+	return pressed
+}
+
+// isTold reports whether the last report says what counting by a book would.
+func (k *keeper) isTold(book *policy.Book) bool {
+	now := k.basis(book)
+	age := now.at.Sub(k.told.at)
+	now.at = k.told.at
+	return now == k.told && now.index != nil && 0 <= age && age < recountEvery
+}
+
+func (k *keeper) basis(book *policy.Book) basis {
+	total, _ := k.reporter.diary.said()
+	b := basis{book: book, index: k.index(book), removed: total.Images, at: k.clock.Now()}
+	if b.index != nil {
+		b.version = b.index.Version()
+	}
+	return b
+}
+
+// press measures the filesystem, and puts in force what comes of it.
+func (k *keeper) press(book *policy.Book, t *policy.Tallies, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
+	count := func(id policy.RuleID) counted {
+		of := counted{estimate: supposed.rules[id]}
+		if tally := t.Policies[id.Policy]; tally != nil && tally.Rules[id.Rule] != nil {
+			rule := tally.Rules[id.Rule]
+			of.eligible, of.due = int(rule.Eligible), int(rule.Due.Now)
+		}
+		return of
+	}
+	k.mu.Lock()
+	changed, going := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, count)
+	k.mu.Unlock()
+	if changed {
+		k.rules.Again()
+	}
+	return changed || going
+}
+
+// bound gives policies as much room as the filesystem leaves.
+func (k *keeper) bound(policies []*policy.Policy) []*policy.Policy {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.space.bound(policies)
+}
+
+// pressed reports whether want of space lets images of a rule go.
+func (k *keeper) pressed(id policy.RuleID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.space.pressed(id)
+}
+
+// count counts all images by the rules of a book, and what would go for want of space; nil while they are not known, or not
+// judged by it. Where no rule is understood nobody looks at them, and there are none.
+func (k *keeper) count(book *policy.Book) (*policy.Tallies, *estimates) {
+	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Brief(s.Name).Bytes }
+	tallies, supposed := policy.NewTallies(now), newEstimates(book, now, weigh)
+	tallies.Weigh = weigh
+	if !slices.ContainsFunc(book.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
+		return tallies, supposed
+	}
+	at := k.index(book)
+	if at == nil {
+		return nil, nil
+	}
+	at.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+		tallies.Add(s, rulings)
+		supposed.add(s, rulings)
+	})
+	return tallies, supposed
+}
+
+func isValid(r *policy.Rule) bool { return !r.Invalid() }
+
+// index is where the images are; nil while they are not known, or not judged by a book.
+func (k *keeper) index(book *policy.Book) *index.Index {
+	kinds := k.reconciler.Kinds()
+	if len(kinds) != 1 || kinds[0].Lost != nil || kinds[0].Relisting {
+		return nil
+	}
+	known := kinds[0].Index
+	for _, r := range book.Rules(v1alpha1.ImageKind.GroupKind()) {
+		if !known.Has(book, r) {
+			return nil
+		}
+	}
+	return known
+}

@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// reporter writes the NodeImageReport of the node.
+type reporter struct {
+	client  client.Client // reads past every cache
+	clock   clock.Clock
+	cluster *cluster
+	node    *images.Node
+	history *history.Store
+	rules   *rules
+	disk    *disk
+	diary   *diary
+	runtime interface {
+		Version(ctx context.Context) (cri.Version, error)
+	}
+	every   time.Duration
+	version string // name and version of the runtime; empty while it is not known
+	asked   time.Time
+
+	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
+	uid     types.UID                 // of the report that was written or read last
+	next    time.Time                 // not before
+	refresh time.Time                 // at the latest
+}
+
+const (
+	// reportEvery is how often a report that changes is written at most, unless the Config says otherwise.
+	reportEvery = time.Minute
+	// refreshEvery is how often one that does not, so that everybody sees it is not stale.
+	refreshEvery = 10 * time.Minute
+	// reportTimeout bounds a write.
+	reportTimeout = 10 * time.Second
+	// reportAgain is when one that failed is tried again.
+	reportAgain = 15 * time.Second
+)
+
+// report writes what was counted, if it is time, and reports whether all is written. Without tallies what the policies see is
+// not known: what was reported of them stays.
+func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem) (written bool) {
+	now := r.clock.Now()
+	if now.Before(r.next) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	if r.written == nil {
+		if err := r.begin(ctx); err != nil {
+			r.failed(ctx, now, err)
+			return false
+		}
+	}
+	report := r.describe(ctx, book, t, usage, now)
+	report.ObservedTime = metav1.Time{Time: now}
+	if now.Before(r.refresh) && same(report, r.written) {
+		return true
+	}
+	if err := r.client.Update(ctx, report); err != nil {
+		r.failed(ctx, now, err)
+		return false
+	}
+	r.written = report
+	r.diary.wrote(report)
+	r.next, r.refresh = now.Add(wait.Jitter(r.every, 0.1)), now.Add(wait.Jitter(refreshEvery, 0.1))
+	return true
+}
+
+func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
+	log.FromContext(ctx).Error(err, "NodeImageReport not written")
+	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
+}
+
+// begin reads the report that there is, or makes one. What it says was removed counts on, unless it is not the one before.
+func (r *reporter) begin(ctx context.Context) error {
+	name, uid, ok := r.cluster.identity()
+	if !ok {
+		return errNoNode
+	}
+	report := &v1alpha1.NodeImageReport{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, report)
+	if apierrors.IsNotFound(err) {
+		report = &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: ownedBy(name, uid)}}
+		err = r.client.Create(ctx, report)
+	}
+	if err != nil {
+		return err
+	}
+	if r.uid != "" && r.uid != report.UID {
+		r.diary.startOver()
+	}
+	r.diary.resumeOnce(report)
+	r.diary.wrote(report)
+	r.written, r.uid = report, report.UID
+	return nil
+}
+
+// ownedBy makes a report go when its node does.
+func ownedBy(name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}}
+}
+
+func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
+	report := r.written.DeepCopy()
+	if name, uid, ok := r.cluster.identity(); ok {
+		report.OwnerReferences = ownedBy(name, uid) // another node of that name may have come
+	}
+	r.diary.forget(r.rules.Knows)
+	total, removed := r.diary.said()
+	count := r.node.Total()
+	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total
+	report.PulledAgain = int64(len(r.history.PulledAgain()))
+	if book != nil && t != nil {
+		report.Policies = agentapi.Describe(book.Policies(), t, r.brief, removed)
+	}
+	describeStanding(&report.Conditions, r.standing(), now)
+	return report
+}
+
+// brief gives what people call an image, and its bytes.
+func (r *reporter) brief(id string) (name string, bytes int64) {
+	b := r.node.Brief(id)
+	return b.Name, b.Bytes
+}
+
+// versionTimeout bounds the question which runtime it is: a report must not wait for one that does not answer.
+const versionTimeout = time.Second
+
+// asks gives the name and version of the runtime. It may have become another while it did not answer.
+func (r *reporter) asks(ctx context.Context) string {
+	if r.version != "" && r.node.Trouble() == nil && r.clock.Now().Sub(r.asked) < refreshEvery {
+		return r.version
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	if v, err := r.runtime.Version(ctx); err == nil {
+		r.version, r.asked = v.Name+" "+v.Version, r.clock.Now()
+	}
+	return r.version
+}
+
+// coarse is a usage that does not change with every file: to whole percents.
+func coarse(usage *v1alpha1.NodeImageFilesystem) *v1alpha1.NodeImageFilesystem {
+	if usage == nil {
+		return nil
+	}
+	c := *usage
+	c.UsedBytes = c.CapacityBytes / 100 * int64(c.UsedPercent)
+	return &c
+}
+
+// forgetPast drops when things became due that are due already: of what is beyond a capacity that is whenever it is counted.
+func forgetPast(r *v1alpha1.NodeImageReport) {
+	for i := range r.Policies {
+		for k := range r.Policies[i].Rules {
+			rule := &r.Policies[i].Rules[k]
+			if !rule.NextDueTime.IsZero() && !rule.NextDueTime.After(r.ObservedTime.Time) {
+				rule.NextDueTime = nil
+			}
+			for n := range rule.Soonest {
+				if due := &rule.Soonest[n].DueTime; !due.After(r.ObservedTime.Time) {
+					*due = metav1.Time{}
+				}
+			}
+		}
+	}
+}
+
+// same reports whether two reports say the same, whenever that was.
+func same(a, b *v1alpha1.NodeImageReport) bool {
+	x, y := a.DeepCopy(), b.DeepCopy()
+	for _, r := range []*v1alpha1.NodeImageReport{x, y} {
+		forgetPast(r)
+		r.ObservedTime = metav1.Time{}
+	}
+	x.ObjectMeta, y.ObjectMeta = metav1.ObjectMeta{OwnerReferences: x.OwnerReferences}, metav1.ObjectMeta{OwnerReferences: y.OwnerReferences}
+	return equality.Semantic.DeepEqual(x, y)
+}

@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// reporting is a host of which only the reporter does anything, when the test says so.
+type reporting struct {
+	*host
+	time *clocktesting.FakeClock
+}
+
+func newReporting(t *testing.T) *reporting {
+	t.Helper()
+	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	r := &reporting{host: newHost(t, at), time: at}
+	r.read()
+	r.add(idOf(1), 10)
+	r.look()
+	return r
+}
+
+// after reports after some time, and expects so many reports to have been written by then.
+func (r *reporting) after(d time.Duration, updates int) {
+	r.Helper()
+	r.time.Step(d)
+	r.reporter.report(r.Context(), nil, nil, nil)
+	if r.updates != updates {
+		r.Fatalf("%s later: %d reports are written, want %d", d, r.updates, updates)
+	}
+}
+
+func TestAReportIsWrittenWhenItHasChanged(t *testing.T) {
+	r := newReporting(t)
+	r.after(0, 1)
+	if got := r.report(); got.Images != 1 || got.Bytes != 10 || got.Runtime != "containerd v2" || !got.ObservedTime.Equal(&metav1.Time{Time: r.time.Now()}) {
+		t.Errorf("%+v", got)
+	}
+	r.removes("r")
+	r.after(59*time.Second, 1) // at most once a minute
+	r.after(8*time.Second, 2)  // and a tenth more
+	for range 9 {
+		r.after(time.Minute, 2) // nothing has changed
+	}
+	r.after(3*time.Minute, 3)
+	if got := r.report(); got.Removed.Images != 1 || !got.ObservedTime.Equal(&metav1.Time{Time: r.time.Now()}) {
+		t.Errorf("%d removed, observed %s", got.Removed.Images, got.ObservedTime)
+	}
+}
+
+func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
+	r := newReporting(t)
+	r.after(0, 1)
+	other := r.report()
+	other.Labels = map[string]string{"team": "a"}
+	if err := r.server.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	r.removes("r")
+	r.after(2*time.Minute, 3) // a conflict, after that of somebody else
+	if got := r.report(); got.Removed.Images != 0 {
+		t.Errorf("%+v", got.Removed)
+	}
+	r.after(14*time.Second, 3) // not at once
+	r.after(9*time.Second, 4)
+	if got := r.report(); got.Removed.Images != 1 || got.Labels["team"] != "a" {
+		t.Errorf("%+v, labels %v", got.Removed, got.Labels)
+	}
+}
+
+// TestAReportThatIsGoneIsBegunAnew: whoever sums reports up has counted what it said.
+func TestAReportThatIsGoneIsBegunAnew(t *testing.T) {
+	for name, lost := range map[string]bool{"it is made": false, "it is made, and nobody says so": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newReporting(t)
+			r.removes("r")
+			r.removes("r")
+			r.after(0, 1)
+			before := r.report()
+			r.forget(before)
+			r.removes("r")
+			r.after(2*time.Minute, 2)
+			if lost {
+				r.created = func(client.Object) error {
+					r.created = nil
+					return errors.New("no answer")
+				}
+				r.after(23*time.Second, 2)
+			}
+			r.after(23*time.Second, 3)
+			if got := r.report(); before.Removed.Images != 2 || got.Removed.Images != 1 || got.UID == before.UID {
+				t.Errorf("%s: %+v, after %s: %+v", got.UID, got.Removed, before.UID, before.Removed)
+			}
+		})
+	}
+}
+
+func TestAnAgentGoesOnFromWhatItsReportSays(t *testing.T) {
+	r := newReporting(t)
+	count := v1alpha1.ImageCount{Images: 5, Bytes: 50}
+	if err := r.server.Create(t.Context(), &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: hostName}, Removed: count}); err != nil {
+		t.Fatal(err)
+	}
+	r.removes("r")
+	r.after(0, 1)
+	if got := r.report().Removed; got != (v1alpha1.ImageCount{Images: 6, Bytes: 57}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
+	r := newReporting(t)
+	r.cluster.set(nil)
+	r.after(0, 0)
+	owner := func() []metav1.OwnerReference { return r.report().OwnerReferences }
+	r.join("uid-1")
+	r.after(time.Minute, 1)
+	if diff := cmp.Diff(ownedBy(hostName, "uid-1"), owner()); diff != "" {
+		t.Error(diff)
+	}
+	r.cluster.set(nil)
+	r.after(2*time.Minute, 1)
+	r.join("uid-2")
+	r.after(2*time.Minute, 2)
+	if diff := cmp.Diff(ownedBy(hostName, "uid-2"), owner()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWhatStandsInTheWay is in the condition that is about it, and in Ready.
+func TestWhatStandsInTheWay(t *testing.T) {
+	away := errors.New("away")
+	tests := map[string]struct {
+		happens   func(r *reporting)
+		condition string // empty for none
+		reason    string
+	}{
+		"nothing":                        {func(*reporting) {}, "", ""},
+		"the runtime does not answer":    {func(r *reporting) { r.away = away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
+		"the Pods may not be listed":     {func(r *reporting) { r.fails = forPods(away) }, v1alpha1.ConditionPodsKnown, "PodsUnknown"},
+		"the rules cannot be read":       {func(r *reporting) { r.rules.doubt = away }, v1alpha1.ConditionRulesKnown, "RulesUnknown"},
+		"the ages were lost":             {loseAges, v1alpha1.ConditionStateKept, "StateNotKept"},
+		"the disk cannot be seen":        {func(r *reporting) { r.seesSpace(away) }, v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"},
+		"the disk is seen":               {func(r *reporting) { r.seesSpace(nil) }, "", ""},
+		"the disk, and nobody asks":      {func(r *reporting) { r.blind = away }, "", ""},
+		"the runtime comes before rules": {func(r *reporting) { r.away, r.rules.doubt = away, away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newReporting(t)
+			test.happens(r)
+			r.time.Step(podsAge)
+			r.look()
+			r.after(0, 1)
+			conditions := r.report().Conditions
+			if len(conditions) != 6 {
+				t.Errorf("%d conditions: %v", len(conditions), conditions)
+			}
+			ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+			if test.condition == "" {
+				if ready.Status != metav1.ConditionTrue {
+					t.Errorf("%+v", ready)
+				}
+				return
+			}
+			of := meta.FindStatusCondition(conditions, test.condition)
+			if of.Status != metav1.ConditionFalse || of.Reason != test.reason || ready.Status != metav1.ConditionFalse || ready.Reason != test.reason {
+				t.Errorf("%+v, ready %+v", of, ready)
+			}
+		})
+	}
+}
+
+// TestAConditionMessageIsNotTooLong: the API server would reject the whole report.
+func TestAConditionMessageIsNotTooLong(t *testing.T) {
+	r := newReporting(t)
+	r.away = errors.New(strings.Repeat("ä", policy.MaxConditionMessage))
+	r.time.Step(podsAge)
+	r.look()
+	r.after(0, 1)
+	for _, c := range r.report().Conditions {
+		if len(c.Message) > policy.MaxConditionMessage || !utf8.ValidString(c.Message) {
+			t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
+		}
+	}
+}
+
+// forPods is what a server answers that tells of no Pods.
+func forPods(err error) func(client.Object) error {
+	return func(o client.Object) error {
+		if _, ok := o.(*corev1.Pod); ok {
+			return err
+		}
+		return nil
+	}
+}
+
+// loseAges has the agent find a file that it cannot read.
+func loseAges(r *reporting) {
+	dir := r.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
+		r.Fatal(err)
+	}
+	at := history.Reading{Wall: r.time.Now()}
+	kept, err := history.Open(dir, at, history.Options{Machine: hostName, Gap: time.Minute})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = kept.Close() })
+	r.reporter.history = kept
+}
+
+// seesSpace has a rule with thresholds, and the disk seen or not.
+func (r *reporting) seesSpace(blind error) {
+	r.tell(v1alpha1.DryRun, aboutImages("space", "7d", percents(85, 80)))
+	r.disk.locate(r.Context())
+	r.blind = blind
+}
+
+func TestAReportIsNotAskedForAgainAtOnce(t *testing.T) {
+	r := newReporting(t)
+	asked := 0
+	r.fails = func(o client.Object) error {
+		if _, ok := o.(*v1alpha1.NodeImageReport); !ok {
+			return nil
+		}
+		asked++
+		return apierrors.NewServiceUnavailable("busy")
+	}
+	r.after(0, 0)
+	r.after(14*time.Second, 0)
+	if asked != 1 {
+		t.Errorf("asked %d times within 14 seconds", asked)
+	}
+	r.after(9*time.Second, 0)
+	if asked != 2 {
+		t.Errorf("asked %d times after 23 seconds", asked)
+	}
+}

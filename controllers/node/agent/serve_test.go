@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+func TestImagesAreServed(t *testing.T) {
+	seen := &debug.Sight{
+		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Node: engine.Node{Name: "worker-1"},
+		Images: []engine.Image{{ID: "sha256:1", Tags: []string{"a:1"}}},
+	}
+	away := errors.New("no look at the node: the runtime is away")
+	for name, test := range map[string]struct {
+		method string
+		err    error
+		code   int
+		want   string
+	}{
+		"what was seen":     {http.MethodGet, nil, http.StatusOK, `"name":"sha256:1"`},
+		"nothing was seen":  {http.MethodGet, away, http.StatusServiceUnavailable, "the runtime is away\n"},
+		"nothing is posted": {http.MethodPost, nil, http.StatusMethodNotAllowed, "only GET"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			see := func(ctx context.Context) (*debug.Sight, error) {
+				if _, bounded := ctx.Deadline(); !bounded {
+					t.Error("a look may take for ever")
+				}
+				return seen, test.err
+			}
+			serve(see, time.Now).ServeHTTP(w, httptest.NewRequest(test.method, debug.Path, nil))
+			if w.Code != test.code || !strings.Contains(w.Body.String(), test.want) {
+				t.Errorf("%d %s; want %d and %q", w.Code, w.Body, test.code, test.want)
+			}
+			if read, err := debug.Read(w.Body.Bytes()); test.code == http.StatusOK && (err != nil || len(read.Images) != 1) {
+				t.Errorf("it reads as %v, %v", read, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,263 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Config is what an agent is told by its flags.
+type Config struct {
+	Rest  *rest.Config
+	Clock clock.WithTicker // the real clock outside of tests
+
+	Node         string        // its name
+	Endpoint     string        // of the container runtime, as the kubelet names it
+	SandboxImage string        // that of all Pods, where the runtime does not tell
+	StateDir     string        // of the agent alone; kept across restarts of the node
+	Interval     time.Duration // between two looks at the node; 0 means images.DefaultInterval
+	MaxInFlight  int           // removals under way at a time; 0 means 16
+	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
+
+	Off []policy.Feature // switched off by --feature-gates
+
+	MetricsAddress string // "0" for none
+	ProbeAddress   string // "0" for none
+	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
+	Metrics prometheus.Registerer
+
+	meters meters // set by Run
+}
+
+// Features are those that an agent knows.
+var Features = []policy.Feature{policy.NodeImages}
+
+const defaultInFlight = 16
+
+// noAddress is where nothing is served.
+const noAddress = "0"
+
+// Check says what of the flags cannot be used, whatever the node and the cluster are like.
+func (c *Config) Check() error {
+	if c.Node == "" {
+		return errors.New("the name of the node is missing: set --node-name or the environment variable NODE_NAME")
+	}
+	runtime, err := cri.Dial(c.Endpoint, cri.Options{}) // asks nobody anything
+	if err != nil {
+		return err
+	}
+	return runtime.Close()
+}
+
+// Run starts an agent and returns when ctx has ended and everything under way is finished. The error says what of the
+// configuration cannot be used, or what stopped it.
+func Run(ctx context.Context, c Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if c.Interval <= 0 {
+		c.Interval = images.DefaultInterval
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = defaultInFlight
+	}
+	if c.ReportEvery <= 0 {
+		c.ReportEvery = reportEvery
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.Registry
+	}
+	runtime, err := cri.Dial(c.Endpoint, cri.Options{SandboxImage: c.SandboxImage})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = runtime.Close() }()
+	readings, err := history.NodeClock(c.Clock.Now)
+	if err != nil {
+		return err
+	}
+	kept, err := history.Open(c.StateDir, readings(), history.Options{Machine: c.Node, Gap: 2 * c.Interval, Every: c.Interval / 2})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = kept.Close() }()
+	if err := kept.Anew(); err != nil {
+		log.FromContext(ctx).Error(err, "ages of images")
+	}
+	if c.meters, err = newMeters(c.Metrics, c.Off...); err != nil {
+		return err
+	}
+	mgr, err := c.manager()
+	if err != nil {
+		return c.unreachable(err)
+	}
+	if err := c.add(ctx, mgr, runtime, kept, readings); err != nil {
+		return c.unreachable(err)
+	}
+	return mgr.Start(ctx)
+}
+
+// unreachable says of an error that there is no API server, if that is why: it was asked, and did not answer.
+func (c *Config) unreachable(err error) error {
+	if asked := (&url.Error{}); errors.As(err, &asked) {
+		return fmt.Errorf("cannot reach the API server at %s: %w", c.Rest.Host, asked.Err)
+	}
+	return err
+}
+
+func (c *Config) manager() (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return manager.New(c.Rest, manager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Node{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Node), Transform: withoutStatus},
+			},
+		},
+		Metrics:                metricsserver.Options{BindAddress: c.MetricsAddress},
+		HealthProbeBindAddress: c.ProbeAddress,
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
+	})
+}
+
+// withoutStatus keeps of a node what rules read.
+func withoutStatus(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		node.ManagedFields, node.Status = nil, corev1.NodeStatus{}
+	}
+	return object, nil
+}
+
+// add wires the loops and gives them to the manager.
+func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runtime, kept *history.Store, readings history.Clock) error {
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		return err
+	}
+	disk := &disk{runtime: runtime, clock: c.Clock, statfs: statfs}
+	cluster := &cluster{live: mgr.GetAPIReader(), clock: c.Clock, name: c.Node, disk: disk}
+	node := images.New(images.Options{
+		Runtime: runtime, Cluster: cluster, History: kept, Readings: readings, Clock: c.Clock, Compiler: compiler, Interval: c.Interval,
+		Failed: func(code string) { c.meters.failed.WithLabelValues(code).Inc() },
+		Again:  func(n int) { c.meters.pulledAgain.Add(float64(n)) },
+	})
+	if c.MetricsAddress != noAddress {
+		if err := mgr.AddMetricsServerExtraHandler(debug.Path, serve(node.Sight, c.Clock.Now)); err != nil {
+			return err
+		}
+	}
+	removals, reports := liveness.New("removals", c.Clock), liveness.New("reports", c.Clock)
+	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
+	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
+	node.Late = diary.Removed
+	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: keeper.bound}
+	reconciler := retention.New(retention.Options{
+		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
+	})
+	rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
+		node.Use(programs)
+		reconciler.Use(book, programs)
+	}
+	keeper.rules, keeper.reconciler = rules, reconciler
+	live, err := client.New(c.Rest, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	keeper.reporter = &reporter{
+		client: live, clock: c.Clock, cluster: cluster, node: node, history: kept, rules: rules, disk: disk, diary: diary, runtime: runtime, every: c.ReportEvery,
+	}
+	for _, runnable := range []manager.Runnable{reconciler, keeper} {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
+	}
+	if err := addHealth(mgr, node, rules, removals, reports); err != nil {
+		return err
+	}
+	return watch(ctx, mgr, cluster, rules)
+}
+
+// watch follows the node and the rules.
+func watch(ctx context.Context, mgr manager.Manager, cluster *cluster, rules *rules) error {
+	told := &unstructured.Unstructured{}
+	told.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
+	for _, of := range []struct {
+		object client.Object
+		see    func(object any, there bool)
+	}{
+		{&corev1.Node{}, func(object any, there bool) {
+			node, ok := object.(*corev1.Node)
+			switch {
+			case !ok:
+			case !there:
+				cluster.set(nil)
+			case cluster.set(node):
+				rules.Again()
+			}
+		}},
+		{told, func(object any, there bool) {
+			u, ok := object.(*unstructured.Unstructured)
+			switch {
+			case !ok || u.GetName() != v1alpha1.NodeImageRulesName:
+			case there:
+				rules.Use(ctx, u)
+			default:
+				rules.Use(ctx, nil)
+			}
+		}},
+	} {
+		informer, err := mgr.GetCache().GetInformer(ctx, of.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", of.object, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { of.see(object, true) },
+			UpdateFunc: func(_, object any) { of.see(object, true) },
+			DeleteFunc: func(object any) {
+				if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+					object = gone.Obj
+				}
+				of.see(object, false)
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Census keeps the latest report of every node, while there are rules about images. Create it with NewCensus.
+type Census struct {
+	Options
+	wake chan struct{}
+
+	mu      sync.Mutex
+	wanted  bool
+	reports *agentapi.Reports // nil until all have been read
+	version uint64            // of what is known; it changes with every report
+	trouble *retention.Trouble
+}
+
+// NewCensus makes a Census that knows no node.
+func NewCensus(o Options) *Census {
+	return &Census{Options: o, wake: make(chan struct{}, 1)}
+}
+
+// Use takes the policies. Without a rule about images no report is read.
+func (c *Census) Use(book *policy.Book) {
+	wanted := false
+	for _, p := range book.Policies() {
+		wanted = wanted || agentapi.OnNodes(p)
+	}
+	c.mu.Lock()
+	c.wanted = wanted
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Version changes whenever what the reports come to may have changed.
+func (c *Census) Version() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
+// Unread is why reports are not read; nil when they are, or are being read.
+func (c *Census) Unread() *retention.Trouble {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// Sum is what the reports come to about policies, which are all that have rules about images. It is false until every
+// report has been read.
+func (c *Census) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports == nil {
+		return agentapi.Sums{}, false
+	}
+	return c.reports.Sum(policies, now), true
+}
+
+// Resume makes what a policy has removed at least what its status says. It may be called again, and does nothing until every
+// report has been read.
+func (c *Census) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports != nil {
+		c.reports.Resume(policy, all, rules)
+	}
+}
+
+// NeedLeaderElection says that only the leader sums up.
+func (c *Census) NeedLeaderElection() bool { return true }
+
+// Start follows reports while there are rules about images, until ctx ends.
+func (c *Census) Start(ctx context.Context) error {
+	following := sync.WaitGroup{}
+	defer following.Wait()
+	var stop context.CancelFunc
+	for {
+		c.mu.Lock()
+		wanted := c.wanted
+		c.mu.Unlock()
+		switch {
+		case wanted && stop == nil:
+			running, cancel := context.WithCancel(ctx)
+			stop = cancel
+			following.Go(func() { c.follow(running) })
+		case !wanted && stop != nil:
+			stop()
+			following.Wait()
+			stop = nil
+			c.set(func() { c.reports, c.trouble = nil, nil })
+		}
+		select {
+		case <-ctx.Done():
+			if stop != nil {
+				stop()
+			}
+			return nil
+		case <-c.wake:
+		}
+	}
+}
+
+// steadyAfter is how long a watch lives that has forgotten earlier failures.
+const steadyAfter = 2 * time.Minute
+
+// follow lists and watches until ctx ends.
+func (c *Census) follow(ctx context.Context) {
+	logger := log.FromContext(ctx)
+	reflector := cache.NewReflectorWithOptions(&listWatch{c.Client}, &v1alpha1.NodeImageReport{}, store{c}, cache.ReflectorOptions{
+		Name: "NodeImageReports", Logger: &logger,
+	})
+	retries := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+	delay := retries.DelayWithReset(c.Clock, steadyAfter)
+	for ctx.Err() == nil {
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			c.set(func() { c.trouble = troubleOf(err) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.Clock.After(delay()):
+		}
+	}
+}
+
+// troubleOf says what to do about an error of a list or a watch.
+func troubleOf(err error) *retention.Trouble {
+	switch {
+	case apierrors.IsForbidden(err):
+		return &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not list and watch nodeimagereports: grant its service account list, watch on that resource"}
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return &retention.Trouble{Reason: "KindNotFound", Message: "the cluster has no kind NodeImageReport: apply the CustomResourceDefinitions of this version"}
+	default:
+		return &retention.Trouble{Reason: "ListFailed", Message: "cannot list and watch nodeimagereports: " + err.Error()}
+	}
+}
+
+func (c *Census) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+	c.version++
+}
+
+// store takes in what the reflector sees. It implements cache.TransformingStore.
+type store struct{ census *Census }
+
+func (s store) Add(obj any) error {
+	s.census.set(func() { s.census.reports.Put(obj.(*v1alpha1.NodeImageReport)) })
+	return nil
+}
+
+func (s store) Update(obj any) error { return s.Add(obj) }
+
+func (s store) Delete(obj any) error {
+	s.census.set(func() { s.census.reports.Drop(obj.(*v1alpha1.NodeImageReport).Name) })
+	return nil
+}
+
+func (s store) Replace(list []any, _ string) error {
+	all := make([]*v1alpha1.NodeImageReport, len(list))
+	for i, obj := range list {
+		all[i] = obj.(*v1alpha1.NodeImageReport)
+	}
+	s.census.set(func() {
+		if s.census.reports == nil {
+			s.census.reports = agentapi.NewReports()
+		}
+		s.census.reports.Replace(all)
+		s.census.trouble = nil
+	})
+	return nil
+}
+
+func (s store) Resync() error { return nil }
+
+// Transformer strips reports before they are collected.
+func (s store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if report, ok := obj.(*v1alpha1.NodeImageReport); ok {
+			agentapi.Strip(report)
+		}
+		return obj, nil
+	}
+}
+
+// listWatch lists and watches reports. It implements cache.ListerWatcherWithContext.
+type listWatch struct{ client client.WithWatch }
+
+func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list := &v1alpha1.NodeImageReportList{}
+	err := l.client.List(ctx, list, &client.ListOptions{Raw: &options, Limit: options.Limit, Continue: options.Continue})
+	for i := range list.Items {
+		agentapi.Strip(&list.Items[i])
+	}
+	return list, err
+}
+
+func (l *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return l.client.Watch(ctx, &v1alpha1.NodeImageReportList{}, &client.ListOptions{Raw: &options})
+}
+
+// List and Watch complete cache.ListerWatcher; the reflector calls the methods above.
+func (l *listWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), options)
+}
+
+// Watch is WatchWithContext without a context.
+func (l *listWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return l.WatchWithContext(context.Background(), options)
+}

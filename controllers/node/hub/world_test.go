@@ -1,0 +1,172 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/node/hub"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// world is a Board and a Census in a bubble, before an API server in the hands of the test.
+type world struct {
+	t      *testing.T
+	board  *hub.Board
+	census *hub.Census
+	server client.WithWatch
+
+	mu      sync.Mutex
+	writes  []time.Time
+	reads   int
+	changed int
+	fail    error // of every request for one object
+	unread  error // of every list
+	follows bool  // this process does not lead
+}
+
+func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := v1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t}
+		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
+		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
+		w.board, w.census = hub.NewBoard(o), hub.NewCensus(o)
+		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+		ended := sync.WaitGroup{}
+		for _, start := range []func(context.Context) error{w.board.Start, w.census.Start} {
+			ended.Go(func() {
+				if err := start(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		test(t, w)
+		cancel()
+		ended.Wait()
+	})
+}
+
+// Check implements the leadership of Options.
+func (w *world) Check() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.follows {
+		return errors.New("not the leader")
+	}
+	return nil
+}
+
+// between counts requests, and has them fail.
+func (w *world) between() interceptor.Funcs {
+	note := func(write bool) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if write {
+			w.writes = append(w.writes, time.Now())
+		} else {
+			w.reads++
+		}
+		return w.fail
+	}
+	return interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			if o := (&client.ListOptions{}).ApplyOptions(opts); o.Raw != nil && o.Raw.SendInitialEvents != nil {
+				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // as older API servers answer, and the fake one ought to
+			}
+			return c.Watch(ctx, list, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			w.mu.Lock()
+			err := w.unread
+			w.mu.Unlock()
+			return errors.Join(err, c.List(ctx, list, opts...))
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return errors.Join(note(false), c.Get(ctx, key, o, opts...))
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := note(true); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if err := note(true); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, opts...)
+		},
+	}
+}
+
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func (w *world) written() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.writes)
+}
+
+// use puts policies in force.
+func (w *world) use(policies ...*policy.Policy) {
+	book := policy.NewBook(policies, nil, policy.DefaultProtection())
+	w.board.Use(book)
+	w.census.Use(book)
+}
+
+// after lets time pass and everything happen that it brings.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// rules is what nodes are told; nil for nothing.
+func (w *world) rules() *v1alpha1.NodeImageRules {
+	w.t.Helper()
+	rules := &v1alpha1.NodeImageRules{}
+	err := w.server.Get(w.t.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return rules
+}
+
+// about is a policy at a generation with a rule about a kind.
+func about(kind string, generation int64) *policy.Policy {
+	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: types.UID("uid-p"), Generation: generation}}
+	target := v1alpha1.Target{APIVersion: "batch/v1", Kind: kind}
+	if kind == "Image" {
+		target.APIVersion = v1alpha1.ImageKind.GroupVersion().String()
+	}
+	d.Spec.Mode = v1alpha1.Enforce
+	d.Spec.Rules = []v1alpha1.Rule{{Name: "old", Target: target, Eligible: "true", StartTime: "object.status.lastUsed", TTL: "30d"}}
+	return d.Load(policy.DefaultProtection())
+}

@@ -1,0 +1,207 @@
+package cri_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+)
+
+func TestImagesAreWhatIsListed(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	bare := strings.TrimPrefix(critest.ID(2), "sha256:") // as CRI-O has them
+	server.Update(func(s *critest.State) {
+		s.Images = []*runtimeapi.Image{
+			{Id: critest.ID(1), RepoTags: []string{"a:1", "a:2"}, RepoDigests: []string{repoDigest("a", 9)}, Size: 7, Pinned: true},
+			{Id: bare, Size: math.MaxInt64 - 7, Spec: &runtimeapi.ImageSpec{RuntimeHandler: "kata"}},
+		}
+	})
+	got, err := r.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []cri.Image{
+		{ID: critest.ID(1), Tags: []string{"a:1", "a:2"}, Digests: []string{repoDigest("a", 9)}, SizeBytes: 7, Pinned: true},
+		{ID: bare, SizeBytes: math.MaxInt64 - 7, RuntimeHandler: "kata"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {
+	hex := strings.TrimPrefix(critest.ID(1), "sha256:")
+	for name, listed := range map[string]*runtimeapi.Image{
+		"no ID":                     {},
+		"a short ID":                {Id: "sha256:0000000000"},
+		"a short ID without prefix": {Id: hex[:12]},
+		"a tag as ID":               {Id: "docker.io/library/nginx:latest"},
+		"an ID with upper case":     {Id: "sha256:" + strings.Repeat("A", 64)},
+		"an ID and a line":          {Id: critest.ID(2) + "\n"},
+		"an ID of too many digits":  {Id: critest.ID(2) + "0"},
+		"the same ID again":         image(1),
+		"the same ID, bare":         {Id: hex},
+		"a size beyond int64":       {Id: critest.ID(2), Size: math.MaxInt64 + 1},
+		"a sum beyond int64":        {Id: critest.ID(2), Size: math.MaxInt64},
+		"an empty tag":              image(2, "a:1", ""),
+		"an empty digest":           {Id: critest.ID(2), RepoDigests: []string{""}},
+	} {
+		server, r := dial(t, cri.Options{})
+		server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1), listed} })
+		all, err := r.Images(t.Context())
+		if cri.Code(err) != "BadAnswer" || all != nil {
+			t.Errorf("%s: %v, %v; want an error and no list", name, all, err)
+		}
+	}
+}
+
+func TestOneImage(t *testing.T) {
+	asked := critest.ID(1)
+	hostile := func(i *runtimeapi.Image) critest.Hook {
+		return critest.Answer(&runtimeapi.ImageStatusResponse{Image: i})
+	}
+	for name, test := range map[string]struct {
+		id    string
+		hook  critest.Hook // nil for an answer as it should be
+		code  string
+		there bool
+	}{
+		"as it is listed":      {asked, nil, "OK", true},
+		"not there":            {critest.ID(3), nil, "OK", false},
+		"not found":            {asked, critest.Fail(codes.NotFound), "OK", false},
+		"a tag":                {"a:1", nil, "NotFullID", false},
+		"a short ID":           {asked[:20], nil, "NotFullID", false},
+		"another image":        {asked, hostile(image(2)), "BadAnswer", false},
+		"an image without ID":  {asked, hostile(&runtimeapi.Image{}), "BadAnswer", false},
+		"an empty tag":         {asked, hostile(image(1, "")), "BadAnswer", false},
+		"a size beyond int64":  {asked, hostile(&runtimeapi.Image{Id: asked, Size: math.MaxInt64 + 1}), "BadAnswer", false},
+		"no answer":            {asked, critest.Fail(codes.Unavailable), "Unavailable", false},
+		"an answer of nothing": {asked, hostile(nil), "OK", false},
+	} {
+		server, r := dial(t, cri.Options{})
+		server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1, "a:1"), image(2)} })
+		if test.hook != nil {
+			server.On("ImageStatus", test.hook)
+		}
+		got, there, err := r.Image(t.Context(), test.id)
+		wantCode(t, name, err, test.code)
+		listed, _ := r.Images(t.Context())
+		if there != test.there || there && cmp.Diff(listed[0], got) != "" {
+			t.Errorf("%s: %+v, %t; want %t", name, got, there, test.there)
+		}
+	}
+}
+
+func TestAListThatIsTooLongIsAnError(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	server.Update(func(s *critest.State) {
+		for n := range 17 {
+			s.Images = append(s.Images, image(n, fmt.Sprintf("a:%d-%s", n, strings.Repeat("x", 1<<20))))
+		}
+	})
+	_, err := r.Images(t.Context())
+	wantCode(t, "17 MiB", err, "ResourceExhausted")
+	server.Update(func(s *critest.State) { s.Images = s.Images[:15] })
+	if all, err := r.Images(t.Context()); err != nil || len(all) != 15 {
+		t.Errorf("15 MiB: %d images, %v", len(all), err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1, "a:1", "a:2"), image(2)} })
+	for _, name := range []string{"", "a:1", critest.ID(1)[:20], "sha256:", repoDigest("a", 1)} {
+		wantCode(t, fmt.Sprintf("removing %q", name), r.Remove(t.Context(), name), "NotFullID")
+	}
+	if server.Calls("RemoveImage") != 0 {
+		t.Error("something was sent")
+	}
+	for range 2 { // the second time it is not there
+		if err := r.Remove(t.Context(), critest.ID(1)); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, _ := r.Images(t.Context()); len(all) != 1 || all[0].ID != critest.ID(2) {
+		t.Errorf("left: %v", all)
+	}
+}
+
+// TestAFailedRemovalIsNotKnown: the error says nothing about the image, which is gone in all these cases.
+func TestAFailedRemovalIsNotKnown(t *testing.T) {
+	for want, hook := range map[string]critest.Hook{
+		"Internal":         critest.FailAfter(codes.Internal),
+		"DeadlineExceeded": critest.HangAfter,
+	} {
+		server, r := dial(t, cri.Options{Timeout: soon})
+		server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1)} })
+		server.On("RemoveImage", hook)
+		wantCode(t, want, r.Remove(t.Context(), critest.ID(1)), want)
+		if all, err := r.Images(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("%s: left %v, %v", want, all, err)
+		}
+	}
+}
+
+// TestARemovalOutlivesItsCaller: the runtime is not told to stop half way.
+func TestARemovalOutlivesItsCaller(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1)} })
+	reached, goOn, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	server.On("RemoveImage", func(ctx context.Context, _ any, handle func() (any, error)) (any, error) {
+		close(reached)
+		<-goOn
+		select { // the news of a caller's end takes a moment
+		case <-ctx.Done():
+		case <-time.After(soon):
+		}
+		told <- ctx.Err()
+		return handle()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-reached; cancel() }()
+	wantCode(t, "removing", r.Remove(ctx, critest.ID(1)), "Canceled")
+	close(goOn)
+	if err := <-told; err != nil {
+		t.Errorf("the runtime was told that nobody waits: %v", err)
+	}
+	wantCode(t, "removing for nobody", r.Remove(ctx, critest.ID(1)), "Canceled")
+	if server.Calls("RemoveImage") != 1 {
+		t.Errorf("%d removals were sent", server.Calls("RemoveImage"))
+	}
+}
+
+func TestFilesystems(t *testing.T) {
+	usage := func(mountpoint string, used, inodes uint64) *runtimeapi.FilesystemUsage {
+		return &runtimeapi.FilesystemUsage{
+			Timestamp: 5e9, FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: mountpoint},
+			UsedBytes: &runtimeapi.UInt64Value{Value: used}, InodesUsed: &runtimeapi.UInt64Value{Value: inodes},
+		}
+	}
+	for name, test := range map[string]struct {
+		told []*runtimeapi.FilesystemUsage
+		code string
+	}{
+		"one":               {[]*runtimeapi.FilesystemUsage{usage("/var/lib", 7, 3)}, "OK"},
+		"none":              {nil, "BadAnswer"},
+		"one without place": {[]*runtimeapi.FilesystemUsage{usage("", 7, 3)}, "BadAnswer"},
+		"a relative place":  {[]*runtimeapi.FilesystemUsage{usage("var", 7, 3)}, "BadAnswer"},
+		"too many bytes":    {[]*runtimeapi.FilesystemUsage{usage("/a", 1, 1), usage("/b", math.MaxUint64, 3)}, "BadAnswer"},
+	} {
+		server, r := dial(t, cri.Options{})
+		server.Update(func(s *critest.State) { s.Filesystems = test.told })
+		got, err := r.Filesystems(t.Context())
+		wantCode(t, name, err, test.code)
+		if err == nil && (got[0].Mountpoint != "/var/lib" || got[0].UsedBytes != 7 || got[0].InodesUsed != 3 || got[0].Taken.Unix() != 5) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package history_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+)
+
+func open(t testing.TB, dir string, at history.Reading) *history.Store {
+	t.Helper()
+	s, err := history.Open(dir, at, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func shut(t testing.TB, s *history.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// written gives a directory with the file of a store that knows an image a, unused for two intervals, and that file.
+func written(t testing.TB) (dir, file string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "state", "images")
+	s := open(t, dir, reading(0))
+	for i := range 3 {
+		s.Observe(reading(time.Duration(i)*interval), listed("a b*"))
+	}
+	s.Removed("c", []string{"c:1"}, reading(2*interval))
+	shut(t, s)
+	return dir, filepath.Join(dir, history.Name)
+}
+
+func TestReopened(t *testing.T) {
+	dir, _ := written(t)
+	s := open(t, dir, reading(3*interval))
+	if _, ok := s.Of("a"); ok || errors.Join(s.Anew(), s.Trouble()) != nil {
+		t.Errorf("known before a listing: %v; anew: %v; trouble: %v", ok, s.Anew(), s.Trouble())
+	}
+	o := s.Observe(reading(3*interval), listed("a b c"))
+	if a, _ := s.Of("a"); a.UnusedFor != 3*interval || !a.LastUsed.IsZero() || o.Paused {
+		t.Errorf("%+v", a)
+	}
+	if b, _ := s.Of("b"); b.UnusedFor != 0 || b.LastUsed.Before(start.Add(3*interval)) {
+		t.Errorf("%+v", b)
+	}
+	want := []history.Removal{{ID: "c", Tags: []string{"c:1"}, At: start.Add(2 * interval), PulledAgain: start.Add(3 * interval)}}
+	if diff := cmp.Diff(want, o.PulledAgain); diff != "" {
+		t.Error(diff)
+	}
+	shut(t, s)
+	s = open(t, dir, reading(4*interval))
+	if diff := cmp.Diff(want, s.PulledAgain()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
+	dir, _ := written(t)
+	s := open(t, dir, reading(3*interval))
+	if o := s.Observe(reading(3*interval), nil); !o.Anew || o.Doubted {
+		t.Errorf("%+v", o)
+	}
+	s.Observe(reading(4*interval), listed("a b"))
+	if a, ok := s.Of("a"); !ok || a.UnusedFor != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestADoubtOutlivesARestart(t *testing.T) {
+	dir, _ := written(t)
+	s := open(t, dir, reading(3*interval))
+	s.Observe(reading(3*interval), listed("a b"))
+	s.Observe(reading(4*interval), nil)
+	shut(t, s)
+	s = open(t, dir, reading(5*interval))
+	if o := s.Observe(reading(5*interval), listed("a c")); !o.Anew {
+		t.Errorf("%+v", o)
+	}
+	if a, ok := s.Of("a"); !ok || a.UnusedFor != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
+	replace := func(old, by string) func([]byte) []byte {
+		return func(data []byte) []byte { return bytes.Replace(data, []byte(old), []byte(by), 1) }
+	}
+	for name, c := range map[string]struct {
+		harm func([]byte) []byte
+		says string
+	}{
+		"torn":          {func(data []byte) []byte { return data[:len(data)/2] }, "torn"},
+		"empty":         {func([]byte) []byte { return nil }, "torn"},
+		"zeros":         {func(data []byte) []byte { return make([]byte, len(data)) }, "torn"},
+		"more after it": {func(data []byte) []byte { return append(data, "{}"...) }, "torn"},
+		"corrupt":       {replace(`"known":120000`, `"known":920000`), "checksum"},
+		"no checksum":   {replace(`"sha256"`, `"sha512"`), "checksum"},
+		"of a newer":    {replace(`"version":1`, `"version":2`), "newer"},
+		"of none":       {replace(`"version":1`, `"version":0`), "invalid format version 0"},
+		"renamed":       {replace(`"machine":"node-1"`, `"machine":"node-2"`), "checksum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, file := written(t)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			harmed := c.harm(bytes.Clone(data))
+			if bytes.Equal(harmed, data) {
+				t.Fatalf("nothing is wrong with %s", data)
+			}
+			if err := os.WriteFile(file, harmed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			expectAnew(t, open(t, dir, reading(3*interval)), c.says)
+			aside := file + ".bad-" + start.Add(3*interval).Format("20060102T150405Z")
+			if kept, err := os.ReadFile(aside); err != nil || !bytes.Equal(kept, harmed) {
+				t.Errorf("%v, %s", err, kept)
+			}
+		})
+	}
+	t.Run("of another machine", func(t *testing.T) {
+		dir, _ := written(t)
+		foreign := options
+		foreign.Machine = "node-2"
+		s, err := history.Open(dir, reading(3*interval), foreign)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		expectAnew(t, s, `machine "node-1" wrote it, and this is machine "node-2"`)
+	})
+	t.Run("a directory is in its place", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, history.Name, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		expectAnew(t, open(t, dir, reading(3*interval)), "is a directory")
+	})
+}
+
+func expectAnew(t *testing.T, s *history.Store, says string) {
+	t.Helper()
+	if s.Anew() == nil || !strings.Contains(s.Anew().Error(), says) || s.Trouble() != nil {
+		t.Errorf("anew: %v; trouble: %v", s.Anew(), s.Trouble())
+	}
+	s.Observe(reading(3*interval), listed("a"))
+	if a, _ := s.Of("a"); a.UnusedFor != 0 {
+		t.Errorf("%+v", a)
+	}
+	if err := s.Save(reading(3 * interval)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, reading(0))
+	pass := func(from, until time.Duration) {
+		for at := from; at <= until; at += interval {
+			s.Observe(reading(at), listed("a"))
+		}
+	}
+	pass(0, 24*time.Hour-interval)
+	s.Observe(reading(100*time.Hour), listed("a")) // nobody looked meanwhile
+	if s.Anew() == nil {
+		t.Error("it is not told any more before a day was observed")
+	}
+	pass(100*time.Hour, 100*time.Hour+interval)
+	if s.Anew() != nil {
+		t.Errorf("a day later: %v", s.Anew())
+	}
+}
+
+func TestFewBadFilesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 6 {
+		if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shut(t, open(t, dir, reading(time.Duration(i)*interval)))
+	}
+	bad, err := filepath.Glob(filepath.Join(dir, history.Name+".bad-*"))
+	if err != nil || len(bad) != 3 || !strings.HasSuffix(bad[2], "120500Z") {
+		t.Errorf("%v, %v", bad, err)
+	}
+}
+
+func TestTwoCannotHaveADirectory(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, reading(0))
+	if _, err := history.Open(dir, reading(0), options); !errors.Is(err, history.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+	shut(t, s)
+	shut(t, open(t, dir, reading(0)))
+	if err := s.Save(reading(0)); err == nil {
+		t.Error("one that is closed saves")
+	}
+}
+
+func TestADirectoryThatCannotBe(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(place, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(place, "state")
+	s := open(t, dir, reading(0))
+	if s.Trouble() == nil || s.Anew() == nil {
+		t.Errorf("trouble: %v, anew: %v", s.Trouble(), s.Anew())
+	}
+	for i := range 3 {
+		at := reading(time.Duration(i) * interval)
+		s.Observe(at, listed("a"))
+		if err := s.Save(at); err == nil {
+			t.Error("it was saved")
+		}
+	}
+	if a, _ := s.Of("a"); a.UnusedFor != 2*interval {
+		t.Errorf("%+v", a)
+	}
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Save(reading(3*interval)), s.Trouble()); err != nil {
+		t.Errorf("it is not tried again: %v", err)
+	}
+	if _, err := history.Open(dir, reading(0), options); !errors.Is(err, history.ErrLocked) {
+		t.Error(err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []history.Options{{Gap: gap}, {Machine: "node-1"}} {
+		if _, err := history.Open(t.TempDir(), reading(0), o); err == nil {
+			t.Errorf("%+v will do", o)
+		}
+	}
+}
+
+func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
+	d := newDisk()
+	s, err := history.OpenOn(d, reading(0), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		after   time.Duration
+		images  string
+		written bool
+	}{
+		{0, "a b", true},
+		{10 * time.Second, "a b", false},
+		{20 * time.Second, "a b c", false},
+		{30 * time.Second, "a* b c", true},
+		{40 * time.Second, "a* b c", false},
+		{50 * time.Second, "a b c", false},
+		{60 * time.Second, "b c", true},
+		{80 * time.Second, "", true},
+		{90 * time.Second, "", false},
+		{3 * time.Minute, "b c", true},
+	} {
+		s.Observe(reading(c.after), listed(c.images))
+		before := d.steps
+		if err := s.Save(reading(c.after)); err != nil {
+			t.Fatal(err)
+		}
+		if written := d.steps > before; written != c.written {
+			t.Errorf("listing %d was written: %v", i, written)
+		}
+		if !c.written {
+			continue
+		}
+		before = d.steps
+		if err := s.Save(reading(c.after)); err != nil || d.steps > before {
+			t.Errorf("listing %d was written twice: %v", i, err)
+		}
+	}
+}
+
+// many are images with IDs as long as real ones, of which a fifth is in use.
+func many(n int) []history.Seen {
+	seen := make([]history.Seen, n)
+	for i := range seen {
+		seen[i] = history.Seen{ID: fmt.Sprintf("sha256:%064x", i*7919), InUse: i%5 == 0}
+	}
+	return seen
+}
+
+func TestTheFileIsSmall(t *testing.T) {
+	dir := t.TempDir()
+	yearly := options
+	yearly.Gap = 24 * time.Hour
+	s, err := history.Open(dir, reading(0), yearly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := many(2000)
+	for i := range seen {
+		seen[i].InUse = true
+	}
+	s.Observe(reading(0), seen)
+	for day := range 400 { // as if it were listed once a day only, and that were often enough
+		s.Observe(reading(time.Duration(day)*24*time.Hour), many(2000))
+	}
+	shut(t, s)
+	info, err := os.Stat(filepath.Join(dir, history.Name))
+	if err != nil || info.Size() > 300_000 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+}

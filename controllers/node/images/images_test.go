@@ -1,0 +1,576 @@
+package images_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
+type machine struct {
+	*testing.T
+	*images.Node
+	clock *clocktesting.FakeClock
+
+	mu      sync.Mutex
+	listed  map[string]cri.Image
+	usedBy  func() (cri.Uses, error)
+	pods    []corev1.Pod
+	podsAge time.Duration // how long ago the API server listed them
+	list    error
+	remove  func(id string) error // nil removes
+	removed []string
+	failed  []string
+	lists   int
+	before  int               // how many lists there were when an image was last removed
+	slow    time.Duration     // each listing takes so long
+	unread  string            // the ID of an image of which the runtime says nothing
+	during  func(call string) // as each call ends; nil for nothing
+
+	programs map[string]*engine.Rule
+	used     int32 // percent of the filesystem; 0 is not known
+}
+
+const interval = 30 * time.Second
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{T: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), listed: map[string]cri.Image{}}
+	kept, err := history.Open(t.TempDir(), m.reading(), history.Options{Machine: "node", Gap: 2 * interval, Every: interval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kept.Close() })
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Node = images.New(images.Options{
+		Runtime: runtime{m}, Cluster: api{m}, History: kept, Readings: m.reading, Clock: m.clock, Compiler: compiler, Interval: interval,
+		Failed: func(code string) { m.failed = append(m.failed, code) },
+	})
+	return m
+}
+
+func (m *machine) reading() history.Reading {
+	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().UnixNano())}
+}
+
+// id is a full image ID.
+func id(letter string) string { return "sha256:" + strings.Repeat(letter, 64) }
+
+func (m *machine) has(tag, letter string) {
+	m.listed[id(letter)] = cri.Image{ID: id(letter), Tags: []string{tag}, Digests: []string{"registry/x@" + id(letter)}, SizeBytes: 7}
+}
+
+// runtime is the container runtime of a machine.
+type runtime struct{ m *machine }
+
+func (r runtime) Images(context.Context) ([]cri.Image, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.lists++
+	time.Sleep(r.m.slow)
+	defer r.m.ends("Images")
+	return slices.Collect(maps.Values(r.m.listed)), r.m.list
+}
+
+func (r runtime) Image(_ context.Context, id string) (cri.Image, bool, error) {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	if id == r.m.unread {
+		return cri.Image{}, false, status.Error(codes.Internal, "no content")
+	}
+	i, ok := r.m.listed[id]
+	defer r.m.ends("Image")
+	return i, ok, r.m.list
+}
+
+func (m *machine) ends(call string) {
+	if m.during != nil {
+		m.during(call)
+	}
+}
+
+func (r runtime) Uses(context.Context) (cri.Uses, error) {
+	defer r.m.ends("Uses")
+	if r.m.usedBy != nil {
+		return r.m.usedBy()
+	}
+	return cri.NewUses(), nil
+}
+
+func (r runtime) Remove(_ context.Context, id string) error {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	r.m.removed, r.m.before = append(r.m.removed, id), r.m.lists
+	if r.m.remove != nil {
+		return r.m.remove(id)
+	}
+	delete(r.m.listed, id)
+	return nil
+}
+
+// api is what the API server knows of a machine.
+type api struct{ m *machine }
+
+func (a api) Pods(context.Context) ([]corev1.Pod, time.Time, error) {
+	pods := a.m.pods
+	a.m.ends("Pods")
+	return pods, a.m.clock.Now().Add(-a.m.podsAge), nil
+}
+func (a api) Node() (*engine.Node, error) {
+	node := &engine.Node{Name: "node"}
+	if a.m.used > 0 {
+		node.Filesystem = &v1alpha1.NodeImageFilesystem{UsedPercent: a.m.used}
+	}
+	return node, nil
+}
+
+const rules = `{
+  "apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy", "metadata": {"name": "p", "uid": "p"},
+  "spec": {"mode": "Enforce", "rules": [{
+    "name": "r", "target": {"apiVersion": "node.sunset.x-k8s.io/v1alpha1", "kind": "Image"},
+    "eligible": "true", "ttl": "1m", "images": {"minAge": "30s", "highThresholdPercent": 85, "lowThresholdPercent": 80}
+  }]}
+}`
+
+// warrant looks at the node for a while, and judges an image as it is then. It is not valid when the image stays.
+func (m *machine) warrant(letter string) policy.Warrant {
+	m.Helper()
+	return m.warrantAfter(4, letter)
+}
+
+func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
+	m.Helper()
+	return m.warrantFor(looks, letter, policy.Standing{})
+}
+
+func (m *machine) warrantFor(looks int, letter string, place policy.Standing) policy.Warrant {
+	m.Helper()
+	document, err := policy.Parse([]byte(rules))
+	if err != nil {
+		m.Fatal(err)
+	}
+	p := document.Load(policy.Protection{})
+	programs := m.Compiler.Load(p)
+	if p.Rules[0].Invalid() {
+		m.Fatal(p.Problems)
+	}
+	rule := p.Rules[0]
+	m.programs = programs
+	m.Use(programs)
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	var row *index.Row
+	for range looks {
+		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.Row) { row = r })
+		if err != nil || row == nil {
+			m.Fatalf("%v, %v", row, err)
+		}
+		m.clock.Step(interval)
+	}
+	_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Standing: place, Known: true}}, m.clock.Now())
+	return w
+}
+
+func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
+	m.Helper()
+	if !w.Valid() {
+		m.Fatal("the image stays")
+	}
+	target, blocked := m.Aim(m.Context(), w.Intent())
+	if blocked != nil {
+		m.Fatal(blocked.Err)
+	}
+	return m.carryOut(w, target)
+}
+
+// prepare does everything for the removal of an image but send it. The caller releases it.
+func (m *machine) prepare(w policy.Warrant) retention.Prepared {
+	m.Helper()
+	prepared, blocked := m.Prepare(m.Context(), w, policy.TargetOf(w.Rule().Kind, w.Subject()))
+	if blocked != nil {
+		m.Fatal(blocked.Err)
+	}
+	return prepared
+}
+
+// carryOut prepares a removal and sends it.
+func (m *machine) carryOut(w policy.Warrant, target policy.Target) retention.Outcome {
+	prepared, blocked := m.Prepare(m.Context(), w, target)
+	if blocked != nil {
+		return *blocked
+	}
+	defer prepared.Release()
+	return prepared.Send(m.Context(), w, m.clock.Now())
+}
+
+func TestAnImageIsLookedAtAgain(t *testing.T) {
+	tests := map[string]struct {
+		meanwhile func(m *machine)
+		want      retention.Result
+		asked     int // removals
+	}{
+		"nothing has happened":  {func(*machine) {}, retention.Removed, 1},
+		"somebody removed it":   {func(m *machine) { delete(m.listed, id("a")) }, retention.Gone, 0},
+		"another tag":           {func(m *machine) { m.has("go/other:v1", "a") }, retention.Changed, 0},
+		"a container uses it":   {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }, retention.Changed, 0},
+		"nobody knows the uses": {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return cri.Uses{}, nil } }, retention.Changed, 0},
+		"no answer":             {func(m *machine) { m.list = status.Error(codes.Unavailable, "away") }, retention.Failed, 0},
+		"a Pod names it":        {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, retention.Changed, 0},
+		"a Pod names its digest": {func(m *machine) {
+			m.pods = []corev1.Pod{naming("elsewhere/x@" + id("a"))}
+		}, retention.Changed, 0},
+		"a Pod that has ended names it": {func(m *machine) {
+			pod := naming("go/app:v1")
+			pod.Status.Phase = corev1.PodSucceeded
+			m.pods = []corev1.Pod{pod}
+		}, retention.Removed, 1},
+		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Failed, 0},
+		"a look that takes long":  {func(m *machine) { m.usedBy = m.slowly }, retention.Failed, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			test.meanwhile(m)
+			if o := m.removeBy(w); o.Result != test.want || len(m.removed) != test.asked {
+				t.Errorf("%s (%v) after %d removals, want %s after %d", o.Result, o.Err, len(m.removed), test.want, test.asked)
+			}
+		})
+	}
+}
+
+// TestNoImageIsRemovedByOutdatedAnswers: no removal is sent more than a second after any answer that it depends on.
+func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		sent bool
+	}{"in time": {time.Second, true}, "too late": {time.Second + 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			prepared := m.prepare(w)
+			defer prepared.Release()
+			m.clock.Step(test.age)
+			o := prepared.Send(t.Context(), w, prepared.Since)
+			if o.Unsent == test.sent || (len(m.removed) == 1) != test.sent {
+				t.Errorf("%s, unsent %v (%v) after %d removals", o.Result, o.Unsent, o.Err, len(m.removed))
+			}
+		})
+	}
+}
+
+// TestOnlyWhatGoesIsLookedAt: while nothing has changed no image is listed, unless others matter.
+func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*machine)
+		ranks     bool
+		lists     int
+		want      retention.Result
+	}{
+		"nothing has happened": {func(*machine) {}, false, 0, retention.Removed},
+		"another one is gone":  {func(m *machine) { delete(m.listed, id("b")) }, false, 0, retention.Removed},
+		"it has another tag":   {func(m *machine) { m.has("go/other:v1", "a") }, false, 1, retention.Changed},
+		"it is in use":         {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, false, 1, retention.Changed},
+		"it is gone":           {func(m *machine) { delete(m.listed, id("a")) }, false, 1, retention.Gone},
+		"the rule ranks":       {func(*machine) {}, true, 1, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = test.ranks
+			test.meanwhile(m)
+			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
+				t.Errorf("%s (%v) after %d listings, want %s after %d", o.Result, o.Err, lists, test.want, test.lists)
+			}
+		})
+	}
+}
+
+// listsFor carries a warrant out, and gives how often images were listed for that. After a removal somebody may look again.
+func (m *machine) listsFor(w policy.Warrant) (retention.Outcome, int) {
+	m.Helper()
+	m.mu.Lock()
+	began := m.lists
+	m.mu.Unlock()
+	o := m.removeBy(w)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.Result == retention.Removed {
+		return o, m.before - began
+	}
+	return o, m.lists - began
+}
+
+// TestRanksCountOthers: whoever keeps the newest does not go by a rank that the removal of another image has changed.
+func TestRanksCountOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		ranks bool
+		gone  func(m *machine)
+		want  retention.Result
+	}{
+		"all are there":                  {true, func(*machine) {}, retention.Removed},
+		"somebody removed another":       {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
+		"and the rule does not rank":     {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
+		"we removed another just now":    {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
+		"another one has come meanwhile": {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
+		"what we removed has come back":  {true, comesBack, retention.Removed},
+		"somebody removed it after that": {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			m.has("go/rest:v1", "d")
+			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			w := m.warrant("a")
+			w.Rule().Capacity.Bounded = test.ranks
+			test.gone(m)
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)
+			}
+		})
+	}
+}
+
+// comesBack has an image that we removed be pulled again, some time ago.
+func comesBack(m *machine) {
+	m.removeBy(m.warrant("b"))
+	m.mu.Lock() // a look may be under way
+	m.has("go/else:v1", "b")
+	m.mu.Unlock()
+	for range 4 {
+		if err := m.look(); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// TestOnlyTheImageOfTheWarrantIsRemoved: what was prepared for one warrant is not removed by another.
+func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	w, other := m.warrant("a"), m.warrant("b")
+	for name, by := range map[string]policy.Warrant{"none": {}, "one for another image": other} {
+		prepared := m.prepare(w)
+		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
+			t.Errorf("warrant %s: %+v after %d removals", name, o, len(m.removed))
+		}
+		prepared.Release()
+	}
+}
+
+// TestAnImageWithoutARecordIsKept, even by a rule that does not ask how old it is: there are more images than are remembered.
+func TestAnImageWithoutARecordIsKept(t *testing.T) {
+	m := newMachine(t)
+	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := document.Load(policy.Protection{})
+	rule := p.Rules[0]
+	programs := m.Compiler.Load(p)
+	if rule.Invalid() {
+		t.Fatal(p.Problems)
+	}
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	removes := func(id string) bool {
+		var row *index.Row
+		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.Row) { row = r })
+		if err != nil || row == nil {
+			t.Fatalf("%v, %v", row, err)
+		}
+		_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now().Add(time.Hour))
+		return w.Valid()
+	}
+	first := fmt.Sprintf("sha256:%064x", 0)
+	for i := range history.MaxImages {
+		id := fmt.Sprintf("sha256:%064x", i)
+		m.listed[id] = cri.Image{ID: id, Digests: []string{"registry/x@" + id}}
+	}
+	if !removes(first) {
+		t.Error("an image with a record is kept")
+	}
+	m.has("go/app:v1", "a")
+	if removes(id("a")) {
+		t.Error("an image without a record is removed")
+	}
+}
+
+// TestWhoeverKeepsTheNewestNeedNotDecide: a rule that says due, but not last, may keep an image once another is gone.
+func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
+	for name, test := range map[string]struct {
+		selects bool
+		mode    v1alpha1.Mode
+		want    retention.Result
+	}{
+		"it had its say":     {true, v1alpha1.Enforce, retention.Changed},
+		"it does not select": {false, v1alpha1.Enforce, retention.Removed},
+		"it is a dry run":    {true, v1alpha1.DryRun, retention.Removed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/app:v2", "b")
+			m.WasTold(map[types.UID]string{types.UID(id("a")): "1", types.UID(id("b")): "1"})
+			alone := m.warrant("a")
+			keeps := *alone.Rule()
+			keeps.ID.Rule, keeps.Keep, keeps.Mode = "newest", 1, test.mode
+			facts := policy.Facts{Selected: true, Eligible: true, Start: alone.Subject().Created, FirstSeen: alone.Subject().Created}
+			sooner := facts
+			facts.Start, sooner.Selected = facts.Start.Add(time.Second), test.selects
+			_, w := policy.Decide(alone.Subject(), []policy.Ruling{
+				{Rule: alone.Rule(), Facts: facts, Known: true}, {Rule: &keeps, Facts: sooner, Known: true},
+			}, m.clock.Now())
+			delete(m.listed, id("b"))
+			if o := m.removeBy(w); w.Rule() != alone.Rule() || o.Result != test.want {
+				t.Errorf("%s (%v) by %s, want %s", o.Result, o.Err, w.Rule().ID, test.want)
+			}
+		})
+	}
+}
+
+// TestOneImageThatCannotBeReadHoldsUpNoOther: of what does not answer a look has to tell.
+func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.has("go/else:v1", "b")
+	w := m.warrant("a")
+	m.unread = id("a")
+	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.Trouble() != nil {
+		t.Errorf("%s (%v) after %d listings, trouble %v; want it removed after one", o.Result, o.Err, lists, m.Trouble())
+	}
+}
+
+func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
+	away := context.DeadlineExceeded
+	for name, test := range map[string]struct {
+		gone bool
+		look error // of a look after the removal
+		want retention.Result
+	}{
+		"it is there": {false, nil, retention.Failed}, "it is gone": {true, nil, retention.Removed},
+		"nobody knows whether it is there": {false, status.Error(codes.Unavailable, "away"), retention.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.has("go/app:v1", "a")
+			m.has("go/else:v1", "b")
+			w := m.warrant("a")
+			m.remove = func(id string) error {
+				if test.gone {
+					delete(m.listed, id)
+				}
+				m.list = test.look
+				return away
+			}
+			if o := m.removeBy(w); o.Result != test.want {
+				t.Errorf("%s, want %s", o.Result, test.want)
+			}
+			if len(m.failed) != 1 {
+				t.Errorf("failures told: %v, want one", m.failed)
+			}
+		})
+	}
+}
+
+func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	source := m.Open(retention.Questions{})
+	for _, step := range []struct {
+		meanwhile func()
+		want      time.Duration
+	}{
+		{func() {}, 0},
+		{func() { m.list = status.Error(codes.Unavailable, "away") }, 0},
+		{func() {}, interval},
+		{func() { m.list = nil; clear(m.listed) }, 0}, // it answers, be it nonsense
+		{func() { m.has("go/app:v1", "a") }, 0},
+	} {
+		step.meanwhile()
+		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.Row) {})
+		if got := m.Unreachable(); got != step.want {
+			t.Errorf("out of reach for %s, want %s", got, step.want)
+		}
+		m.clock.Step(interval)
+	}
+}
+
+func TestWhatIsInUseOrYoungStays(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil }
+	if m.warrant("a").Valid() {
+		t.Error("an image in use may go")
+	}
+	m.usedBy = nil
+	m.clock.Step(10 * interval) // unobserved
+	if m.warrantAfter(1, "a").Valid() {
+		t.Error("an image may go that nobody has observed to be unused")
+	}
+	if !m.warrant("a").Valid() {
+		t.Error("an image stays that was observed unused for two minutes")
+	}
+}
+
+func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
+	m := newMachine(t)
+	m.has("go/app:v1", "a")
+	w := m.warrant("a")
+	m.lists, m.slow = 0, 20*time.Millisecond
+	target, _ := m.Aim(t.Context(), w.Intent())
+	m.remove = func(string) error { return nil }
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() { m.carryOut(w, target) })
+	}
+	group.Wait()
+	if m.lists > 25 {
+		t.Errorf("%d looks for 50 attempts at a time", m.lists)
+	}
+}
+
+// slowly finds out that nothing is used, which takes longer than an answer counts.
+func (m *machine) slowly() (cri.Uses, error) {
+	m.clock.Step(6 * time.Second)
+	return cri.NewUses(), nil
+}
+
+func usesOf(name string) cri.Uses {
+	uses := cri.NewUses()
+	uses.Add(cri.Use{By: cri.ByContainer, Name: name})
+	return uses
+}
+
+func naming(image string) corev1.Pod {
+	return corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
+}

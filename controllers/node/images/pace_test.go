@@ -1,0 +1,251 @@
+package images_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images"
+)
+
+// slow is a runtime in which removals that come together take a while for all of them, and a while for each. Its time is
+// that of the test's bubble.
+type slow struct {
+	*testing.T
+	*images.Pace
+	look, all, each time.Duration
+	podsStart       bool
+
+	mu       sync.Mutex
+	underWay int
+	rounds   []int         // how many went together
+	busy     time.Duration // with removals
+	looked   int
+	lasts    int
+}
+
+const ms = time.Millisecond
+
+// inBubble runs a test of a slow runtime.
+func inBubble(t *testing.T, all, each time.Duration, test func(*slow)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{T: t, look: 10 * ms, all: all, each: each}
+		s.Pace = images.NewPace(clock.RealClock{}, func() { s.lasts++ })
+		test(s)
+		time.Sleep(10 * time.Second) // in which rests end
+	})
+}
+
+// looks gives when a Pod has started.
+func (s *slow) looks() (youngest time.Time) {
+	s.mu.Lock()
+	s.looked++
+	s.mu.Unlock()
+	time.Sleep(s.look)
+	if s.podsStart {
+		youngest = time.Now().Add(-time.Second)
+	}
+	return youngest
+}
+
+func (s *slow) removes() {
+	s.mu.Lock()
+	s.underWay++
+	s.mu.Unlock()
+	time.Sleep(time.Nanosecond) // by when all of the round are under way
+	s.mu.Lock()
+	together := s.underWay
+	s.mu.Unlock()
+	took := s.all + s.each*time.Duration(together)
+	time.Sleep(took)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.underWay--; s.underWay == 0 {
+		s.rounds = append(s.rounds, together)
+		s.busy += took
+	}
+}
+
+// drain removes n images by 16 workers and gives how long it took.
+func (s *slow) drain(n int) time.Duration {
+	s.Helper()
+	began := time.Now()
+	due := make(chan int, n)
+	for i := range n {
+		due <- i
+	}
+	close(due)
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for range due {
+				if err := s.Go(s.Context(), s.looks, s.removes); err != nil {
+					s.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return time.Since(began)
+}
+
+func TestRoundsAreAsWideAsTheRuntimeLikes(t *testing.T) {
+	for name, test := range map[string]struct {
+		all, each     time.Duration
+		atLeast, most int // in each of the last rounds
+	}{
+		"all share one search": {60 * ms, 1 * ms, 16, 16},
+		"some of it is shared": {60 * ms, 90 * ms, 8, 16},
+		"nothing is shared":    {0, 150 * ms, 8, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, test.all, test.each, func(s *slow) {
+				s.drain(15 + 16*8)
+				if !slices.Equal(s.rounds[:2], []int{1, 2}) {
+					s.Errorf("it began with rounds of %v, want 1 and 2", s.rounds[:2])
+				}
+				late := s.rounds[5 : len(s.rounds)-1] // what is left may be fewer
+				if slices.Min(late) < test.atLeast || slices.Max(late) > test.most {
+					s.Errorf("rounds of %v, want %d to %d", late, test.atLeast, test.most)
+				}
+			})
+		})
+	}
+}
+
+func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		podsStart     bool
+		atLeast, most int // percent of the time that is busy
+		widest        int
+	}{
+		"no Pod starts": {false, 93, 96, 16}, // the rest are looks, and a breath
+		"Pods start":    {true, 64, 69, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 100*ms, 5*ms, func(s *slow) {
+				s.look, s.podsStart = 2*ms, test.podsStart
+				if took := s.drain(1000); s.busy*100 < took*time.Duration(test.atLeast) || s.busy*100 > took*time.Duration(test.most) {
+					s.Errorf("busy for %s of %s, want %d to %d %%", s.busy, took, test.atLeast, test.most)
+				}
+				if widest := slices.Max(s.rounds); widest != test.widest {
+					s.Errorf("rounds of up to %d, want %d", widest, test.widest)
+				}
+				if s.looked != len(s.rounds) {
+					s.Errorf("%d looks for %d rounds, want one each", s.looked, len(s.rounds))
+				}
+			})
+		})
+	}
+}
+
+func TestASlowWhilePasses(t *testing.T) {
+	inBubble(t, 60*ms, ms, func(s *slow) {
+		s.drain(100)
+		s.each = 150 * ms
+		s.rounds = nil
+		s.drain(40)
+		if last := s.rounds[len(s.rounds)-2]; last > 8 {
+			s.Errorf("rounds of %v while each takes long, want 8 at last", s.rounds)
+		}
+		s.each = ms
+		s.rounds = nil
+		s.drain(100)
+		if wide := slices.Index(s.rounds, 16); wide < 0 || wide > 5 {
+			s.Errorf("rounds of %v once it is over, want 16 soon", s.rounds)
+		}
+	})
+}
+
+func TestWhoHangsHoldsUpOthersForAMoment(t *testing.T) {
+	inBubble(t, 60*ms, ms, func(s *slow) {
+		forever := make(chan struct{})
+		var hangs sync.WaitGroup
+		hangs.Go(func() { _ = s.Go(s.Context(), s.looks, func() { <-forever }) })
+		synctest.Wait()
+		if took := s.drain(10); took < 4*time.Second || took > 8*time.Second {
+			s.Errorf("10 others took %s, want them to wait for some seconds", took)
+		}
+		if took := s.drain(100); took > 3*time.Second {
+			s.Errorf("100 more took %s, want them not to wait", took)
+		}
+		close(forever)
+		hangs.Wait()
+	})
+}
+
+func TestNobodyWaitsForLong(t *testing.T) {
+	inBubble(t, 3500*ms, 0, func(s *slow) {
+		var refused int
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				began := time.Now()
+				if err := s.Go(s.Context(), s.looks, s.removes); err != nil {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if refused++; time.Since(began) != 5*time.Second {
+						s.Errorf("refused after %s: %v", time.Since(began), err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if refused != 6 {
+			s.Errorf("%d of 8 were refused, want all but two, one after the other", refused)
+		}
+	})
+}
+
+func TestWhoeverGivesUpLeavesNoTrace(t *testing.T) {
+	inBubble(t, 60*ms, ms, func(s *slow) {
+		ctx, cancel := context.WithCancel(s.Context())
+		var group sync.WaitGroup
+		group.Go(func() { _ = s.Go(s.Context(), s.looks, s.removes) })
+		synctest.Wait()
+		group.Go(func() {
+			if err := s.Go(ctx, s.looks, s.removes); err == nil {
+				s.Error("removed though it was cancelled")
+			}
+		})
+		synctest.Wait()
+		cancel()
+		group.Wait()
+		s.drain(20)
+	})
+}
+
+func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
+	inBubble(t, 60*ms, ms, func(s *slow) {
+		began := time.Now()
+		for range 100 {
+			if err := s.Pass(s.Context()); err != nil {
+				s.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			s.Errorf("it took %s", took)
+		}
+		synctest.Wait()
+		if s.lasts != 0 {
+			s.Errorf("told %d times of removals, want none", s.lasts)
+		}
+	})
+}
+
+func TestTheLastRemovalIsToldOf(t *testing.T) {
+	inBubble(t, 60*ms, ms, func(s *slow) {
+		s.drain(50)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s.lasts != 1 {
+			s.Errorf("told %d times, want once", s.lasts)
+		}
+	})
+}

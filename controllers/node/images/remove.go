@@ -1,0 +1,200 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+var (
+	errNoWarrant = errors.New("internal error: removal without a permit for this image")
+	errMoved     = errors.New("the image has changed since it was evaluated")
+	errNode      = errors.New("the node has changed since the image was evaluated")
+	errLate      = errors.New("not sent: the checks before it were more than a second old")
+	errRanks     = errors.New("another client removed images, which changes the ranks of the others")
+	errMark      = errors.New("images cannot be marked")
+)
+
+// Aim implements retention.Remover: what goes is the image.
+func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
+}
+
+// Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images and their
+// use again, and fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
+func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	if err := mayRemove(w, t); err != nil {
+		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
+	}
+	told := n.toldOf()
+	round, err := n.pace.enter(ctx, entry{t.Name, w.Compares()})
+	if err != nil {
+		return retention.Prepared{}, &retention.Outcome{Result: retention.Busy, Err: err, Unsent: true}
+	}
+	l, blocked := n.examine(ctx, round, t)
+	if blocked != nil {
+		round.leave()
+		return retention.Prepared{}, blocked
+	}
+	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(told, l)}
+	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+		return n.send(ctx, w, t, found, since)
+	}}, nil
+}
+
+// mayRemove returns why a warrant does not permit the removal of a target; nil if it does.
+func mayRemove(w policy.Warrant, t policy.Target) error {
+	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
+		return errNoWarrant
+	}
+	return nil
+}
+
+// examine reads the target image and its use in a round.
+func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, *retention.Outcome) {
+	l, err := n.lookIn(ctx, in, t.Name)
+	if err != nil {
+		return nil, &retention.Outcome{Err: err, Unsent: true}
+	}
+	i := l.byID[t.Name]
+	switch {
+	case i == nil:
+		return nil, &retention.Outcome{Result: retention.Gone, Err: errors.New("the image was already removed"), Unsent: true}
+	case i.InUse:
+		return nil, &retention.Outcome{Result: retention.Changed, Err: fmt.Errorf("it is in use by %s", i.use), Unsent: true}
+	case i.Pinned, i.ageless, i.version != t.ResourceVersion:
+		return nil, &retention.Outcome{Result: retention.Changed, Err: errMoved, Unsent: true}
+	}
+	if took := n.Clock.Now().Sub(l.began); took < 0 || took > lookAge {
+		return nil, &retention.Outcome{Err: fmt.Errorf("reading the images and Pods of the node took %s: too long to remove an image after it", took), Unsent: true}
+	}
+	return l, nil
+}
+
+// prepared is what a round has read of an image that is about to be removed.
+type prepared struct {
+	round *round
+	image *image
+	lost  bool // other images that the rules know are gone, and another client has removed them
+}
+
+// send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both, provided
+// that it sends a request.
+func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p prepared, since time.Time) retention.Outcome {
+	if err := n.stands(ctx, w, t, p); err != nil {
+		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
+	}
+	if !retention.Fresh(n.Clock.Now(), since) {
+		return retention.Outcome{Err: errLate, Unsent: true}
+	}
+	n.unsure.take(t.Name)
+	outcome := n.remove(ctx, p.round, p.image)
+	if outcome.Unsure && outcome.Result != retention.Refused { // a refusal is an answer
+		n.unsure.put(n.sentFor(w))
+	}
+	return outcome
+}
+
+// stands checks again what depends on the state of the node and on the other images. It sends no request.
+func (n *Node) stands(ctx context.Context, w policy.Warrant, t policy.Target, p prepared) error {
+	if err := mayRemove(w, t); err != nil {
+		return err
+	}
+	if w.Compares() && (p.lost || !p.round.ranks) { // the image may be among the newest now
+		return errRanks
+	}
+	if err := n.stillTooFull(w); err != nil {
+		return err
+	}
+	return n.upheld(ctx, w, p.image)
+}
+
+// lookIn returns what a round has read of an image: of the images to be removed only or, if that does not suffice or a rule compares
+// images, of all.
+func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) {
+	l, err := in.look(func() (*look, error) {
+		if in.ranks {
+			return n.looks.fresh(ctx)
+		}
+		return n.glance(ctx, in.ids)
+	})
+	if err != nil || in.ranks || l.byID[id] != nil {
+		return l, err
+	}
+	return n.looks.fresh(ctx)
+}
+
+// lookAge is how long the reads before a removal may take together: their result is as old as the first answer.
+const lookAge = 5 * time.Second
+
+// upheld evaluates the rules that read the node again: the node may have changed, and the image not.
+func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
+	judge := n.Compiler.NewEvaluator(ctx)
+	defer judge.Close()
+	holds := w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
+		rule := n.rule(r.Key)
+		if rule == nil {
+			err = errMoved
+		}
+		if err != nil || !rule.ReadsNode() {
+			return policy.Facts{}, false
+		}
+		var node *engine.Node
+		if node, err = n.Cluster.Node(); err != nil {
+			return policy.Facts{}, false
+		}
+		judge.SetNode(node)
+		return judge.Facts(rule, i.Object()), true
+	}, n.Clock.Now())
+	if err == nil && !holds {
+		err = errNode
+	}
+	return err
+}
+
+func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
+	n.sends(i.ID)
+	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
+	if err != nil && n.Failed != nil {
+		n.Failed(cri.Code(err))
+	}
+	if err != nil && !n.isGone(ctx, i.ID) {
+		return retention.Outcome{Result: resultOf(err), Unsure: true, Err: err}
+	}
+	at := n.Readings()
+	n.History.Removed(i.ID, i.Tags, at)
+	n.save(at)
+	return retention.Outcome{Result: retention.Removed}
+}
+
+// isGone reports whether an image is gone although the request to remove it failed, which is common.
+func (n *Node) isGone(ctx context.Context, id string) bool {
+	l, err := n.looks.fresh(ctx)
+	return err == nil && l.byID[id] == nil
+}
+
+// resultOf is what an error of the runtime means. Most concern the image: CRI-O answers Unknown if it is in use.
+func resultOf(err error) retention.Result {
+	switch cri.Code(err) {
+	case codes.Unavailable.String(), codes.ResourceExhausted.String():
+		return retention.Busy
+	case codes.DeadlineExceeded.String(), codes.Canceled.String(), codes.Internal.String():
+		return retention.Failed
+	default:
+		return retention.Refused
+	}
+}
+
+// Mark implements retention.Remover. Rules about images mark nothing: the history knows since when an image is unused.
+func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.Marking, time.Time) retention.Outcome {
+	return retention.Outcome{Result: retention.Refused, Err: errMark, Unsent: true}
+}

@@ -1,0 +1,86 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// sights bounds how often a look is taken for whoever wants to see the images.
+type sights struct {
+	mu    sync.Mutex
+	taken time.Time // when one was last begun
+}
+
+var (
+	errUnseen = errors.New("not read yet")
+	errOld    = errors.New("the last read is too old, and another one is in progress; retry later")
+)
+
+// Sight gives the images as the last look found them. Where that is longer ago than two intervals, as nobody looks at a node
+// that no rule is about, or failed, it takes another one, at most one in an interval. The error says why nothing is known.
+func (n *Node) Sight(ctx context.Context) (*debug.Sight, error) {
+	l, err := n.recent(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("images and Pods of the node not read: %w", err)
+	}
+	node, err := n.Cluster.Node()
+	if err != nil {
+		return nil, err
+	}
+	s := &debug.Sight{Taken: l.began, Node: *node, Images: make([]engine.Image, len(l.images)), Uses: map[string]string{}}
+	for i := range l.images {
+		image := &l.images[i]
+		s.Images[i] = image.Image
+		if image.InUse {
+			s.Uses[image.ID] = image.use.String()
+		}
+	}
+	return s, nil
+}
+
+// recent is the last look, or one of now.
+func (n *Node) recent(ctx context.Context) (*look, error) {
+	now := n.Clock.Now()
+	l, err := n.looks.latest()
+	switch {
+	case err == nil && isWithin(2*n.Interval, l.began, now):
+		return l, nil
+	case n.looks.sights.next(n.Interval, now):
+		return n.looks.fresh(ctx)
+	case err == nil:
+		err = errOld
+	}
+	return nil, err
+}
+
+// next reports whether it is time for another look, which the caller then takes.
+func (s *sights) next(interval time.Duration, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.taken.IsZero() && isWithin(interval, s.taken, now) {
+		return false
+	}
+	s.taken = now
+	return true
+}
+
+func isWithin(most time.Duration, then, now time.Time) bool {
+	return lease.Elapsed(now, then) < most
+}
+
+// latest is the look that ended last, or why it failed.
+func (l *looks) latest() (*look, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		return nil, errUnseen
+	}
+	return l.last.look, l.last.err
+}

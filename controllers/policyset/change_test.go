@@ -1,0 +1,178 @@
+package policyset_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// objects are finished Jobs of team-a by their age.
+type objects []time.Duration
+
+// old are so many that have been finished for ten days.
+func old(n int) objects {
+	all := make(objects, n)
+	for i := range all {
+		all[i] = 10 * policy.Day
+	}
+	return all
+}
+
+// rulings are what the rules of a book say about each object.
+func (o objects) rulings(l *loop, book *policy.Book) (subjects []policy.Subject, rulings [][]policy.Ruling) {
+	page := book.Page(jobs, "team-a")
+	rulings = make([][]policy.Ruling, len(o))
+	for i, age := range o {
+		s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Created: l.clock.Now().Add(-100 * policy.Day)}
+		for _, r := range page.Rules {
+			f := policy.Facts{Selected: true, Eligible: true, Start: l.clock.Now().Add(-age).Truncate(time.Second)}
+			if r.Mark != "" {
+				f.Start, f.Estimated = l.clock.Now(), true
+			}
+			rulings[i] = append(rulings[i], policy.Ruling{Rule: r, Facts: f, Known: true})
+		}
+		subjects = append(subjects, page.See(s))
+	}
+	for k, r := range page.Rules {
+		if !r.Ranks() {
+			continue
+		}
+		members := make([]policy.Member, len(o))
+		for i := range o {
+			members[i], _ = policy.MemberOf(&subjects[i], &rulings[i][k].Facts, true)
+		}
+		for i, standing := range book.Ranking(jobs, r.ID).Rank(members) {
+			rulings[i][k].Standing = standing
+		}
+	}
+	return subjects, rulings
+}
+
+// count counts the objects for a policy as last published.
+func (o objects) count(l *loop, name string) policy.Backlog {
+	l.t.Helper()
+	subjects, rulings := o.rulings(l, l.book())
+	tallies := policy.NewTallies(l.clock.Now())
+	for i := range o {
+		tallies.AddAfter(subjects[i], rulings[i], func(book *policy.Book) (policy.Subject, []policy.Ruling) {
+			was, said := o.rulings(l, book)
+			return was[i], said[i]
+		})
+	}
+	if tally := tallies.Policies[name]; tally != nil {
+		return tally.Pending.Backlog
+	}
+	return policy.Backlog{}
+}
+
+// deletes is how many objects go by the rules as last published.
+func (o objects) deletes(l *loop) (n int) {
+	subjects, rulings := o.rulings(l, l.book())
+	for i := range o {
+		if v, _ := policy.Decide(subjects[i], rulings[i], l.clock.Now()); v.Action == policy.Delete {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWhatAChangeLetsGoIsCountedFirst: every sort of change that lets more go than before waits, and is counted for what it lets go.
+func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
+	ci := map[string]string{"tier": "ci"}
+	selects := "namespaceSelector: {matchLabels: {tier: ci}}, rules"
+	in := func(spec string) string { return strings.Replace(spec, "rules", selects, 1) }
+	p := in(spec("Enforce", "1h"))
+	q := spec("Suspended", "1h")
+	byQuota := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
+	limit := func(n string) corev1.ResourceQuotaSpec {
+		return corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse(n)}}
+	}
+	spread := make(objects, 30) // three finished on each of ten days
+	for i := range spread {
+		spread[i] = time.Duration(i)*8*time.Hour + time.Hour/2
+	}
+	tests := map[string]struct {
+		before, change func(s *server)
+		objects        objects
+		week           int64 // -1 for nothing that waits
+	}{
+		"a new policy":                     {func(s *server) {}, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one with marks":                   {func(s *server) {}, func(s *server) { s.policy("p", in(marking("Enforce", "finished(object)"))) }, old(30), 30},
+		"one whose time comes in a minute": {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "241h"))) }, old(30), 30},
+		"one that another suspends":        {func(s *server) { s.policy("q", q) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one that another keeps longer":    {func(s *server) { s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one in a namespace that is held":  {func(s *server) { s.hold("team-a", "true") }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one under an override":            {func(s *server) { s.policy("team-a/own", sparing) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one that is not due for long":     {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "400d"))) }, old(30), 0},
+		"a shorter time to live":           {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, func(s *server) { s.policy("p", in(spec("Enforce", "6d"))) }, spread, 3},
+		"a much shorter one":               {func(s *server) { s.policy("p", in(spec("Enforce", "9d"))) }, func(s *server) { s.policy("p", p) }, spread, 27},
+		"a hold goes":                      {func(s *server) { s.policy("p", p); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), 30},
+		"a label comes":                    {func(s *server) { s.policy("p", p); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), 30},
+		"a veto does not select any more": {func(s *server) {
+			s.policy("p", p)
+			s.policy("q", strings.Replace(q, "rules", "namespaceSelector: {matchLabels: {keep: me}}, rules", 1))
+			s.namespace("team-a", map[string]string{"tier": "ci", "keep": "me"})
+		}, func(s *server) { s.namespace("team-a", ci) }, old(30), 30},
+		"an override goes": {func(s *server) { s.policy("p", p); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
+		"an override is mended": {func(s *server) {
+			s.policy("p", p)
+			s.policy("team-a/own", `{mode: Enforce, overrides: [{policy: p, keepAll: true, ttl: 1h}]}`)
+		}, func(s *server) { s.policy("team-a/own", `{mode: Enforce, overrides: [{policy: p, ttl: 1h}]}`) }, old(30), 30},
+		"a veto goes":                        {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 30},
+		"a veto becomes a dry run":           {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("DryRun", "1h")) }, old(30), 30},
+		"a suspended policy is enforced":     {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
+		"a veto is narrowed":                 {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", strings.Replace(q, "rules", "excludeNamespaces: [team-a], rules", 1)) }, old(30), 30},
+		"a longer time to live goes":         {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
+		"a veto of the namespace's own goes": {func(s *server) { s.policy("p", p); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
+		"an exclusion goes":                  {func(s *server) { s.policy("p", strings.Replace(p, "rules", "excludeNamespaces: [team-a], rules", 1)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"a quota shrinks":                    {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), 30},
+		"a quota comes": {func(s *server) {
+			s.policy("p", byQuota)
+			s.quota("team-a/other", corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("5")}})
+		}, func(s *server) { s.quota("team-a/q", limit("10")) }, old(30), 20},
+		"a veto goes that kept nothing":    {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.removePolicy("q") }, old(30), 0},
+		"another policy comes":             {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("q", q) }, old(30), -1},
+		"another keeps longer than before": {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.policy("q", spec("Enforce", "3h")) }, old(30), -1},
+		"a hold comes":                     {func(s *server) { s.policy("p", p) }, func(s *server) { s.hold("team-a", "true") }, old(30), -1},
+		"a dry run of another goes":        {func(s *server) { s.policy("p", p); s.policy("q", spec("DryRun", "1h")) }, func(s *server) { s.removePolicy("q") }, old(30), -1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.namespace("team-a", ci)
+			test.before(s)
+			l := newLoop(t, s)
+			l.allowed("team-a") // which reads quotas
+			for _, policy := range l.book().Policies() {
+				l.counted(policy.Name)
+			}
+			l.later(2 * time.Second)
+			test.change(s)
+			l.refresh()
+			l.allowed("team-a")
+			if test.week < 0 {
+				expect(t, "p waits", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				return
+			}
+			expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect(t, "goes while it waits", 0, test.objects.deletes(l))
+			expect(t, "counted", test.week, test.objects.count(l, "p").Week)
+			expect(t, "counted after a second change", true, func() bool {
+				l.namespace("team-a", map[string]string{"tier": "ci", "other": "label"})
+				l.refresh()
+				return test.objects.count(l, "p").Week == test.week
+			}())
+			l.counted("p")
+			l.refresh()
+			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package policyset
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Checker type-checks rules against the cluster's OpenAPI, each once. What it finds are warnings: they never change what
+// a rule does.
+type Checker struct {
+	documents openapi.Client
+	clock     clock.Clock
+	// Changed is called when there are new warnings.
+	Changed func()
+
+	wake chan struct{}
+
+	mu       sync.Mutex
+	edition  Edition
+	warnings map[string][]policy.Problem // by key, for every rule that was checked
+}
+
+// NewChecker makes a Checker that reads the documents of the client.
+func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
+	return &Checker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
+}
+
+// Use takes the rules to check.
+func (c *Checker) Use(e Edition) {
+	c.mu.Lock()
+	c.edition = e
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Warnings gives what was found about a rule.
+func (c *Checker) Warnings(key string) []policy.Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.warnings[key]
+}
+
+// NeedLeaderElection says that only the leader's warnings are read.
+func (c *Checker) NeedLeaderElection() bool { return true }
+
+// recheckEvery is how often to look again for a schema that was not there, such as that of a CRD to come.
+const recheckEvery = time.Minute
+
+// checkFactor is how much longer than it took to check rules the next ones wait.
+const checkFactor = 20
+
+// Start checks rules as they come until ctx ends.
+func (c *Checker) Start(ctx context.Context) error {
+	for {
+		var again <-chan time.Time
+		if len(c.unchecked()) > 0 {
+			again = c.clock.After(recheckEvery)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.wake:
+		case <-again:
+		}
+		began := c.clock.Now()
+		c.checkNew(ctx)
+		select { // a document has megabytes: edits that follow each other share one
+		case <-ctx.Done():
+			return nil
+		case <-c.clock.After(min(checkFactor*c.clock.Since(began), recheckEvery)):
+		}
+	}
+}
+
+func (c *Checker) checkNew(ctx context.Context) {
+	for gvk, keys := range c.unchecked() {
+		document, err := document(c.documents, gvk.GroupVersion())
+		if err != nil {
+			// A rule is as good unchecked: the schema may not be there, or not yet.
+			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
+			continue
+		}
+		if err := c.check(gvk, keys, document); err != nil {
+			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
+			continue
+		}
+		c.Changed()
+	}
+}
+
+// unchecked lists the valid rules that have not been checked, and forgets those that are gone.
+func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := map[schema.GroupVersionKind][]string{}
+	used := map[string]bool{}
+	if c.edition.Book == nil {
+		return nil
+	}
+	for _, p := range c.edition.Book.Policies() {
+		for _, r := range p.Rules {
+			used[r.Key] = true
+			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // no API server has a schema of images
+				wanted[r.Kind] = append(wanted[r.Kind], r.Key)
+			}
+		}
+	}
+	for key := range c.warnings {
+		if !used[key] {
+			delete(c.warnings, key)
+		}
+	}
+	return wanted
+}
+
+func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
+	schema, err := engine.SchemaOf(document, gvk)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	programs := c.edition.Programs
+	c.mu.Unlock()
+	for _, key := range keys {
+		var found []policy.Problem
+		if program := programs[key]; program != nil {
+			found = program.Check(schema)
+		}
+		c.mu.Lock()
+		c.warnings[key] = found
+		c.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/openapi"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// documents are OpenAPI documents by path.
+type documents struct {
+	mu    sync.Mutex
+	texts map[string]string
+	reads int
+	takes time.Duration
+}
+
+func (d *documents) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reads
+}
+
+func (d *documents) Paths() (map[string]openapi.GroupVersion, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.texts == nil {
+		return nil, errors.New("no answer")
+	}
+	paths := map[string]openapi.GroupVersion{}
+	for path, text := range d.texts {
+		paths[path] = document{d, text}
+	}
+	return paths, nil
+}
+
+type document struct {
+	of   *documents
+	text string
+}
+
+func (d document) ServerRelativeURL() string { return "" }
+
+func (d document) Schema(string) ([]byte, error) {
+	d.of.mu.Lock()
+	defer d.of.mu.Unlock()
+	d.of.reads++
+	time.Sleep(d.of.takes)
+	return []byte(d.text), nil
+}
+
+// batch has Jobs whose status has succeeded, and no more.
+const batch = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"components":{"schemas":{
+"Job":{"type":"object","x-kubernetes-group-version-kind":[{"group":"batch","kind":"Job","version":"v1"}],"properties":{
+  "metadata":{"type":"object","properties":{"creationTimestamp":{"type":"string","format":"date-time"}}},
+  "status":{"type":"object","properties":{"succeeded":{"type":"integer"}}}}}}}}`
+
+// reading is a policy p with a rule for each field of the status.
+func reading(fields ...string) string {
+	var rules []string
+	for i, field := range fields {
+		rules = append(rules, fmt.Sprintf(`{name: r%d, target: {apiVersion: batch/v1, kind: Job}, eligible: "object.status.%s == 1", startTime: "timestamp(object.metadata.creationTimestamp)", ttl: 1h}`, i, field))
+	}
+	return "{mode: DryRun, rules: [" + strings.Join(rules, ", ") + "]}"
+}
+
+// checking runs a test with a Checker that has started.
+func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.Checker, changes func() int)) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		changed := 0
+		c := policyset.NewChecker(d, clock.RealClock{})
+		c.Changed = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			changed++
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Start(ctx) }()
+		test(t, c, func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return changed
+		})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// check gives an edition to a Checker and waits.
+func checkAll(c *policyset.Checker, l *loop) []*policy.Rule {
+	e := l.editions[len(l.editions)-1]
+	c.Use(e)
+	synctest.Wait()
+	return e.Book.Policies()[0].Rules
+}
+
+func TestWarnings(t *testing.T) {
+	s := newServer()
+	s.policy("p", reading("succeeded", "suceeded"))
+	l := newLoop(t, s)
+	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
+	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
+		rules := checkAll(c, l)
+		expect(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
+		if w := c.Warnings(rules[1].Key); len(w) != 1 || !strings.Contains(w[0].Message, "suceeded") {
+			t.Errorf("warnings about a field that is not there: %v", w)
+		}
+		expect(t, "changes", 1, changes())
+		checkAll(c, l)
+		expect(t, "documents read", 1, d.reads)
+		expect(t, "changes when nothing is new", 1, changes())
+
+		key := rules[1].Key
+		l.policy("p", reading("succeeded"))
+		l.sync()
+		l.reconcile()
+		checkAll(c, l)
+		expect(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
+	})
+}
+
+func TestARuleThatCannotBeChecked(t *testing.T) {
+	tests := map[string]map[string]string{
+		"no answer":              nil,
+		"another group":          {"apis/apps/v1": batch},
+		"a document with no Job": {"apis/batch/v1": `{"openapi":"3.0.0","components":{"schemas":{}}}`},
+		"nothing that is JSON":   {"apis/batch/v1": `<html>`},
+	}
+	for name, texts := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", reading("suceeded"))
+			l := newLoop(t, s)
+			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
+				rules := checkAll(c, l)
+				expect(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
+			})
+		})
+	}
+}
+
+func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
+	s := newServer()
+	s.policy("p", reading("suceeded"))
+	l := newLoop(t, s)
+	d := &documents{}
+	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
+		checkAll(c, l)
+		d.mu.Lock()
+		d.texts = map[string]string{"apis/batch/v1": batch}
+		d.mu.Unlock()
+		rules := checkAll(c, l)
+		expect(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+	})
+}
+
+// A document of megabytes is not read again for each edit of a policy.
+func TestEditsShareAReadOfTheDocument(t *testing.T) {
+	s := newServer()
+	s.policy("p", reading("succeeded"))
+	l := newLoop(t, s)
+	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
+	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
+		checkAll(c, l)
+		for i := range 100 {
+			l.policy("p", reading(fmt.Sprint("failures", i)))
+			l.sync()
+			l.reconcile()
+			c.Use(l.editions[len(l.editions)-1])
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		expect(t, "documents read for 100 edits in 10 s", 1, d.count())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "documents read in the end", 2, d.count())
+		expect(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
+	})
+}

@@ -1,0 +1,43 @@
+package policyset
+
+import (
+	"context"
+	"time"
+)
+
+// Skew says that two clocks may differ by more than allowed.
+func Skew(date, sent, received time.Time) error { return bearable(skew(date, sent, received)) }
+
+// ManyNamespaces is how many namespaces are read one by one.
+const ManyNamespaces = manyNamespaces
+
+// FollowQuotas reads ResourceQuotas until its context ends.
+var FollowQuotas = (*Loop).followQuotas
+
+// FollowClock compares the clocks until its context ends.
+var FollowClock = (*Loop).followClock
+
+// Respecified lets updates of a policy through.
+var Respecified = respecified
+
+// Compiled waits until every policy that was edited is compiled, and every change is in force.
+func Compiled(ctx context.Context, l *Loop) error {
+	return l.awaitCompiled(ctx, func() error {
+		l.live.mu.Lock()
+		later := len(l.live.later)
+		l.live.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if later > 0 || l.compiling.running[true] || l.compiling.running[false] || l.complete && (!l.changes.none() || l.changes.applied != nil) {
+			return errCompiling
+		}
+		return nil
+	})
+}
+
+// Marks is of how many rules it is known which marks count.
+func Marks(l *Loop) int {
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	return len(l.marking)
+}

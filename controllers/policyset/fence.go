@@ -1,0 +1,229 @@
+package policyset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	maxAge      = time.Second     // of what a deletion rests on
+	readTimeout = 3 * time.Second // of one live read: the API server may have read the state that long before
+	liveTimeout = 2 * readTimeout // of all reads for a deletion
+	// confirmEvery is how often to look live while the cache lacks what was seen live.
+	confirmEvery = 5 * time.Second
+)
+
+var (
+	errNotRead = errors.New("policies and namespaces have not been read yet")
+	errRewound = errors.New("the resourceVersions of the API server went back, as after a restore of etcd; the controller restarts and reads everything again")
+
+	errPartial  = errors.New("incomplete list response")
+	errOther    = errors.New("the API server returned another object")
+	errBehind   = errors.New("the response to GET is older than the response to LIST")
+	errDisagree = errors.New("object missing from LIST but returned by GET")
+)
+
+// freshness is when live reads last confirmed what we know. An answer counts from when it came.
+type freshness struct {
+	reading sync.Mutex // held during reads, so that one read serves all who wait
+
+	mu         sync.Mutex  // guards what follows but clocks; not held during reads
+	policies   []time.Time // by shelf; nil for never
+	namespaces map[string]answer
+	everything time.Time // all namespaces
+	quotas     map[string]time.Time
+	unread     map[string][]unread // by namespace
+	later      sets.Set[types.UID] // of the policies that are being read while no check waits for them
+	clocks     clocks
+}
+
+// Check implements retention.Fence. It reads policies and the namespace live if they were last read more than a second
+// ago, and puts what has changed in force before it answers.
+func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, err error) {
+	if err := l.Leadership.Check(); err != nil {
+		return since, err
+	}
+	since, err = l.checkLive(ctx, namespace)
+	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
+		l.settleFor(namespace)
+		wait, cancel := context.WithTimeout(ctx, compileWait)
+		defer cancel()
+		if err = l.awaitCompiled(wait, func() error { return cmp.Or(l.unreadIn(namespace), l.compilingFor(namespace)) }); err == nil {
+			since, err = l.checkLive(ctx, namespace)
+		}
+	}
+	if err != nil {
+		return since, err
+	}
+	return since, l.Leadership.Check() // reading may have taken a while
+}
+
+// Prefetch implements retention.Fence. Deletions that can do without what it reads do not wait for it.
+func (l *Loop) Prefetch(ctx context.Context, namespace string, at time.Time) {
+	if l.Leadership.Check() == nil && l.Complete() {
+		_ = l.refresh(ctx, namespace, at) // the next Check reports what is in doubt
+	}
+}
+
+func (l *Loop) checkLive(ctx context.Context, namespace string) (since time.Time, err error) {
+	if !l.Complete() {
+		return since, errNotRead
+	}
+	since, err = l.answerFor(namespace)
+	if !l.fresh(since) {
+		if err := l.refresh(ctx, namespace, l.Clock.Now()); err != nil {
+			return since, err
+		}
+		since, err = l.answerFor(namespace)
+	}
+	if err := l.live.clocks.trouble(); err != nil {
+		return since, err
+	}
+	return since, cmp.Or(err, l.compilingFor(namespace))
+}
+
+// answerFor is why nothing may be deleted in a namespace ("" for objects without one), by the latest live reads, and when the oldest
+// answer came that this rests on; zero if one is missing.
+func (l *Loop) answerFor(namespace string) (since time.Time, err error) {
+	bound := l.boundByQuotas(namespace)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	answers := slices.Clone(l.live.policies)
+	if answers == nil {
+		return time.Time{}, nil
+	}
+	if namespace != "" {
+		answers = append(answers, l.live.namespaceRead(namespace))
+	}
+	if bound {
+		answers = append(answers, l.live.quotas[namespace])
+	}
+	since = slices.MinFunc(answers, time.Time.Compare)
+	a, ok := l.live.namespaces[namespace]
+	switch unread := l.live.unreadIn(namespace); {
+	case unread != nil:
+		return since, unread
+	case ok || namespace == "":
+		return since, a.err
+	default:
+		return since, l.existing(namespace)
+	}
+}
+
+// namespaceRead is when the latest answer about a namespace came, by itself or in a list of all.
+func (f *freshness) namespaceRead(name string) time.Time {
+	return slices.MaxFunc([]time.Time{f.namespaces[name].at, f.everything}, time.Time.Compare)
+}
+
+// refresh reads at the same time all that is not fresh at a time, and then once more what is not by then. After that nothing is older
+// than the other reads took.
+func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) error {
+	l.live.reading.Lock()
+	defer l.live.reading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	for round := range 2 {
+		at = slices.MaxFunc([]time.Time{at, l.Clock.Now()}, time.Time.Compare)
+		reads := l.stale(ctx, namespace, at)
+		if len(reads) == 0 {
+			return nil
+		}
+		if round == 0 {
+			l.live.clocks.begin(l.fresh)
+		}
+		err := together(reads...)
+		l.settleFor(namespace)
+		if err != nil {
+			return err
+		}
+	}
+	if l.lacksQuotas(namespace, l.Clock.Now()) { // because of an edit that the second time has shown
+		l.readQuotasOf(ctx, namespace)
+		l.settleFor(namespace)
+	}
+	return nil
+}
+
+// stale are the reads of what is not fresh at a time.
+func (l *Loop) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
+	if !l.knowsPolicies(at) {
+		reads = append(reads, func() error { return l.readPolicies(ctx, namespace, at) })
+	}
+	if !l.answered(namespace, at) {
+		reads = append(reads, func() error { return l.readPlace(ctx, namespace) })
+	}
+	if l.lacksQuotas(namespace, at) {
+		reads = append(reads, func() error { l.readQuotasOf(ctx, namespace); return nil })
+	}
+	return reads
+}
+
+// together reads at the same time, and gives the first error in the order of the reads.
+func together(reads ...func() error) error {
+	var group sync.WaitGroup
+	failed := make([]error, len(reads))
+	for i, read := range reads {
+		group.Go(func() { failed[i] = read() })
+	}
+	group.Wait()
+	return cmp.Or(failed...)
+}
+
+// confirm reads policies and namespaces live, whatever the last read was.
+func (l *Loop) confirm(ctx context.Context) error {
+	l.live.reading.Lock()
+	defer l.live.reading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	l.live.keep(nil)
+	l.live.clocks.begin(l.fresh)
+	defer l.settleFor("")
+	return together(
+		func() error { return l.readPolicies(ctx, "", l.Clock.Now()) },
+		func() error { return l.readAllNamespaces(ctx) },
+	)
+}
+
+// Complete reports whether policies and namespaces have been read, and are in force.
+func (l *Loop) Complete() bool { return l.incomplete() == nil }
+
+func (l *Loop) incomplete() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.complete {
+		return nil
+	}
+	return errNotRead
+}
+
+// fresh reports whether an answer that came at t still counts.
+func (l *Loop) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) }
+
+// freshAt reports whether an answer that came at t counts at a time.
+func freshAt(at, t time.Time) bool { return !t.IsZero() && lease.Elapsed(at, t) <= maxAge }
+
+// Permit implements retention.Fence.
+func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
+	if rule.Namespace == "" {
+		return l.Clock.Now(), nil
+	}
+	return l.Rights.Check(ctx, rule)
+}
+
+// PermitOwner implements retention.Fence.
+func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error) {
+	if rule.Namespace == "" {
+		return l.Clock.Now(), nil
+	}
+	return l.Rights.CheckOwner(ctx, rule, owner.Kind)
+}

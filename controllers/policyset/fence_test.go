@@ -1,0 +1,407 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+func schemaGroupKind(group, kind string) schema.GroupKind {
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+var enforced = []string{"p/jobs Enforce 1h"}
+
+// oneEnforced is a loop with a policy p in force everywhere.
+func oneEnforced(t *testing.T) *loop {
+	t.Helper()
+	s := newServer()
+	s.policy("p", spec("Enforce", "1h"))
+	return newLoop(t, s)
+}
+
+func TestLiveReadsAreSharedForASecond(t *testing.T) {
+	l := oneEnforced(t)
+	for range 100 {
+		expect(t, "rules", enforced, l.allowed("team-a"))
+	}
+	once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
+	expect(t, "requests", once, l.asked())
+	l.later(time.Second)
+	l.allowed("team-a")
+	expect(t, "requests a second later", map[string]int{}, l.asked())
+	l.later(1)
+	l.allowed("team-a")
+	expect(t, "requests a nanosecond after that", once, l.asked())
+	l.allowed("team-b")
+	expect(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
+	l.allowed("")
+	expect(t, "requests for none", map[string]int{}, l.asked())
+	expect(t, "editions", 1, len(l.editions))
+}
+
+func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
+	tests := map[string]struct {
+		change func(s *server)
+		want   []string
+	}{
+		"nothing":                         {func(*server) {}, enforced},
+		"suspended":                       {func(s *server) { s.policy("p", spec("Suspended", "1h")) }, []string{"p/jobs Suspended 1h"}},
+		"a dry run":                       {func(s *server) { s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
+		"a longer TTL":                    {func(s *server) { s.policy("p", spec("Enforce", "2d")) }, []string{"p/jobs Enforce 2d"}},
+		"made invalid":                    {func(s *server) { s.policy("p", spec("Enforce", "soon")) }, []string{"p/jobs Enforce 0s invalid"}},
+		"removed":                         {func(s *server) { s.removePolicy("p") }, []string{}},
+		"another policy":                  {func(s *server) { s.policy("veto", spec("Suspended", "1h")) }, []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}},
+		"being deleted":                   {func(s *server) { s.edit("p", deleted) }, []string{"p/jobs Suspended 1h"}},
+		"a dry run that is being deleted": {func(s *server) { s.policy("p", spec("DryRun", "1h")); s.edit("p", deleted) }, []string{"p/jobs DryRun 1h"}},
+		"a namesake":                      {func(s *server) { s.removePolicy("p"); s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
+		"the namespace leaves": {func(s *server) {
+			s.policy("p", "{mode: Enforce, namespaceSelector: {matchLabels: {tier: ci}}"+spec("", "1h")[len("{mode: "):])
+		}, []string{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			test.change(l.server)
+			expect(t, "rules", test.want, l.allowed("team-a"))
+			l.later(2 * time.Second)
+			l.reconcile() // the cache is as it was
+			expect(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			l.sync()
+			l.reconcile()
+			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
+		})
+	}
+}
+
+// deleted is a DELETE of an object that a finalizer keeps.
+func deleted(p *unstructured.Unstructured) { p.SetDeletionTimestamp(&metav1.Time{Time: now}) }
+
+// TestOverridesOfAPolicyThatIsBeingDeleted count where they keep longer, and no more where they let something go sooner.
+func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
+	for ttl, want := range map[string][2]string{"2h": {"p/jobs Enforce 2h", "p/jobs Enforce 2h"}, "30m": {"p/jobs Enforce 30m", "p/jobs Enforce 1h"}} {
+		s := newServer()
+		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
+		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
+		l := newLoop(t, s)
+		expect(t, "rules", []string{want[0]}, l.allowed("team-a"))
+		l.later(2 * time.Second)
+		l.edit("team-a/own", deleted)
+		expect(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
+	}
+}
+
+// selecting has a policy about namespaces with tier=ci; team-a is one.
+func selecting(t *testing.T) *loop {
+	t.Helper()
+	s := newServer()
+	s.policy("p", strings.Replace(spec("Enforce", "1h"), "{mode", "{namespaceSelector: {matchLabels: {tier: ci}}, mode", 1))
+	s.namespace("team-a", map[string]string{"tier": "ci"})
+	return newLoop(t, s)
+}
+
+func TestNamespacesSeenOnlyLive(t *testing.T) {
+	tests := map[string]struct {
+		change func(s *server)
+		asked  string
+		want   []string
+		doubt  bool
+	}{
+		"as it was":          {func(*server) {}, "team-a", enforced, false},
+		"relabelled":         {func(s *server) { s.namespace("team-a", map[string]string{"tier": "prod"}) }, "team-a", []string{}, false},
+		"labelled":           {func(s *server) { s.namespace("team-b", map[string]string{"tier": "ci"}) }, "team-b", enforced, false},
+		"new":                {func(s *server) { s.namespace("team-c", map[string]string{"tier": "ci"}) }, "team-c", enforced, false},
+		"new, not selected":  {func(s *server) { s.namespace("team-c", nil) }, "team-c", []string{}, false},
+		"terminating":        {func(s *server) { s.terminate("team-a") }, "team-a", enforced, true},
+		"missing":            {func(s *server) { s.removeNamespace("team-a") }, "team-a", enforced, true},
+		"never there":        {func(*server) {}, "nowhere", enforced, true},
+		"another is missing": {func(s *server) { s.removeNamespace("team-b") }, "team-a", enforced, false},
+	}
+	for name, test := range tests {
+		for _, way := range []string{"one by one", "in one list"} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				l := selecting(t)
+				if way == "in one list" {
+					l.fillOneByOne()
+				}
+				test.change(l.server)
+				rules, err := l.check(test.asked)
+				if doubt := errors.Is(err, retention.ErrNamespace); doubt != test.doubt || (err != nil) != test.doubt {
+					t.Errorf("error %v", err)
+				}
+				if !test.doubt {
+					expect(t, "rules", test.want, rules)
+				}
+			})
+		}
+	}
+}
+
+func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
+	for _, way := range []string{"one by one", "in one list"} {
+		t.Run(way, func(t *testing.T) {
+			l := oneEnforced(t)
+			if way == "in one list" {
+				l.fillOneByOne()
+			}
+			for _, step := range []struct {
+				value string
+				want  bool
+			}{{"true", true}, {"false", false}, {"please", true}, {"", false}} {
+				l.hold("team-a", step.value)
+				l.later(time.Second + 1)
+				l.allowed("team-a")
+				held := l.editions[len(l.editions)-1].Book.Page(jobs, "team-a").Held
+				expect(t, "held by "+step.value, step.want, held)
+			}
+		})
+	}
+}
+
+// fillOneByOne reads so many namespaces that the next one brings all.
+func (l *loop) fillOneByOne() {
+	for i := range policyset.ManyNamespaces {
+		name := fmt.Sprint("other-", i)
+		l.namespace(name, nil)
+		l.allowed(name)
+	}
+	l.asked()
+}
+
+func TestManyNamespacesAreReadInOneList(t *testing.T) {
+	s := newServer()
+	for i := range 100 {
+		s.namespace(fmt.Sprint("ns-", i), nil)
+	}
+	s.policy("p", spec("Enforce", "1h"))
+	l := newLoop(t, s)
+	for range 3 {
+		for i := range 100 {
+			l.allowed(fmt.Sprint("ns-", i))
+		}
+		asked := l.asked()
+		expect(t, "lists", 1, asked["namespaces"])
+		if len(asked) > policyset.ManyNamespaces+3 {
+			t.Errorf("%d reads in a second", len(asked))
+		}
+		l.later(time.Second + 1)
+	}
+	expect(t, "editions", 1, len(l.editions))
+}
+
+// TestARelabelledNamespaceStaysSo: the cache is behind a live read, and something else makes the loop read it.
+func TestARelabelledNamespaceStaysSo(t *testing.T) {
+	for _, way := range []string{"one by one", "in one list"} {
+		t.Run(way, func(t *testing.T) {
+			l := selecting(t)
+			if way == "in one list" {
+				l.fillOneByOne()
+			}
+			l.namespace("team-a", map[string]string{"tier": "prod"})
+			expect(t, "rules", []string{}, l.allowed("team-a"))
+			l.later(300 * time.Millisecond)
+			l.reconcile()
+			expect(t, "rules after the cache was read", []string{}, l.allowed("team-a"))
+		})
+	}
+}
+
+func TestANamespaceInDoubtIsReadOnceASecond(t *testing.T) {
+	tests := map[string]func(s *server){
+		"terminating": func(s *server) { s.terminate("team-a") },
+		"missing":     func(s *server) { s.removeNamespace("team-a") },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			change(l.server)
+			for range 1000 {
+				if _, err := l.check("team-a"); !errors.Is(err, retention.ErrNamespace) {
+					t.Fatalf("error %v", err)
+				}
+			}
+			if n := l.asked()["namespaces/team-a"]; n != 1 {
+				t.Errorf("read %d times", n)
+			}
+		})
+	}
+}
+
+func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
+	l := oneEnforced(t)
+	l.removeNamespace("team-a")
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed while it was missing")
+	}
+	l.namespace("team-a", nil)
+	l.later(time.Second + 1)
+	expect(t, "rules", enforced, l.allowed("team-a"))
+}
+
+func TestDoubtFailsClosed(t *testing.T) {
+	lost := errors.New("connection refused")
+	failing := func(part string, err error) func(l *loop) {
+		return func(l *loop) { l.fail = about(part, err) }
+	}
+	tests := map[string]func(l *loop){
+		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
+		"own policies are not listed":  failing("/retentionpolicies", lost),
+		"policies may not be listed":   failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
+		"policies are not served":      failing("clusterretentionpolicies", statusError(http.StatusNotFound)),
+		"no answer about policies":     failing("clusterretentionpolicies", lost),
+		"no answer about a namespace":  failing("team-a", lost),
+		"a namespace cannot be read":   failing("team-a", statusError(http.StatusInternalServerError)),
+		"a namespace may not be read":  failing("team-a", statusError(http.StatusForbidden)),
+		"a changed policy is not read": func(l *loop) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
+		"the server's clock is ahead":  func(l *loop) { l.skewed = 10 * time.Second },
+		"the server's clock is behind": func(l *loop) { l.skewed = -10 * time.Second },
+		"the server has no clock":      func(l *loop) { l.dateless = true },
+		"leadership is not certain":    func(l *loop) { l.leadership = errors.New("not the leader") },
+		"leadership is lost meanwhile": func(l *loop) {
+			l.during = func(string) { l.leadership = errors.New("not the leader") }
+		},
+	}
+	for name, arrange := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			arrange(l)
+			for range 3 {
+				if _, err := l.check("team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
+					t.Errorf("error %v, want one about everything", err)
+				}
+				l.later(200 * time.Millisecond)
+			}
+			l.fail, l.during, l.skewed, l.dateless, l.leadership = nil, nil, 0, false, nil
+			l.later(2 * time.Second)
+			if _, err := l.check("team-a"); err != nil {
+				t.Errorf("when the doubt is gone: %v", err)
+			}
+		})
+	}
+}
+
+// about fails requests for paths that end so.
+func about(part string, err error) func(path string) error {
+	return func(path string) error {
+		if strings.HasSuffix(path, part) {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestSkewFoundByTheLastReadCounts(t *testing.T) {
+	l := oneEnforced(t)
+	l.allowed("team-b")
+	l.skewed = time.Hour
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("the namespace's answer told of the skew, and nobody listened")
+	}
+}
+
+func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
+	l := oneEnforced(t)
+	l.leadership = errors.New("not the leader")
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed")
+	}
+	expect(t, "requests", map[string]int{}, l.asked())
+}
+
+func TestNothingIsAllowedBeforeTheCacheWasRead(t *testing.T) {
+	l := newUnreadLoop(t, newServer())
+	if _, err := l.check("team-a"); err == nil {
+		t.Error("allowed")
+	}
+}
+
+func TestCheckEndsWithItsContext(t *testing.T) {
+	l := oneEnforced(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Check(ctx, "team-a"); err == nil {
+		t.Error("allowed")
+	}
+}
+
+// TestAPolicyThatIsCreatedDuringALiveRead: the list is older than what the cache shows meanwhile.
+func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
+	l := oneEnforced(t)
+	l.during = func(path string) {
+		l.during = nil
+		l.policy("new", spec("Suspended", "1h"))
+		l.sync()
+		l.reconcile()
+	}
+	want := []string{"new/jobs Suspended 1h", "p/jobs Enforce 1h"}
+	expect(t, "rules", want, sorted(l.allowed("team-a")))
+	l.policy("new", spec("Suspended", "2h"))
+	l.sync()
+	l.reconcile()
+	expect(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
+}
+
+// TestAPolicyThatIsEditedDuringALiveRead: of two views the newer one stays.
+func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
+	l := oneEnforced(t)
+	l.policy("p", spec("DryRun", "1h"))
+	l.during = func(path string) {
+		if strings.HasSuffix(path, "/p") {
+			l.during = nil
+			l.policy("p", spec("Suspended", "1h"))
+			l.sync()
+			l.reconcile()
+		}
+	}
+	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+}
+
+// TestAPolicyThatIsRemovedAfterItWasSeenLive: nothing need be due for its veto to end.
+func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
+	l := oneEnforced(t)
+	l.policy("veto", spec("Suspended", "1h"))
+	l.sync()
+	l.reconcile()
+	l.allowed("team-a")
+	l.removePolicy("veto")
+	l.sync()
+	l.reconcile()
+	expect(t, "rules", enforced, l.rules("team-a"))
+}
+
+// TestAPolicyTheCacheNeverSaw is seen live and removed before the cache has it.
+func TestAPolicyTheCacheNeverSaw(t *testing.T) {
+	l := oneEnforced(t)
+	l.policy("veto", spec("Suspended", "1h"))
+	l.allowed("team-a")
+	l.removePolicy("veto")
+	l.sync()
+	l.reconcile()
+	expect(t, "rules", enforced, l.rules("team-a"))
+}
+
+func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
+	l := oneEnforced(t)
+	l.removePolicy("p")
+	expect(t, "rules", []string{}, l.allowed("team-a"))
+	for range 3 {
+		l.reconcile()
+		expect(t, "rules", []string{}, l.rules("team-a"))
+	}
+	l.policy("p", spec("Enforce", "1h"))
+	l.sync()
+	l.reconcile()
+	expect(t, "rules of the namesake", enforced, l.rules("team-a"))
+}

@@ -1,0 +1,339 @@
+package policyset
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// gate is where a policy waits for approval; nil for nowhere.
+func (e *entry) gate() *policy.Gate {
+	p, scope := e.policy, e.previews.scope
+	if p.Mode != v1alpha1.Enforce {
+		return nil
+	}
+	known, counted := e.previews.byHash[p.Hash]
+	if recount := e.recount(); recount != nil && counted {
+		return recount
+	}
+	switch {
+	case p.Approval.Always && !p.Accepted: // the approval is of all that this form deletes, not of what changes
+		return &policy.Gate{Hash: p.ApprovalHash()}
+	case !e.previews.outdated.IsZero(): // what was approved, shown or counted of the dry run was another number
+		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
+	case !p.Accepted && !counted:
+		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
+	}
+	uncounted := uncounted(p, known)
+	switch {
+	case len(scope) > 0:
+		return &policy.Gate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
+	case uncounted != nil:
+		return &policy.Gate{Rules: uncounted}
+	}
+	return nil
+}
+
+// uncounted are the rules of a policy that wait until they are counted; nil for none. The approval of a form covers only its rules about
+// images of those, for which not every node may ever report: it shows no number of any.
+func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
+	all := sets.New(known.Uncounted...)
+	for _, r := range p.Rules {
+		if p.Accepted && r.OnNodes() {
+			all.Delete(r.ID.Rule)
+		}
+	}
+	if all.Len() == 0 {
+		return nil
+	}
+	return all
+}
+
+// wasSame reports whether the policy had this form before the change that waits.
+func (e *entry) wasSame() bool {
+	return e.previews.before != nil && slices.ContainsFunc(e.previews.before.Policies(), func(p *policy.Policy) bool {
+		return p.UID == e.policy.UID && p.Hash == e.policy.Hash
+	})
+}
+
+// recount is the gate of a policy that waits until this process has counted as the leader before did, and has found no more than
+// approval permits; nil if it does not wait. Policies with rules about images do not wait, as agents count them.
+func (e *entry) recount() *policy.Gate {
+	p, known := e.policy, e.previews.recount
+	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
+		return nil
+	}
+	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
+}
+
+// gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count. The
+// copy of a policy without a gate or marks is kept, and returned again until permissions change: what is published with each edit of one
+// tenant is little then.
+func (l *Loop) gated(e *entry) *policy.Policy {
+	p, gate := e.policy, e.gate()
+	marks := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" })
+	if gate == nil && p.Namespace == "" && !marks {
+		return p
+	}
+	may := l.permissions(p)
+	if gate == nil && !marks && e.bound != nil && slices.EqualFunc(may, e.bound.Rules, permission.isOf) {
+		return e.bound
+	}
+	waiting := *p
+	waiting.Gate = gate
+	waiting.Rules = slices.Clone(p.Rules)
+	for i, r := range p.Rules {
+		if r.Namespace == "" && r.Mark == "" {
+			continue
+		}
+		own := *r
+		own.Unpermitted, own.Unwatched = may[i].unpermitted(), !may[i].allowed
+		l.trusts(&own, may[i].err, may[i].known)
+		waiting.Rules[i] = &own
+	}
+	if e.bound = nil; gate == nil && !marks {
+		e.bound = &waiting
+	}
+	return &waiting
+}
+
+// permission is what is known of the permissions that a rule needs.
+type permission struct {
+	err            error
+	known, allowed bool
+}
+
+func (p permission) unpermitted() bool { return p.err != nil || !p.known }
+
+// isOf reports whether a rule of a book says the same.
+func (p permission) isOf(r *policy.Rule) bool {
+	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
+}
+
+// permissions are those of each rule of a policy. Rules of ClusterRetentionPolicies need none.
+func (l *Loop) permissions(p *policy.Policy) []permission {
+	all := make([]permission, len(p.Rules))
+	for i, r := range p.Rules {
+		switch {
+		case r.Namespace == "":
+			all[i] = permission{known: true, allowed: true}
+		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same
+			all[i] = all[i-1]
+		default:
+			all[i].err, all[i].known = l.Rights.Known(r)
+			all[i].allowed = l.Rights.Allowed(r)
+		}
+	}
+	return all
+}
+
+// rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere
+// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole. What was
+// counted of earlier forms of a policy is dropped, also if the change concerns nothing that the policy selects now; of the form that it
+// has, previewsOf drops it at the next edit while something waits.
+func (l *Loop) rescope(entries []*entry, before, book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
+	change := book.Since(before)
+	if change.None() && len(fewer) == 0 {
+		return false
+	}
+	var latest policy.Scope // many policies wait in the same namespaces, and share one
+	for _, e := range entries {
+		known := l.scoped[e.policy.UID]
+		if known == nil {
+			continue
+		}
+		if len(fewer) > 0 || change.Concerns(e.policy) {
+			maps.DeleteFunc(e.previews.byHash, func(hash string, _ v1alpha1.Preview) bool { return hash != e.policy.Hash })
+		}
+		namespaces := change.Scope(e.policy)
+		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
+			namespaces = namespaces.Union(book.Reach(e.policy))
+			e.previews.blind, e.previews.before = true, nil
+		}
+		if len(namespaces) == 0 {
+			continue
+		}
+		if e.policy.Mode == v1alpha1.DryRun || known.Mode == v1alpha1.DryRun {
+			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
+			continue
+		}
+		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
+			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
+		}
+		e.previews.scope, found = latest, true
+	}
+	return found
+}
+
+// after is a time, or a moment after an earlier one if it is not later: no two are alike.
+func after(earlier, now time.Time) time.Time {
+	if now.After(earlier) {
+		return now
+	}
+	return earlier.Add(time.Microsecond)
+}
+
+// At most pastBooks books are kept of what was in force before. Changes within pastEvery share one.
+const (
+	pastBooks = 16
+	pastEvery = 2 * time.Second
+)
+
+// past is what was in force before a change that waits.
+type past struct {
+	book     *policy.Book
+	programs map[string]*engine.Rule
+	until    time.Time
+}
+
+// compare sets what was in force before for policies that wait, and drops it for the others. If there are too many books it drops the
+// oldest one, if possible one for which only RetentionPolicies wait, so that memory is bounded: then all due objects of policies that wait
+// for that one count as new.
+func (l *Loop) compare(entries []*entry, before *policy.Book) (changed bool) {
+	kept, ofCluster := sets.New[*policy.Book](), sets.New[*policy.Book]()
+	for _, e := range entries {
+		gate := e.gate()
+		switch {
+		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
+			e.policy.Approval.Always && gate.Namespaces == nil): // all that it deletes waits, whatever was in force before
+			e.previews.before, e.previews.blind = nil, false
+		case e.previews.before == nil && !e.previews.blind && before != nil:
+			e.previews.before, changed = l.pastBook(before), true
+		}
+		kept.Insert(e.previews.before)
+		if e.policy.Namespace == "" {
+			ofCluster.Insert(e.previews.before)
+		}
+	}
+	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.book) })
+	if len(l.past) > pastBooks {
+		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.book) }))
+		for _, e := range entries {
+			if e.previews.before == l.past[drop].book {
+				e.previews.before, e.previews.blind = nil, true
+			}
+		}
+		l.past = slices.Delete(l.past, drop, drop+1)
+	}
+	return changed
+}
+
+// pastBook is the book that has been in force until now, or one of a moment ago.
+func (l *Loop) pastBook(before *policy.Book) *policy.Book {
+	now := l.Clock.Now()
+	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
+		return l.past[n-1].book
+	}
+	l.past = append(l.past, past{before.Past(), l.programs, now})
+	return l.past[len(l.past)-1].book
+}
+
+// remember makes a book keep the questions of earlier ones, and returns the programs of all.
+func (l *Loop) remember(book *policy.Book, programs map[string]*engine.Rule) map[string]*engine.Rule {
+	l.programs = programs
+	if len(l.past) == 0 {
+		return programs
+	}
+	all, books := map[string]*engine.Rule{}, make([]*policy.Book, len(l.past))
+	for i, p := range l.past {
+		books[i] = p.book
+		maps.Copy(all, p.programs)
+	}
+	book.Remember(books)
+	maps.Copy(all, programs)
+	return all
+}
+
+// Count is a form of a policy that was counted completely and may act: all of it, or what waited behind the gate. What has
+// come behind it since was not counted.
+type Count struct {
+	Policy     types.UID
+	Generation int64 // of the policy that was counted
+	Preview    v1alpha1.Preview
+	Gate       *policy.Gate // nil for nothing that waited
+	Opened     policy.Scope // namespaces of the gate that need not wait any more
+	// Outdated is what the Edition that was counted said of the policy.
+	Outdated time.Time
+}
+
+// Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies, and those from before
+// a policy had another form in between: what keeps the objects may have changed meanwhile.
+func (l *Loop) Previewed(counts ...Count) {
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	entries := map[types.UID]*entry{}
+	for _, e := range l.compiledPolicies() {
+		entries[e.policy.UID] = e
+	}
+	changed := false
+	for _, c := range counts {
+		if e := entries[c.Policy]; e != nil && e.policy.Hash == c.Preview.Hash && c.Generation >= e.previews.generation {
+			e.previewed(c)
+			changed = changed || c.Gate != nil || len(c.Preview.Uncounted) > 0
+		}
+	}
+	if changed {
+		l.republish()
+	}
+}
+
+func (e *entry) previewed(c Count) {
+	e.previews.byHash[c.Preview.Hash] = c.Preview
+	isOfAll := !c.Outdated.IsZero() && c.Outdated.Equal(e.outdated())
+	if known := e.previews.recount; known != nil && known.Hash == c.Preview.Hash && (isOfAll || c.Gate != nil && c.Gate.Recount != nil) {
+		e.previews.recount = nil
+	}
+	if isOfAll {
+		e.previews.outdated = time.Time{}
+		if e.gate() == nil { // what changes next is compared with what was counted now
+			e.previews.before, e.previews.blind = nil, false
+		}
+	}
+	e.previews.scope = e.previews.scope.Without(c.Opened)
+}
+
+// outdated is since when what was counted of a policy as a dry run is too old; zero for never. What the leader before counted of a dry run
+// is, from then on.
+func (e *entry) outdated() time.Time {
+	if known := e.previews.recount; e.policy.Mode == v1alpha1.DryRun && known != nil && known.Hash == e.policy.Hash && e.previews.outdated.IsZero() {
+		return known.Time.Time
+	}
+	return e.previews.outdated
+}
+
+// outdated are the policies of which what was counted as a dry run is too old, by UID, and since when.
+func outdated(entries []*entry) map[types.UID]time.Time {
+	all := map[types.UID]time.Time{}
+	for _, e := range entries {
+		if since := e.outdated(); !since.IsZero() {
+			all[e.policy.UID] = since
+		}
+	}
+	return all
+}
+
+// Republish is called when the answer about the rights of a rule has changed.
+func (l *Loop) Republish() {
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.republish()
+}
+
+// OwnRules are the rules of RetentionPolicies.
+func (l *Loop) OwnRules() []*policy.Rule {
+	var rules []*policy.Rule
+	for _, e := range l.compiledPolicies() {
+		if e.policy.Namespace != "" {
+			rules = append(rules, e.policy.Rules...)
+		}
+	}
+	return rules
+}

@@ -1,0 +1,306 @@
+package policyset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Edition is a Book with what belongs to it. It is immutable.
+type Edition struct {
+	Book     *policy.Book
+	Programs map[string]*engine.Rule // by policy.Rule.Key
+	// QuotasUnread: rules ask for ResourceQuotas, which have not been read yet.
+	QuotasUnread bool
+	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
+	QuotaTrouble error
+
+	// Outdated are the policies, by UID, of which what was counted while they were dry runs is too old, and since when. Each is counted
+	// again, and its Count says so.
+	Outdated map[types.UID]time.Time
+
+	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
+	// Referred are the kinds about which rules ask what refers to them.
+	// Misread is what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
+	References      []references.Declared
+	ReferencesSince time.Time
+	Referred        []references.Kind
+	Misread         []references.Misread
+}
+
+// Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
+type Compiler interface {
+	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Rule, size int)
+}
+
+// Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
+type Loop struct {
+	Cache      client.Reader // of policies and namespaces
+	Live       rest.Interface
+	Compiler   Compiler
+	Protection policy.Protection
+	DryRun     bool // every policy is one
+	Clock      clock.Clock
+	Leadership interface{ Check() error }
+	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, when it was asked last, or when the API server last
+	// told.
+	Rights interface {
+		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
+		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
+		Known(rule *policy.Rule) (err error, known bool)
+		Allowed(rule *policy.Rule) bool
+	}
+	// Publish is called with every new edition, one call at a time.
+	Publish func(Edition)
+
+	failed     chan error // what only a new process can mend
+	mu         sync.Mutex // held for moments; guards what follows
+	cachesRead bool       // the caches have been read once
+	complete   bool       // and all that they had is in force
+	changes    changes
+	compiling  compiling
+	cluster    known[*entry] // the ClusterRetentionPolicies
+	namespaced known[*entry] // the RetentionPolicies
+	namespaces known[policy.Namespace]
+	quotas     quotas
+	book       *policy.Book                                 // as last published
+	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
+	skewed     error                                        // what comparing the clocks has found last
+	failing
+	confirmed time.Time // when an object that a cache lacks was last looked for live
+
+	publishing sync.Mutex                   // held while an edition is made, before mu; guards what follows, and the previews of entries
+	scoped     map[types.UID]*policy.Policy // of the book as last published
+	programs   map[string]*engine.Rule      // of that book
+	past       []past                       // the oldest first
+	marking    map[string]trust             // by policy.Rule.Mark
+
+	references      []references.Declared // by policies as last published
+	referencesSince time.Time
+	misreferences   []references.Misread
+
+	live freshness // has locks of its own
+}
+
+// entry is one policy: as compiled, or as written while it is not.
+type entry struct {
+	generation int64
+	approved   string // the hash that is approved
+	leaves     bool   // it is being deleted
+	policy     *policy.Policy
+	programs   map[string]*engine.Rule
+	size       int                        // of its expressions
+	refused    *unstructured.Unstructured // as written, if its namespace has no room for its expressions; nil otherwise
+	previews   previews
+	bound      *policy.Policy // as in the book, unless it has a gate or marks there; nil while it is in none
+
+	written *unstructured.Unstructured // nil once compiled
+	shelf   shelf                      // where one that is written stands
+	length  int                        // of its spec as written, about
+	before  *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
+}
+
+// says reports whether the entry is of what an object says, or of what it said later.
+func (e *entry) says(object metav1.Object) bool {
+	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.leaves || object.GetDeletionTimestamp() == nil)
+}
+
+// entryOf is an entry that says what an object says, and has not been compiled.
+func entryOf(object metav1.Object) *entry {
+	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
+}
+
+func approvedIn(object metav1.Object) string {
+	return object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+}
+
+// Setup registers the loop with a manager.
+func (l *Loop) Setup(mgr ctrl.Manager) error {
+	l.failed = make(chan error, 1)
+	l.quotas.wake = make(chan struct{}, 1)
+	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock} {
+		if err := mgr.Add(run); err != nil {
+			return err
+		}
+	}
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(namespaceKind)
+	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named("policies").
+		Watches(emptyOf(v1alpha1.ClusterRetentionPolicyKind), everything, builder.WithPredicates(respecified)).
+		Watches(emptyOf(v1alpha1.RetentionPolicyKind), everything, builder.WithPredicates(respecified)).
+		WatchesMetadata(namespaces, everything, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, confirmEvery),
+		}).
+		Complete(l)
+}
+
+// untilFailed ends the manager when nothing that was seen can be trusted any more: a new process starts from nothing.
+func (l *Loop) untilFailed(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-l.failed:
+		return err
+	}
+}
+
+func (l *Loop) fail(err error) {
+	select {
+	case l.failed <- err:
+	default:
+	}
+}
+
+// Reconcile reads everything there is and publishes; what has changed is compiled soon, and the first time before it
+// returns. What has been seen live and is newer than the cache stays.
+func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var policies [][]unstructured.Unstructured
+	for _, shelf := range l.shelves() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(shelf.kind)
+		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return reconcile.Result{}, fmt.Errorf("list %s: %w", shelf.kind.Kind, err)
+		}
+		policies = append(policies, list.Items)
+	}
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(namespaceKind)
+	if err := l.Cache.List(ctx, namespaces, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list namespaces: %w", err)
+	}
+	if !l.Complete() {
+		if err := l.readStatuses(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	all := l.take(policies, namespaces.Items)
+	if err := l.awaitEdits(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	return l.confirmCaches(ctx, all && !l.live.lacksAny())
+}
+
+// awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.
+func (l *Loop) awaitEdits(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, compileWait)
+	defer cancel()
+	_ = l.awaitCompiled(soon, l.busy)
+	l.settle()
+	return l.awaitCompiled(ctx, l.incomplete)
+}
+
+// take merges the caches, of each shelf and of namespaces, into what is known, and notes what has changed. It reports
+// whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
+func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := true
+	for i, shelf := range l.shelves() {
+		uids := map[types.UID]bool{}
+		for k := range policies[i] {
+			if !shelf.gone(&policies[i][k]) {
+				l.takePolicy(shelf, &policies[i][k])
+			}
+			uids[policies[i][k].GetUID()] = true
+		}
+		all = all && shelf.allIn(uids)
+	}
+	uids := map[types.UID]bool{}
+	for i := range namespaces {
+		if !l.namespaces.gone(&namespaces[i]) {
+			l.takeNamespace(&namespaces[i])
+		}
+		uids[namespaces[i].UID] = true
+	}
+	l.cachesRead = true
+	return all && l.namespaces.allIn(uids)
+}
+
+// takePolicy takes in a policy if it says something new.
+func (l *Loop) takePolicy(on shelf, object *unstructured.Unstructured) {
+	on.saw(object.GetResourceVersion())
+	known, ok := on.get(object)
+	if (!ok || !known.says(object)) && on.accept(object) {
+		l.edit(on, object)
+	}
+}
+
+func (l *Loop) takeNamespace(object metav1.Object) {
+	l.namespaces.saw(object.GetResourceVersion())
+	known, ok := l.namespaces.get(object)
+	if !l.namespaces.accept(object) {
+		return
+	}
+	namespace := policy.NamespaceOf(object.GetLabels(), object.GetAnnotations())
+	l.namespaces.put(object, namespace)
+	if !ok || !known.Equal(namespace) {
+		l.changes.in(object.GetName())
+	}
+}
+
+// compile reads one policy as it is written, where others of its namespace have taken so much of the room.
+func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
+	e := entryOf(object)
+	data, err := json.Marshal(object.Object)
+	var document *policy.Document
+	if err == nil {
+		document, err = policy.Parse(data)
+	}
+	if err != nil {
+		document = &policy.Document{Problems: []policy.Problem{{Path: "spec", Message: err.Error()}}}
+		document.Metadata = metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Generation: e.generation}
+		document.Kind = object.GetKind()
+	}
+	e.policy = document.Load(l.Protection)
+	if e.leaves {
+		e.policy.Terminate()
+	}
+	if l.DryRun {
+		e.policy.Rehearse()
+	}
+	room := engine.RoomFor(e.policy) - taken
+	if e.programs, e.size = l.Compiler.LoadWithin(e.policy, room); e.size > room {
+		e.refused = object
+	}
+	log.FromContext(ctx).Info("policy read", "policy", e.policy.Name, "mode", e.policy.Mode,
+		"generation", e.generation, "problems", firstProblems(e.policy.Problems))
+	return e
+}
+
+// respecified lets an update pass when the spec has changed, an approval came, the object is being deleted, or it is another one
+// of the same name.
+var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+		e.ObjectOld.GetAnnotations()[v1alpha1.ApprovedAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ApprovedAnnotation]
+}}

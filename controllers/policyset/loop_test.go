@@ -1,0 +1,186 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const two = `
+mode: Enforce
+rules:
+- {name: good, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h}
+- {name: other, target: {apiVersion: batch/v1, kind: Job}, eligible: failed(object), startTime: finishedAt(object), ttl: 2h}
+`
+
+func TestPoliciesAreReadStrictly(t *testing.T) {
+	tests := map[string]struct {
+		from, to string // an edit of the two rules
+		want     []string
+	}{
+		"as it should be": {"", "", []string{"p/good Enforce 1h", "p/other Enforce 2h"}},
+		"an unknown field in a rule is that rule's problem": {"ttl: 2h", "ttl: 2h, keepLast: 3",
+			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
+		"an unknown field in a target too": {"kind: Job}, eligible: failed", "kind: Job, labels: {}}, eligible: failed",
+			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
+		"an expression that does not compile": {"failed(object)", "failed(objct)",
+			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
+		"a TTL that cannot be read": {"ttl: 2h", "ttl: 2 hours",
+			[]string{"p/good Enforce 1h", "p/other Enforce 0s invalid"}},
+		"an unknown field of the spec concerns every rule": {"mode: Enforce", "mode: Enforce\nnamespaceSelectr: {}",
+			[]string{"p/good Enforce 1h invalid", "p/other Enforce 2h invalid"}},
+		"an unknown mode suspends": {"mode: Enforce", "mode: Enforced",
+			[]string{"p/good Suspended 1h invalid", "p/other Suspended 2h invalid"}},
+		"no mode is a dry run": {"mode: Enforce", "",
+			[]string{"p/good DryRun 1h", "p/other DryRun 2h"}},
+		"a protected kind is refused, the others not": {"{apiVersion: batch/v1, kind: Job}, eligible: failed(object)", "{apiVersion: v1, kind: Node}, eligible: 'true'",
+			[]string{"p/good Enforce 1h"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", strings.Replace(two, test.from, test.to, 1))
+			l := newLoop(t, s)
+			expect(t, "rules", test.want, l.rules("team-a"))
+		})
+	}
+}
+
+func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
+	for name, bad := range map[string]string{
+		"no spec":             "null",
+		"empty":               "{}",
+		"rules are no list":   "{mode: Enforce, rules: {name: x}}",
+		"spec is text":        "delete everything",
+		"nothing understood":  "{mode: [1], rules: [7]}",
+		"an empty expression": strings.Replace(two, "finished(object)", "''", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("bad", bad)
+			s.policy("p", spec("Enforce", "1h"))
+			l := newLoop(t, s)
+			if rules := l.rules("team-a"); !slices.Contains(rules, enforced[0]) {
+				t.Errorf("rules %v", rules)
+			}
+			for _, p := range l.editions[0].Book.Policies() {
+				if p.Name == "bad" && len(p.Problems) == 0 {
+					t.Error("nothing is said to be wrong with the bad one")
+				}
+			}
+			expect(t, "policies", 2, len(l.editions[0].Book.Policies()))
+		})
+	}
+}
+
+func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
+	l := oneEnforced(t)
+	for range 5 {
+		l.reconcile()
+		l.allowed("team-a")
+		l.later(2 * time.Second)
+	}
+	expect(t, "editions", 1, len(l.editions))
+	l.policy("p", spec("Enforce", "2h"))
+	l.sync()
+	l.reconcile()
+	l.allowed("team-a")
+	expect(t, "editions after an edit", 2, len(l.editions))
+	l.namespace("team-a", map[string]string{"tier": "ci"})
+	l.sync()
+	l.reconcile()
+	expect(t, "editions after a namespace got a label", 3, len(l.editions))
+	l.hold("team-a", "true")
+	l.sync()
+	l.reconcile()
+	expect(t, "editions after a namespace got a hold", 4, len(l.editions))
+}
+
+func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
+	l := oneEnforced(t)
+	knows := func(name string) bool { return l.editions[len(l.editions)-1].Book.Knows(name) }
+	expect(t, "team-a", true, knows("team-a"))
+	expect(t, "team-c", false, knows("team-c"))
+	l.namespace("team-c", nil)
+	l.removeNamespace("team-a")
+	l.sync()
+	l.reconcile()
+	expect(t, "team-c when it is there", true, knows("team-c"))
+	expect(t, "team-a when it is gone", false, knows("team-a"))
+}
+
+func TestProgramsOfAnEdition(t *testing.T) {
+	l := oneEnforced(t)
+	e := l.editions[0]
+	expect(t, "programs", 1, len(e.Programs))
+	for key, program := range e.Programs {
+		expect(t, "key", key, program.Key())
+	}
+	l.removePolicy("p")
+	l.sync()
+	l.reconcile()
+	expect(t, "programs without policies", 0, len(l.editions[len(l.editions)-1].Programs))
+}
+
+func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
+	l := oneEnforced(t)
+	l.Loop.Cache = unreadable{l.server}
+	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+		t.Error("no error")
+	}
+	expect(t, "rules", enforced, l.rules("team-a"))
+	expect(t, "editions", 1, len(l.editions))
+}
+
+type unreadable struct{ client.Reader }
+
+func (unreadable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("not synced")
+}
+
+func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
+	object := func(uid string, generation int64) client.Object {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetUID(types.UID(uid))
+		u.SetGeneration(generation)
+		return u
+	}
+	tests := map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"another status":             {object("a", 1), object("a", 1), false},
+		"another spec":               {object("a", 1), object("a", 2), true},
+		"a namesake, just as young":  {object("a", 1), object("b", 1), true},
+		"a namesake, younger by far": {object("a", 9), object("b", 1), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, "counts", test.want, policyset.Respecified.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}))
+		})
+	}
+}
+
+func TestThePolicyOfAnEditionIsTheOneThatWasWritten(t *testing.T) {
+	l := oneEnforced(t)
+	var p *policy.Policy
+	for _, p = range l.editions[0].Book.Policies() {
+	}
+	expect(t, "name", "p", p.Name)
+	expect(t, "generation", 1, p.Generation)
+	if p.UID == "" {
+		t.Error("no UID")
+	}
+}

@@ -1,0 +1,144 @@
+package policyset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+
+// manyNamespaces is how many namespaces are read one by one in a second; more are read in one list.
+const manyNamespaces = 16
+
+// namespaces are those that are known.
+type namespaces struct{ *known[policy.Namespace] }
+
+func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
+
+func (namespaces) place(o metav1.Object) string { return o.GetName() }
+
+// answer is what a live read said about one namespace.
+type answer struct {
+	at   time.Time
+	took time.Duration // by itself; 0 in a list of all
+	err  error         // wraps retention.ErrNamespace; nil when subjects there may go
+}
+
+// readPlace reads a namespace, or all of them.
+func (l *Loop) readPlace(ctx context.Context, name string) error {
+	if l.readsOneByOne() {
+		return l.readNamespace(ctx, name)
+	}
+	return l.readAllNamespaces(ctx)
+}
+
+// readsOneByOne reports whether the last second's reads of namespaces were few, and quick.
+func (l *Loop) readsOneByOne() bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	maps.DeleteFunc(l.live.namespaces, func(_ string, a answer) bool { return !l.fresh(a.at) })
+	took := time.Duration(0)
+	for _, a := range l.live.namespaces {
+		took += a.took
+	}
+	return len(l.live.namespaces) < manyNamespaces && took < maxAge/10
+}
+
+// answered reports whether the latest live reads have an answer for the namespace that counts at a time.
+func (l *Loop) answered(name string, at time.Time) bool {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	return name == "" || freshAt(at, l.live.namespaceRead(name))
+}
+
+func (l *Loop) readNamespace(ctx context.Context, name string) error {
+	began := l.Clock.Now()
+	seen := l.seen(func() string { return l.namespaces.versionOf(name) })
+	item := &metav1.PartialObjectMetadata{}
+	err := l.readMetadata(ctx, namespacesPath+"/"+name, "PartialObjectMetadata", item)
+	if err == nil {
+		err = sameName(item, &metav1.ObjectMeta{Name: name})
+	}
+	a := answer{}
+	switch {
+	case apierrors.IsNotFound(err):
+		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+	case err != nil:
+		return fmt.Errorf("read namespace %s: %w", name, err)
+	case older(item.ResourceVersion, seen):
+		return l.startOver()
+	case item.DeletionTimestamp != nil:
+		a.err = fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, name)
+	default:
+		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
+	}
+	a.at = l.Clock.Now()
+	a.took = a.at.Sub(began)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	if l.live.namespaces == nil {
+		l.live.namespaces = map[string]answer{}
+	}
+	l.live.namespaces[name] = a
+	return nil
+}
+
+func (l *Loop) readAllNamespaces(ctx context.Context) error {
+	seen := l.seen(func() string { return l.namespaces.newest })
+	list, err := l.readList(ctx, namespacesPath)
+	came := l.Clock.Now()
+	if err != nil {
+		return fmt.Errorf("read namespaces: %w", err)
+	}
+	if older(list.ResourceVersion, seen) {
+		return l.startOver()
+	}
+	if err := l.confirmMissing(ctx, namespaces{&l.namespaces}, list); err != nil {
+		return err
+	}
+	l.takeLiveNamespaces(list.Items, list)
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	l.live.everything = came
+	l.live.namespaces = map[string]answer{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp != nil {
+			l.live.namespaces[list.Items[i].Name] = answer{at: came, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+		}
+	}
+	return nil
+}
+
+// takeLiveNamespaces takes in other labels and holds; complete is the list when the items are all there are.
+func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range items {
+		l.takeNamespace(&items[i])
+	}
+	if complete == nil {
+		return
+	}
+	for _, object := range l.namespaces.confine(uidsOf(complete), complete.ResourceVersion) {
+		l.changes.in(object.GetName())
+	}
+}
+
+// existing answers from a complete list.
+func (l *Loop) existing(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.namespaces.all[name] == nil {
+		return fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+	}
+	return nil
+}

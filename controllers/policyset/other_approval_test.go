@@ -1,0 +1,128 @@
+package policyset_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestTheCountOfAnotherFormEndsNoComparison: what changed while no leader ran is still to be counted when the policy has the form again that
+// the leader before counted.
+func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
+	l := heldWith(t, spec("DryRun", "2h"))
+	l.become(spec("Enforce", "2h"))
+	other := l.named("p").ApprovalHash()
+	l.approve("p", other)
+	l.become(spec("Enforce", "1h"))
+	l.counted("p")
+	status := old(3).enforced(l, "p")
+	status.Previews[0].Time = status.Enforced.Time
+	l.report("p", status)
+	l.hold("team-a", "")
+	l = l.restart()
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.become(spec("DryRun", "2h"))
+	l.counted("p")
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting in the form before", waits, l.waiting("team-a"))
+}
+
+// TestAnEarlierNumberApprovesNoLaterChange: a dry run became able to delete more after the number was shown.
+func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
+	for name, start := range map[string]func(l *loop) *loop{
+		"of a form": func(l *loop) *loop { return l },
+		"of what a leader that starts counts": func(l *loop) *loop {
+			l.counted("p")
+			l.report("p", old(3).enforced(l, "p"))
+			return l.restart()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.hold("team-a", "true")
+			s.policy("p", spec("Enforce", "1h"))
+			l := start(newLoop(t, s))
+			shown := l.named("p").Gate.Hash
+			l.later(time.Minute)
+			l.become(spec("DryRun", "1h"))
+			l.unhold()
+			l.become(spec("Enforce", "1h"))
+			l.approve("p", shown)
+			l.refresh()
+			if expect(t, "waiting", waits, l.waiting("team-a")); t.Failed() {
+				return
+			}
+			l.approve("p", l.named("p").Gate.Hash)
+			l.refresh()
+			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestARestartForgetsNoApproval of a number that a leader has shown: the next one compares its first count with that number.
+func TestARestartForgetsNoApproval(t *testing.T) {
+	for name, reach := range map[string]func(t *testing.T) *loop{
+		"of a form": func(t *testing.T) *loop {
+			l := heldWith(t, spec("DryRun", "2h"))
+			l.become(spec("Enforce", "1h"))
+			return l
+		},
+		"of a dry run that could delete more": func(t *testing.T) *loop {
+			l := heldWith(t, spec("DryRun", "1h"))
+			l.hold("team-a", "")
+			l.become(spec("Enforce", "1h"))
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := reach(t)
+			l.later(time.Minute)
+			p := l.named("p")
+			l.report("p", v1alpha1.RetentionPolicyStatus{
+				ObservedGeneration: p.Generation, ObservedTime: &metav1.Time{Time: l.clock.Now()},
+				PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 3, Week: 4, Selected: 5},
+			})
+			l.approve("p", p.Gate.Hash)
+			l.later(time.Minute)
+			l = l.restart()
+			gate := l.named("p").Gate
+			if gate == nil || gate.Recount == nil {
+				t.Fatalf("it compares with no count: %+v", gate)
+			}
+			expect(t, "the number that is approved", []int64{3, 4}, []int64{gate.Recount.Due, gate.Recount.Week})
+			l.counted("p")
+			expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestARestartRemembersThatADryRunCouldDeleteMore, although an earlier approval of the form counts and nothing could be counted since.
+func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
+	l := heldWith(t, spec("Enforce", "1h"))
+	l.approve("p", l.named("p").ApprovalHash())
+	l.refresh()
+	l.become(spec("DryRun", "1h"))
+	l.unhold()
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: l.named("p").Generation, Approved: l.named("p").ApprovalHash()})
+	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+}
+
+// TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that it can be approved.
+func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
+	l := heldWith(t, spec("DryRun", "1h"))
+	l.hold("team-a", "")
+	l.become(spec("Enforce", "1h"))
+	shown := l.named("p").Gate.Hash
+	l.become(elsewhere(spec("Enforce", "1h")))
+	l.approve("p", shown)
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	if l.named("p").Gate.Hash == shown {
+		t.Error("the annotation has the hash already")
+	}
+}

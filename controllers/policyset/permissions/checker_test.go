@@ -1,0 +1,278 @@
+package permissions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+func TestWhatIsAsked(t *testing.T) {
+	s, _, c := asking()
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(verb string) authorizationv1.SubjectAccessReviewSpec {
+		return authorizationv1.SubjectAccessReviewSpec{
+			User:   "system:serviceaccount:team-a:cleaner",
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:team-a", "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: "team-a", Verb: verb, Group: "batch", Version: "v1", Resource: "jobs",
+			},
+		}
+	}
+	expect(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
+}
+
+func TestRights(t *testing.T) {
+	tests := map[string]struct {
+		denied []string
+		rule   *policy.Rule
+		verbs  []string // asked for
+		want   string   // empty for permitted
+	}{
+		"all are there":                {nil, rule(), []string{"list", "delete"}, ""},
+		"may not list":                 {[]string{"list"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
+		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
+		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
+		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"may patch, and marks":         {nil, rule(marking), []string{"list", "delete", "patch"}, ""},
+		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":             {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
+		"what the cluster cannot know": {nil, rule(about(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, _, c := asking()
+			s.deny(test.denied...)
+			_, err := c.Check(t.Context(), test.rule)
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			expect(t, "error", test.want, said)
+			expect(t, "asked", test.verbs, s.verbs())
+			known, ok := c.Known(test.rule)
+			if !ok || !errors.Is(known, err) {
+				t.Errorf("known %v, %v", known, ok)
+			}
+		})
+	}
+}
+
+func TestRightsToAnOwner(t *testing.T) {
+	const namespace = "team-a"
+	tests := map[string]struct {
+		denied []string
+		rule   *policy.Rule
+		kind   schema.GroupVersionKind
+		verbs  []string
+		want   string
+	}{
+		"all are there":              {nil, rule(about(pods)), jobs, []string{"get", "delete"}, ""},
+		"marking needs nothing more": {[]string{"patch", "list"}, rule(about(pods), marking), jobs, []string{"get", "delete"}, ""},
+		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing permission: spec.serviceAccountName is empty"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, _, c := asking()
+			s.deny(test.denied...)
+			said := ""
+			if _, err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
+				said = err.Error()
+			}
+			expect(t, "error", test.want, said)
+			for _, asked := range s.asked {
+				expect(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
+				expect(t, "resource", "jobs", asked.ResourceAttributes.Resource)
+			}
+			expect(t, "asked", test.verbs, s.verbs())
+		})
+	}
+}
+
+// TestRightsToAKindAreNotThoseToAnOwner: an answer to one is none to the other.
+func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
+	s, _, c := asking()
+	s.deny("get")
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, permissions.ErrMissing) {
+		t.Errorf("may not get: %v", err)
+	}
+	if _, known := c.Known(rule(about(pods))); known {
+		t.Error("what is about owners is known of a rule")
+	}
+}
+
+func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
+	s, clock, c := asking()
+	s.deny("delete")
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
+		t.Errorf("missing: %v", err)
+	}
+	clock.Step(2 * time.Second)
+	lost := errors.New("connection refused")
+	s.failing(lost)
+	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, permissions.ErrMissing) {
+		t.Errorf("no answer: %v", err)
+	}
+}
+
+// TestTheAgeOfAnAnswerCountsFromItsRequest: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
+func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
+	s, clock, c := asking()
+	s.during = func() { clock.Step(300 * time.Millisecond) }
+	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {
+		since, err := c.Check(t.Context(), rule())
+		if err != nil || !since.Equal(now) {
+			t.Errorf("%s: known since %s (%v), not since %s", name, since, err, now)
+		}
+	}
+	clock.Step(400*time.Millisecond + 1)
+	if since, _ := c.Check(t.Context(), rule()); !since.Equal(now.Add(time.Second + 1)) {
+		t.Errorf("a second after the question the answer of %s counts", since)
+	}
+}
+
+// TestAnswersCountForASecond, be they about the kind of a rule or about an owner.
+func TestAnswersCountForASecond(t *testing.T) {
+	for about, test := range map[string]struct {
+		check func(context.Context, *permissions.Checker) (time.Time, error)
+		verbs []string
+	}{
+		"the kind": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) { return c.Check(ctx, rule()) }, []string{"list", "delete"}},
+		"an owner": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) {
+			return c.CheckOwner(ctx, rule(), jobs)
+		}, []string{"get", "delete"}},
+	} {
+		t.Run(about, func(t *testing.T) {
+			s, clock, c := asking()
+			check := func() bool { _, err := test.check(t.Context(), c); return err == nil }
+			expect(t, "allowed", true, check())
+			s.deny("delete")
+			s.verbs()
+			clock.Step(time.Second)
+			expect(t, "allowed a second later", true, check())
+			expect(t, "asked", nil, s.verbs())
+			clock.Step(1)
+			expect(t, "allowed a nanosecond after that", false, check())
+			expect(t, "asked", test.verbs, s.verbs())
+			s.deny()
+			expect(t, "a right that is back", false, check())
+			clock.Step(time.Second + 1)
+			expect(t, "a right that is back, a second later", true, check())
+			s.deny("delete")
+			clock.SetTime(now.Add(-time.Hour))
+			expect(t, "allowed by a clock that was set back", false, check())
+		})
+	}
+}
+
+func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
+	s, _, c := asking()
+	rules := map[string]*policy.Rule{
+		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
+		"another mark":      rule(marking),
+		"another account":   rule(of("other")),
+		"another namespace": rule(func(r *policy.Rule) { r.Namespace = "team-b" }),
+		"another kind":      rule(about(nodes)),
+	}
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range rules {
+		_, known := c.Known(r)
+		expect(t, name, name == "the same", known)
+	}
+	s.verbs()
+	_, _ = c.Check(t.Context(), rules["the same"])
+	expect(t, "asked", nil, s.verbs())
+}
+
+func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
+	_, _, c := asking()
+	if err, known := c.Known(rule()); err != nil || known {
+		t.Errorf("known %v, %v", err, known)
+	}
+}
+
+func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
+	s, clock, c := asking()
+	s.deny("delete")
+	_, missing := c.Check(t.Context(), rule())
+	clock.Step(time.Hour)
+	if err, known := c.Known(rule()); !known || !errors.Is(err, missing) {
+		t.Errorf("known %v, %v", err, known)
+	}
+	clock.Step(1)
+	c.Prune()
+	if _, known := c.Known(rule()); known {
+		t.Error("an answer nobody has asked for is kept for ever")
+	}
+}
+
+// TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
+func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
+	s, now, c := asking()
+	expect(t, "before it was asked", false, c.Allowed(rule()))
+	for i, step := range []struct {
+		denied string
+		fail   error
+		want   bool
+	}{
+		{fail: errors.New("no answer"), want: false},
+		{want: true},
+		{fail: errors.New("no answer"), want: true},
+		{denied: "list", want: false},
+		{fail: errors.New("no answer"), want: false},
+		{want: true},
+	} {
+		now.Step(time.Minute)
+		s.denied, s.fail = map[string]bool{step.denied: true}, step.fail
+		_, _ = c.Check(t.Context(), rule())
+		expect(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
+	}
+}
+
+func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
+	_, _, c := asking()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
+		t.Errorf("permitted: %v", err)
+	}
+}
+
+// TestWhoeverGivesUpGivesNoAnswer: that a caller does not wait any more says nothing of a ServiceAccount's permissions. Others ask for
+// themselves, and the rule keeps the answer that it had.
+func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
+	_, clock, c := asking()
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(time.Minute)
+	gaveUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, err := c.Check(gaveUp, rule()); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if known, ok := c.Known(rule()); !ok || known != nil {
+		t.Errorf("known of the rule: %v, %v", known, ok)
+	}
+	if _, err := c.Check(t.Context(), rule()); err != nil {
+		t.Errorf("who asks next is told: %v", err)
+	}
+}

@@ -1,0 +1,126 @@
+package permissions_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// now is when every test begins.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+var (
+	jobs  = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pods  = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+)
+
+// rule is one of a RetentionPolicy of team-a, whose ServiceAccount is cleaner.
+func rule(options ...func(r *policy.Rule)) *policy.Rule {
+	r := &policy.Rule{Namespace: "team-a", ServiceAccount: "cleaner", Kind: jobs}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+func marking(r *policy.Rule) { r.Mark = "mark" }
+
+func about(kind schema.GroupVersionKind) func(r *policy.Rule) {
+	return func(r *policy.Rule) { r.Kind = kind }
+}
+
+func of(account string) func(r *policy.Rule) {
+	return func(r *policy.Rule) { r.ServiceAccount = account }
+}
+
+// server answers SubjectAccessReviews: everything is allowed but what is denied.
+type server struct {
+	authorizationclient.SubjectAccessReviewInterface // only Create is called
+
+	mu     sync.Mutex
+	denied map[string]bool // verbs
+	fail   error
+	during func() // while each is answered; nil for nothing
+	takes  time.Duration
+	asked  []authorizationv1.SubjectAccessReviewSpec
+}
+
+// Create implements SubjectAccessReviewInterface.
+func (s *server) Create(ctx context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Spec)
+	if s.during != nil {
+		s.during()
+	}
+	if err := errors.Join(ctx.Err(), s.fail); err != nil {
+		return nil, err
+	}
+	r = r.DeepCopy()
+	r.Status.Allowed = !s.denied[r.Spec.ResourceAttributes.Verb]
+	return r, nil
+}
+
+// verbs are those asked for since the last call.
+func (s *server) verbs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var verbs []string
+	for _, spec := range s.asked {
+		verbs = append(verbs, spec.ResourceAttributes.Verb)
+	}
+	s.asked = nil
+	return verbs
+}
+
+func (s *server) deny(verbs ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = map[string]bool{}
+	for _, verb := range verbs {
+		s.denied[verb] = true
+	}
+}
+
+func (s *server) failing(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+func newChecker(s *server, c clock.Clock) *permissions.Checker {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(jobs, meta.RESTScopeNamespace)
+	mapper.Add(nodes, meta.RESTScopeRoot)
+	return permissions.New(s, mapper, c)
+}
+
+// asking is a Checker on a server, at rest.
+func asking() (*server, *clocktesting.FakeClock, *permissions.Checker) {
+	s, c := &server{}, clocktesting.NewFakeClock(now)
+	return s, c, newChecker(s, c)
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

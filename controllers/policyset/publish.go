@@ -1,0 +1,158 @@
+package policyset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// changes are the namespaces, "" for everywhere, in which something has changed that is not in force yet. Nothing is deleted there meanwhile,
+// and elsewhere nobody waits. Loop.mu guards the fields.
+type changes struct {
+	waiting sets.Set[string] // until they are published
+	applied sets.Set[string] // those of the edition that is being made
+	others  bool             // something else than what keeps objects has changed
+}
+
+func (c *changes) in(namespace string) {
+	if c.waiting == nil {
+		c.waiting = sets.New[string]()
+	}
+	c.waiting.Insert(namespace)
+}
+
+func (c *changes) none() bool { return len(c.waiting) == 0 && !c.others }
+
+// inForce is an error while something is not in force that may keep objects of a namespace.
+func (c *changes) inForce(namespace string) error {
+	switch all := c.waiting.Union(c.applied); {
+	case all.Has(""):
+		return errCompiling
+	case all.Has(namespace):
+		return fmt.Errorf("%w: %w", retention.ErrNamespace, errCompiling)
+	}
+	return nil
+}
+
+// settle puts in force what has changed, once all policies have been read and compiled.
+func (l *Loop) settle() {
+	l.publishing.Lock()
+	defer l.publishing.Unlock()
+	l.publish()
+}
+
+// settleFor puts changes in force, and waits for that if they concern a namespace, "" for everywhere. While a ClusterRetentionPolicy is being
+// compiled nothing is deleted, and what was read together with it is put in force together with it.
+func (l *Loop) settleFor(namespace string) {
+	l.mu.Lock()
+	later := l.changes.none() || l.compilingIn("") != nil
+	own := namespace == "" || l.changes.waiting.HasAny("", namespace)
+	l.mu.Unlock()
+	switch {
+	case later:
+	case own:
+		l.settle()
+	default:
+		go l.settle()
+	}
+}
+
+// state is what an edition is made of.
+type state struct {
+	entries    []*entry
+	namespaces map[string]policy.Namespace
+	first      bool // nothing has been published before
+}
+
+// begin returns what is known; ok is false if there is nothing to publish, or not yet.
+func (l *Loop) begin() (s state, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.changes.waiting) > 0 {
+		l.reconsider()
+	}
+	s.first = !l.complete && l.cachesRead && len(l.uncompiled()) == 0
+	if s.first {
+		l.changes.in("")
+	}
+	if !s.first && (!l.complete || l.changes.none()) {
+		return s, false
+	}
+	l.changes = changes{applied: l.changes.waiting}
+	s.entries, s.namespaces = l.entries(), make(map[string]policy.Namespace, len(l.namespaces.all))
+	for name, n := range l.namespaces.all {
+		namespace := n.value
+		namespace.Quotas = l.quotas.in(name)
+		s.namespaces[name] = namespace
+	}
+	return s, true
+}
+
+// end notes that an edition with a book is in force.
+func (l *Loop) end(s state, book *policy.Book) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book, l.changes.applied = book, nil
+	if s.first {
+		l.complete, l.statuses = true, nil
+	}
+	l.compiling.changed()
+}
+
+// publish makes a new edition of what is known, if anything has changed. The caller holds publishing, and not mu: what is checked meanwhile
+// waits only if a change concerns it.
+func (l *Loop) publish() {
+	s, ok := l.begin()
+	if !ok {
+		return
+	}
+	before := l.current()
+	programs := map[string]*engine.Rule{}
+	for _, e := range s.entries {
+		maps.Copy(programs, e.programs)
+	}
+	book := l.bind(s)
+	fewer := l.declare(s.entries)
+	rescoped := before != nil && l.rescope(s.entries, before, book, fewer)
+	if l.compare(s.entries, before) || rescoped {
+		book = l.bind(s)
+	}
+	programs = l.remember(book, programs)
+	l.forgetMarks(s.entries)
+	l.noteUnasked(book)
+	l.scoped = map[types.UID]*policy.Policy{}
+	for _, p := range book.Policies() {
+		l.scoped[p.UID] = p
+	}
+	e := Edition{
+		Book: book, Programs: programs, Outdated: outdated(s.entries),
+		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), Misread: l.misreferences,
+	}
+	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
+	l.Publish(e)
+	l.end(s, book)
+}
+
+// republish makes a new edition though nothing has changed that keeps objects. The caller holds publishing.
+func (l *Loop) republish() {
+	l.mu.Lock()
+	l.changes.others = true
+	l.mu.Unlock()
+	l.publish()
+}
+
+// bind makes a book of all policies, each behind its gate.
+func (l *Loop) bind(s state) *policy.Book {
+	policies := make([]*policy.Policy, len(s.entries))
+	for i, e := range s.entries {
+		policies[i] = l.gated(e)
+	}
+	return policy.NewBook(policies, s.namespaces, l.Protection)
+}

@@ -1,0 +1,109 @@
+package policyset
+
+import (
+	"cmp"
+	"maps"
+	"time"
+)
+
+const (
+	restFactor  = 10 // pause of a namespace between two compilations, as a multiple of the time that the last one took
+	restOfAll   = 3  // pause of all namespaces that have compiled before, likewise
+	longestRest = 2 * time.Second
+	turnFactor  = 200 // for so long, as a multiple of the same time, the namespace comes after others
+)
+
+// pause is how long a namespace waits after its policies were compiled.
+type pause struct {
+	until time.Time // when its next policy may be compiled
+	turn  time.Time // namespaces with an earlier turn, or none, come first
+	// length is that of the policies that it waits to have compiled.
+	length int
+}
+
+// before reports whether a namespace that may compile at a time comes before another.
+func (p pause) before(o pause, now time.Time) bool {
+	if p.until.After(now) || o.until.After(now) {
+		return p.until.Before(o.until)
+	}
+	return cmp.Or(p.turn.Compare(o.turn), cmp.Compare(p.length, o.length)) < 0
+}
+
+// lengthOf is about how long the specs of edited policies are.
+func lengthOf(edits []*entry) (n int) {
+	for _, e := range edits {
+		n += e.length
+	}
+	return n
+}
+
+// length is that of all texts in a value of JSON.
+func length(value any) (n int) {
+	switch value := value.(type) {
+	case string:
+		return len(value)
+	case []any:
+		for _, v := range value {
+			n += length(v)
+		}
+	case map[string]any:
+		for _, v := range value {
+			n += length(v)
+		}
+	}
+	return n
+}
+
+// uncompiled are the policies that wait to be compiled.
+func (l *Loop) uncompiled() []*entry {
+	var all []*entry
+	for _, shelf := range l.shelves() {
+		for _, s := range shelf.all {
+			if s.value.written != nil {
+				all = append(all, s.value)
+			}
+		}
+	}
+	return all
+}
+
+// nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited RetentionPolicies of
+// one namespace. Of the namespaces whose pause is over it chooses the one with the earliest turn, and of several without one the smallest
+// policies: they are soon compiled. Otherwise it chooses the one whose pause ends first. The caller asks again when next is closed.
+func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
+	now := l.Clock.Now()
+	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
+	byNamespace := map[string][]*entry{}
+	for _, e := range l.uncompiled() {
+		if (e.written.GetNamespace() == "") != ofCluster {
+			continue
+		}
+		byNamespace[e.written.GetNamespace()] = append(byNamespace[e.written.GetNamespace()], e)
+	}
+	var first pause
+	for namespace, all := range byNamespace {
+		own := l.compiling.rests[namespace]
+		own.length = lengthOf(all)
+		if edits == nil || own.before(first, now) {
+			edits, first = all, own
+		}
+	}
+	if until := l.compiling.until; !first.turn.IsZero() && first.until.Before(until) {
+		first.until = until
+	}
+	return edits, first.until.Sub(now), l.compiling.next
+}
+
+// rest sets the pause of a namespace, by how long its last compilation took.
+func (l *Loop) rest(namespace string, began time.Time) {
+	took := l.Clock.Since(began)
+	if namespace == "" || took <= 0 || !l.complete {
+		return
+	}
+	if l.compiling.rests == nil {
+		l.compiling.rests = map[string]pause{}
+	}
+	now := l.Clock.Now()
+	l.compiling.until = now.Add(min(restOfAll*took, longestRest))
+	l.compiling.rests[namespace] = pause{until: now.Add(min(restFactor*took, longestRest)), turn: now.Add(turnFactor * took)}
+}

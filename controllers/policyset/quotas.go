@@ -1,0 +1,249 @@
+package policyset
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// quotasEvery is how often ResourceQuotas are read while a rule asks for them. Right before a deletion those of the
+// namespace are read live.
+const quotasEvery = 15 * time.Second
+
+// quotas is how many objects the ResourceQuotas of each namespace allow, by resource.
+type quotas struct {
+	needed  bool             // some rule asks for them
+	read    bool             // all have been read
+	trouble map[string]error // why those of a namespace, "" for all, cannot be
+	wake    chan struct{}
+	all     map[string]map[string]int64
+	// meanwhile are the namespaces that have been read, or could not be, since a list of all began: it may be older. It is nil while none
+	// is under way.
+	meanwhile sets.Set[string]
+	kept      sets.Set[string] // those of the latest list
+}
+
+// in is what is known of a namespace; nil while nothing is.
+func (q *quotas) in(namespace string) map[string]int64 {
+	if known := q.all[namespace]; known != nil || !q.read {
+		return known
+	}
+	return map[string]int64{}
+}
+
+func byQuota(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Capacity.ByQuota })
+}
+
+// followQuotas reads all ResourceQuotas again and again, while they are needed. Without them no rule has a capacity.
+func (l *Loop) followQuotas(ctx context.Context) error {
+	for {
+		if l.needsQuotas() {
+			err := l.readQuotas(ctx, "")
+			if err != nil {
+				log.FromContext(ctx).Info("capacity.percentOfQuota has no effect: ResourceQuotas cannot be read", "err", err.Error())
+				l.forgetQuotas("")
+			}
+			l.quotaTrouble("", err)
+			l.settle()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.quotas.wake:
+		case <-l.Clock.After(quotasEvery):
+		}
+	}
+}
+
+// quotaTrouble tells the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can. Changes that wait for a
+// count go on waiting meanwhile: what is not known is not what has been taken away.
+func (l *Loop) quotaTrouble(namespace string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	had := len(l.quotas.trouble) > 0
+	switch {
+	case err != nil && l.quotas.trouble == nil:
+		l.quotas.trouble = map[string]error{namespace: err}
+	case err != nil:
+		l.quotas.trouble[namespace] = err
+	case namespace == "": // all have been read, but for those that could not be since
+		maps.DeleteFunc(l.quotas.trouble, func(name string, _ error) bool { return !l.quotas.kept.Has(name) })
+	default:
+		delete(l.quotas.trouble, namespace)
+	}
+	l.changes.others = l.changes.others || had != (len(l.quotas.trouble) > 0)
+}
+
+// why is why quotas cannot be read; nil when they can.
+func (q *quotas) why() error {
+	for _, namespace := range slices.Sorted(maps.Keys(q.trouble)) {
+		return q.trouble[namespace]
+	}
+	return nil
+}
+
+// needQuotas has them read at once when they come to be needed. It reports whether they have not been read, and why they cannot be.
+func (l *Loop) needQuotas(needed bool) (unread bool, trouble error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if needed && !l.quotas.needed {
+		select {
+		case l.quotas.wake <- struct{}{}:
+		default:
+		}
+	}
+	l.quotas.needed = needed
+	return needed && !l.quotas.read && len(l.quotas.trouble) == 0, l.quotas.why()
+}
+
+func (l *Loop) needsQuotas() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.quotas.needed
+}
+
+// lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh at a time.
+func (l *Loop) lacksQuotas(namespace string, at time.Time) bool {
+	l.live.mu.Lock()
+	read := l.live.quotas[namespace]
+	l.live.mu.Unlock()
+	return !freshAt(at, read) && l.boundByQuotas(namespace)
+}
+
+// boundByQuotas reports whether a rule asks for the quotas of a namespace.
+func (l *Loop) boundByQuotas(namespace string) bool {
+	return namespace != "" && l.needsQuotas() && l.current().BoundByQuota(namespace)
+}
+
+// readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is
+// no reason to keep anything from other rules.
+func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
+	err := l.readQuotas(ctx, namespace)
+	l.quotaTrouble(namespace, err)
+	if err != nil {
+		l.forgetQuotas(namespace)
+	}
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	maps.DeleteFunc(l.live.quotas, func(_ string, at time.Time) bool { return !l.fresh(at) })
+	if l.live.quotas == nil {
+		l.live.quotas = map[string]time.Time{}
+	}
+	l.live.quotas[namespace] = l.Clock.Now()
+}
+
+// current is the book as last published.
+func (l *Loop) current() *policy.Book {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book
+}
+
+// forgetQuotas makes those of a namespace, "" for all, unknown.
+func (l *Loop) forgetQuotas(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quotas.isRead(namespace)
+	left := maps.Clone(l.quotas.all)
+	maps.DeleteFunc(left, func(name string, _ map[string]int64) bool { return namespace == "" || name == namespace })
+	l.useQuotas(left)
+}
+
+// readQuotas reads the quotas of one namespace, "" for all.
+func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
+	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
+	if namespace != "" {
+		path, read = namespacesPath+"/"+namespace+"/resourcequotas", l.readSoon
+	} else {
+		defer l.quotas.list(&l.mu)()
+	}
+	list := &corev1.ResourceQuotaList{}
+	if err := read(ctx, path, asJSON, list); err != nil {
+		return err
+	}
+	if !isComplete(list) {
+		return errPartial // the least of several quotas counts, so a bound would be too high, and the rest a change of it
+	}
+	found := map[string]map[string]int64{}
+	for i := range list.Items {
+		add(found, &list.Items[i])
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quotas.isRead(namespace)
+	if namespace == "" {
+		for name := range l.quotas.meanwhile {
+			replace(found, name, l.quotas.all)
+		}
+		l.quotas.kept = l.quotas.meanwhile
+	} else {
+		others := maps.Clone(l.quotas.all)
+		delete(others, namespace)
+		maps.Copy(found, others)
+	}
+	if namespace == "" && !l.quotas.read {
+		l.quotas.read = true
+		l.changes.in("")
+	}
+	l.useQuotas(found)
+	return nil
+}
+
+// list begins a list of all, and gives what ends it.
+func (q *quotas) list(mu sync.Locker) (end func()) {
+	begin := func(meanwhile sets.Set[string]) {
+		mu.Lock()
+		defer mu.Unlock()
+		q.meanwhile = meanwhile
+	}
+	begin(sets.New[string]())
+	return func() { begin(nil) }
+}
+
+// isRead notes that a namespace was read by itself.
+func (q *quotas) isRead(namespace string) {
+	if q.meanwhile != nil && namespace != "" {
+		q.meanwhile.Insert(namespace)
+	}
+}
+
+// replace makes an entry what another map has.
+func replace(all map[string]map[string]int64, name string, by map[string]map[string]int64) {
+	if known, ok := by[name]; ok {
+		all[name] = known
+	} else {
+		delete(all, name)
+	}
+}
+
+// useQuotas replaces the quotas that are known.
+func (l *Loop) useQuotas(all map[string]map[string]int64) {
+	for _, from := range []map[string]map[string]int64{l.quotas.all, all} {
+		for namespace := range from {
+			before, had := l.quotas.all[namespace]
+			if now, has := all[namespace]; had != has || !maps.Equal(before, now) {
+				l.changes.in(namespace)
+			}
+		}
+	}
+	l.quotas.all = all
+}
+
+func add(found map[string]map[string]int64, q *corev1.ResourceQuota) {
+	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+		return
+	}
+	if found[q.Namespace] == nil {
+		found[q.Namespace] = map[string]int64{}
+	}
+	policy.AddQuota(found[q.Namespace], q.Spec.Hard)
+}

@@ -1,0 +1,412 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// bounding is a loop with a policy whose rule about Jobs lets half of the quota stay.
+func bounding(t *testing.T, s *server) *loop {
+	t.Helper()
+	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
+	return newLoop(t, s)
+}
+
+// hard is a ResourceQuota: RESOURCE=QUANTITY.
+func hard(limits ...string) corev1.ResourceQuotaSpec {
+	spec := corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}
+	for _, limit := range limits {
+		name, quantity, _ := strings.Cut(limit, "=")
+		spec.Hard[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return spec
+}
+
+func scoped(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
+	spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}
+	return spec
+}
+
+func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
+	spec.ScopeSelector = &corev1.ScopeSelector{}
+	return spec
+}
+
+// room is how many Jobs may stay in a namespace; -1 for any number.
+func (l *loop) room(namespace string) int {
+	l.t.Helper()
+	rules := l.book().Page(jobs, namespace).Rules
+	if len(rules) != 1 {
+		l.t.Fatalf("%d rules", len(rules))
+	}
+	if c := rules[0].Capacity; c.Bounded {
+		return c.Max
+	}
+	return -1
+}
+
+func TestWhatQuotasAllow(t *testing.T) {
+	type quotas map[string]corev1.ResourceQuotaSpec
+	tests := map[string]struct {
+		quotas quotas
+		want   int
+	}{
+		"none":                            {nil, -1},
+		"one":                             {quotas{"team-a/q": hard("count/jobs.batch=10")}, 5},
+		"none at all may be":              {quotas{"team-a/q": hard("count/jobs.batch=0")}, 0},
+		"in thousands":                    {quotas{"team-a/q": hard("count/jobs.batch=2k")}, 1000},
+		"the least of several":            {quotas{"team-a/q": hard("count/jobs.batch=10"), "team-a/r": hard("count/jobs.batch=4"), "team-a/s": hard("count/jobs.batch=6")}, 2},
+		"of other kinds":                  {quotas{"team-a/q": hard("count/pods=10", "pods=3", "cpu=4", "count/jobs.example.org=7")}, -1},
+		"of the same name, uncounted":     {quotas{"team-a/q": hard("jobs.batch=10")}, -1},
+		"of another namespace":            {quotas{"team-b/q": hard("count/jobs.batch=10")}, -1},
+		"with a scope":                    {quotas{"team-a/q": scoped(hard("count/jobs.batch=10"))}, -1},
+		"with a selector of scopes":       {quotas{"team-a/q": selected(hard("count/jobs.batch=10"))}, -1},
+		"with a scope, beside one of all": {quotas{"team-a/q": scoped(hard("count/jobs.batch=10")), "team-a/r": hard("count/jobs.batch=20")}, 10},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.quotas {
+				s.quota(name, spec)
+			}
+			l := bounding(t, s)
+			expect(t, "room before quotas were read", -1, l.room("team-a"))
+			l.allowed("team-a")
+			expect(t, "room", test.want, l.room("team-a"))
+		})
+	}
+}
+
+func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("pods=10", "count/configmaps=6"))
+	pods := strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1)
+	s.policy("p", strings.Replace(pods, "apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Pod", 1))
+	l := newLoop(t, s)
+	l.allowed("team-a")
+	expect(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
+		l.book().Page(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
+}
+
+func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	l.allowed("team-a")
+	expect(t, "requests", 1, l.asked()["namespaces/team-a/resourcequotas"])
+	for range 10 {
+		l.allowed("team-a")
+	}
+	expect(t, "requests within a second", map[string]int{}, l.asked())
+	editions := len(l.editions)
+
+	s.quota("team-a/q", hard("count/jobs.batch=20"))
+	s.quota("team-b/q", hard("count/jobs.batch=2"))
+	l.later(time.Second + 1)
+	l.allowed("team-a")
+	expect(t, "room after an edit", 10, l.room("team-a"))
+	expect(t, "editions after an edit", editions+1, len(l.editions))
+	l.allowed("team-b")
+	expect(t, "room in another namespace", 1, l.room("team-b"))
+	expect(t, "room still", 10, l.room("team-a"))
+
+	s.removeQuota("team-a/q")
+	l.later(time.Second + 1)
+	l.allowed("team-a")
+	expect(t, "room without a quota", -1, l.room("team-a"))
+	expect(t, "room in the other namespace", 1, l.room("team-b"))
+}
+
+// TestTheAgeOfQuotasCounts: a deletion that rests on them is not sent when they are the oldest answer, and too old.
+func TestTheAgeOfQuotasCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		l.Clock, l.dates = clock.RealClock{}, time.Now
+		const others = 900 * time.Millisecond
+		l.takes = func(path string) time.Duration {
+			if strings.HasSuffix(path, "/resourcequotas") {
+				return 0
+			}
+			return others
+		}
+		began := time.Now()
+		since, err := l.Check(t.Context(), "team-a")
+		expect(t, "error", nil, err)
+		expect(t, "took", others, time.Since(began))
+		expect(t, "age of the oldest answer", others, time.Since(since))
+	})
+}
+
+func TestQuotasAreReadOnlyForRulesThatAsk(t *testing.T) {
+	l := oneEnforced(t)
+	l.allowed("team-a")
+	for path := range l.asked() {
+		if strings.Contains(path, "quota") {
+			t.Errorf("read %s", path)
+		}
+	}
+}
+
+func TestClusterScopedObjectsHaveNoQuota(t *testing.T) {
+	l := bounding(t, newServer())
+	l.allowed("")
+	for path := range l.asked() {
+		if strings.Contains(path, "quota") {
+			t.Errorf("read %s", path)
+		}
+	}
+}
+
+// TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: that keeps, and is no reason to keep anything from other rules.
+func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	l.allowed("team-a")
+	l.counted("p")
+	for name, err := range map[string]error{"lost": errors.New("connection refused"), "forbidden": statusError(http.StatusForbidden)} {
+		l.fail = func(path string) error {
+			if strings.HasSuffix(path, "resourcequotas") {
+				return err
+			}
+			return nil
+		}
+		l.later(2 * time.Second)
+		l.allowed("team-a")
+		expect(t, name+", room", -1, l.room("team-a"))
+		expect(t, name+", waiting", free, l.waiting("team-a"))
+	}
+	l.fail = nil
+	l.later(2 * time.Second)
+	l.allowed("team-a")
+	expect(t, "room", 5, l.room("team-a"))
+}
+
+// TestAListThatLacksQuotasBindsNothing: what is there later is not taken for a quota that shrinks, which would wait for approval.
+func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
+	for name, metadata := range map[string]map[string]any{
+		"it goes on":           {"resourceVersion": "999", "continue": "more"},
+		"it has lost where":    {"resourceVersion": "999", "remainingItemCount": 7},
+		"it is no list at all": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				s.quota("team-a/q", hard("count/jobs.batch=10"))
+				l := bounding(t, s)
+				l.said = func(path string, answer any) any {
+					if strings.HasSuffix(path, "/resourcequotas") {
+						return map[string]any{"metadata": metadata, "items": []any{}}
+					}
+					return answer
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+				synctest.Wait()
+				l.allowed("team-a")
+				expect(t, "room", -1, l.room("team-a"))
+				expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+				l.counted("p")
+
+				l.said = nil
+				l.later(15 * time.Second)
+				synctest.Wait()
+				expect(t, "room by the whole list", 5, l.room("team-a"))
+				expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
+				if gate := l.book().Policies()[0].Gate; gate != nil {
+					t.Errorf("waits for approval: %v", gate)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: for a while no object was beyond the capacity.
+func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+		read := func(fail func(string) error) {
+			s.mu.Lock()
+			l.fail = fail
+			s.mu.Unlock()
+			l.later(15 * time.Second)
+			synctest.Wait()
+		}
+		read(nil)
+		l.counted("p")
+		expect(t, "room", 5, l.room("team-a"))
+		read(func(string) error { return errors.New("connection refused") })
+		expect(t, "room meanwhile", -1, l.room("team-a"))
+		l.counted("p")
+		s.quota("team-a/q", hard("count/jobs.batch=2"))
+		read(nil)
+		expect(t, "room by the smaller quota", 1, l.room("team-a"))
+		expect(t, "waiting", waits, l.waiting("team-a"))
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestANamespaceWithAQuotaIsNoNews: what is known of its labels does not change because its quota is known.
+func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
+	s := newServer()
+	s.quota("team-a/q", hard("count/jobs.batch=10"))
+	l := bounding(t, s)
+	l.allowed("team-a")
+	editions := len(l.editions)
+	l.namespace("team-a", nil) // another resourceVersion
+	l.refresh()
+	expect(t, "editions", editions, len(l.editions))
+	expect(t, "room", 5, l.room("team-a"))
+}
+
+func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+		later := func() {
+			l.later(15 * time.Second)
+			synctest.Wait()
+		}
+		synctest.Wait()
+		expect(t, "room", 5, l.room("team-a"))
+		expect(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
+
+		s.quota("team-a/q", hard("count/jobs.batch=20"))
+		s.quota("team-b/q", hard("count/jobs.batch=4"))
+		later()
+		expect(t, "room after an edit", 10, l.room("team-a"))
+		expect(t, "room in another namespace", 2, l.room("team-b"))
+
+		l.fail = func(string) error { return errors.New("connection refused") }
+		later()
+		expect(t, "room while there is no answer", -1, l.room("team-a"))
+		expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+		l.fail = nil
+		s.removeQuota("team-a/q")
+		later()
+		expect(t, "room without a quota", -1, l.room("team-a"))
+		expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
+		editions := len(l.editions)
+		later()
+		expect(t, "editions", editions, len(l.editions))
+
+		l.removePolicy("p")
+		l.refresh()
+		l.asked()
+		later()
+		expect(t, "requests when no rule asks", map[string]int{}, l.asked())
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// following runs the loop that reads all ResourceQuotas, beside a test in a bubble.
+func following(t *testing.T, l *loop) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+}
+
+// noQuotas fails reads of the quotas of team-a alone.
+func noQuotas(path string) error {
+	if path == "/api/v1/namespaces/team-a/resourcequotas" {
+		return errors.New("timeout")
+	}
+	return nil
+}
+
+// TestAQuotaThatCannotBeReadHasNotBeenTakenAway: what waits for a count goes on waiting, and is compared with the quota that there was.
+func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l := bounding(t, s)
+		following(t, l)
+		l.allowed("team-a")
+		l.counted("p")
+		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
+		for range 2 {
+			s.set(func() { s.fail = noQuotas })
+			l.later(2 * time.Second)
+			l.allowed("team-a")
+			expect(t, "room", -1, l.room("team-a"))
+			if trouble() == nil {
+				t.Fatal("nobody is told that the quota is not known")
+			}
+			s.set(func() { s.fail = nil })
+			l.later(2 * time.Second)
+			l.allowed("team-a")
+			expect(t, "room", 5, l.room("team-a"))
+			expect(t, "trouble", nil, trouble())
+		}
+		s.set(func() { s.fail = noQuotas })
+		l.later(2 * time.Second)
+		l.allowed("team-a")
+		l.later(15 * time.Second) // nothing is due there any more, so that only the list of all is read
+		synctest.Wait()
+		expect(t, "trouble after the list of all", nil, trouble())
+	})
+}
+
+// TestAListOfAllQuotasReplacesNoLaterAnswer: it takes its time, and a deletion rests on the later one.
+func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.quota("team-a/q", hard("count/jobs.batch=100"))
+		l := bounding(t, s)
+		following(t, l)
+		s.set(func() {
+			s.takes = func(path string) time.Duration {
+				return map[string]time.Duration{"/api/v1/resourcequotas": 2 * time.Second}[path]
+			}
+		})
+		l.later(15 * time.Second)
+		synctest.Wait() // the list is under way
+		s.quota("team-a/q", hard("count/jobs.batch=10"))
+		l.later(time.Second)
+		l.allowed("team-a")
+		expect(t, "room by the later answer", 5, l.room("team-a"))
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		expect(t, "room when the older list has come", 5, l.room("team-a"))
+		l.later(15 * time.Second)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		expect(t, "room by the next list", 5, l.room("team-a"))
+	})
+}

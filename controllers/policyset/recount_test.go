@@ -1,0 +1,182 @@
+package policyset_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// older are the objects once a time has passed.
+func (o objects) older(by time.Duration) objects {
+	all := slices.Clone(o)
+	for i := range all {
+		all[i] += by
+	}
+	return all
+}
+
+// enforced is what a leader writes about a policy that waits for nothing.
+func (o objects) enforced(l *loop, name string) v1alpha1.RetentionPolicyStatus {
+	l.t.Helper()
+	subjects, rulings := o.rulings(l, l.book())
+	tallies, p := policy.NewTallies(l.clock.Now()), l.named(name)
+	for i := range o {
+		tallies.Add(subjects[i], rulings[i])
+	}
+	status := v1alpha1.RetentionPolicyStatus{
+		Previews: []v1alpha1.Preview{{Hash: p.Hash}},
+		Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now().UTC().Truncate(time.Second)}},
+	}
+	if tally := tallies.Policies[name]; tally != nil {
+		status.Enforced.Due, status.Enforced.Week = tally.Due.Now, tally.Due.Week
+		status.Previews[0].Due, status.Previews[0].Week = tally.Due.Now, tally.Due.Week
+	}
+	return status
+}
+
+// TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a leader that starts deletes nothing before it has counted what would have been due
+// for the leader before, and counts neither what has become due in the meantime nor what is new.
+func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
+	ci := map[string]string{"tier": "ci"}
+	in := func(spec string) string {
+		return strings.Replace(spec, "rules", "namespaceSelector: {matchLabels: {tier: ci}}, rules", 1)
+	}
+	p, q := in(spec("Enforce", "1h")), spec("Suspended", "1h")
+	newest := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: 1h, keepNewest: {count: 20}}]}`)
+	byQuota := in(`{mode: Enforce, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), capacity: {percentOfQuota: 100}}]}`)
+	limit := func(n string) corev1.ResourceQuotaSpec {
+		return corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse(n)}}
+	}
+	spread := make(objects, 30) // three finished on each of ten days
+	for i := range spread {
+		spread[i] = time.Duration(i)*8*time.Hour + time.Hour/2
+	}
+	finishing := append(old(20), make(objects, 20)...) // twenty more finish an hour after the leader before has stopped
+	for i := range 20 {
+		finishing[20+i] = -time.Hour
+	}
+	soon := slices.Repeat(objects{-time.Second / 2}, 30) // finish in the second of the last count, after it
+	nothing := func(*server) {}
+	withP := func(s *server) { s.policy("p", p) }
+	tests := map[string]struct {
+		before, change func(s *server)
+		objects        objects // at the time of the last count
+		down           time.Duration
+		due, week      int64
+	}{
+		"a veto goes":                              {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 0, 30, 30},
+		"a veto goes in a long time":               {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 3 * policy.Day, 30, 30},
+		"a longer time to live goes":               {func(s *server) { withP(s); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 30, 30},
+		"a veto of the namespace's own goes":       {func(s *server) { withP(s); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
+		"a hold goes":                              {func(s *server) { withP(s); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), time.Minute, 30, 30},
+		"a label comes":                            {func(s *server) { withP(s); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), time.Minute, 30, 30},
+		"an override goes":                         {func(s *server) { withP(s); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
+		"a quota shrinks":                          {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), time.Minute, 30, 30},
+		"a veto goes of what is due in days":       {func(s *server) { s.policy("p", in(spec("Enforce", "13d"))); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 0, 30},
+		"a veto goes that kept a part":             {func(s *server) { s.policy("p", in(spec("Enforce", "6d"))); s.policy("q", spec("Enforce", "7d")) }, func(s *server) { s.removePolicy("q") }, spread, time.Minute, 3, 3},
+		"nothing changes":                          {withP, nothing, old(30), time.Minute, 0, 0},
+		"nothing changes for days":                 {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, nothing, spread, 5 * policy.Day, 0, 0},
+		"nothing changes for weeks":                {func(s *server) { s.policy("p", in(spec("Enforce", "30d"))) }, nothing, spread, 50 * policy.Day, 0, 0},
+		"what another keeps longer becomes due":    {func(s *server) { withP(s); s.policy("q", spec("Enforce", "11d")) }, nothing, old(30), 2 * policy.Day, 0, 0},
+		"others finish":                            {withP, nothing, finishing[20:], policy.Day, 0, 0},
+		"others finish in the same second":         {withP, nothing, soon, time.Minute, 0, 0},
+		"others finish, and the newest are others": {func(s *server) { s.policy("p", newest) }, nothing, finishing, policy.Day, 0, 0},
+		"a veto comes":                             {withP, func(s *server) { s.policy("q", q) }, old(30), time.Minute, 0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.namespace("team-a", ci)
+			test.before(s)
+			l := newLoop(t, s)
+			l.allowed("team-a") // which reads quotas
+			for _, policy := range l.book().Policies() {
+				l.counted(policy.Name)
+			}
+			existed := slices.DeleteFunc(slices.Clone(test.objects), func(age time.Duration) bool { return age < 0 })
+			s.report("p", existed.enforced(l, "p"))
+			l.later(test.down)
+			test.change(s)
+			var hashes []string
+			for range 2 { // of two leaders, the first is gone before it has counted
+				l = l.restart()
+				l.allowed("team-a")
+				expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				expect(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
+				hashes = append(hashes, l.named("p").Gate.Hash)
+			}
+			gate := l.named("p").Gate
+			more := gate.Recount.More(test.objects.older(test.down).count(l, "p"))
+			expect(t, "due", test.due, more.Due)
+			expect(t, "week", test.week, more.Week)
+			expect(t, "hash of the second leader", hashes[0], hashes[1])
+
+			approved := l.restart()
+			s.approve("p", gate.Hash)
+			approved.refresh()
+			expect(t, "p waits once it is approved", false, slices.Contains(approved.waiting("team-a"), "p/jobs"))
+			l.counted("p")
+			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+		})
+	}
+}
+
+// TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count, by each leader until one has counted or it is approved.
+func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
+	for name, enforce := range map[string]func(l *loop) *loop{
+		"before the leader starts": func(l *loop) *loop {
+			l.policy("p", spec("Enforce", "1h"))
+			return l.restart()
+		},
+		"before the leader has counted": func(l *loop) *loop {
+			l = l.restart()
+			l.policy("p", spec("Enforce", "1h"))
+			l.refresh()
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.hold("team-a", "true")
+			s.policy("p", spec("DryRun", "1h"))
+			l := newLoop(t, s)
+			l.reported(old(30))
+			l.later(time.Minute)
+			l.hold("team-a", "")
+			l = enforce(l)
+			all := old(30).older(time.Minute)
+			gate := l.named("p").Gate
+			expect(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
+			expect(t, "deleted while it waits", 0, all.deletes(l))
+			l.edit("p", func(p *unstructured.Unstructured) {
+				status := p.Object["status"].(map[string]any)
+				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": int64(30), "week": int64(30), "selected": int64(30)}
+			})
+			l = l.restart()
+			expect(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
+			l.approve("p", gate.Hash)
+			l.refresh()
+			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestALeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the leader before dropped a count.
+func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
+	l := oneEnforced(t)
+	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
+	l.sync()
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
+	again := newUnreadLoop(t, l.server)
+	again.reconcile()
+	expect(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
+}

@@ -1,0 +1,76 @@
+package policyset
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// declared are the referrers that policies declare, each once, in order.
+func declared(entries []*entry) []references.Declared {
+	var all []references.Declared
+	for _, e := range entries {
+		all = append(all, references.Says(e.policy)...)
+	}
+	slices.SortFunc(all, func(a, b references.Declared) int {
+		return cmp.Or(cmp.Compare(a.From.String(), b.From.String()), cmp.Compare(a.To, b.To), cmp.Compare(a.Names, b.Names))
+	})
+	return slices.Compact(all)
+}
+
+// misread is what else policies say about referrers, in order.
+func misread(entries []*entry) []references.Misread {
+	var all []references.Misread
+	for _, e := range entries {
+		all = append(all, references.Missays(e.policy)...)
+	}
+	slices.SortFunc(all, func(a, b references.Misread) int { return cmp.Compare(a.From, b.From) })
+	return all
+}
+
+// referred are the kinds about which some rule asks what refers to them.
+func referred(entries []*entry) []references.Kind {
+	all := sets.New[references.Kind]()
+	for _, e := range entries {
+		for _, r := range e.policy.Rules {
+			if r.ReadsReferences && !r.Invalid() {
+				all.Insert(references.Kind(r.Kind.Kind))
+			}
+		}
+	}
+	return sets.List(all)
+}
+
+// declare notes what policies declare by now, and gives the kinds that may have fewer references than before: those to
+// which something was declared to refer that is no more, or may have been.
+func (l *Loop) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
+	declared := declared(entries)
+	fewer = sets.New[references.Kind]()
+	for _, d := range l.references {
+		if !slices.Contains(declared, d) {
+			fewer.Insert(d.To)
+		}
+	}
+	misread := misread(entries)
+	for _, m := range l.misreferences {
+		if !slices.Contains(misread, m) {
+			fewer.Insert(m.Kinds()...)
+		}
+	}
+	l.misreferences = misread
+	if l.referencesSince.IsZero() || !slices.Equal(declared, l.references) {
+		l.references, l.referencesSince = declared, l.Clock.Now()
+	}
+	return fewer
+}
+
+// readsReferences reports whether a rule of the policy asks what refers to objects of any of the kinds.
+func readsReferences(p *policy.Policy, kinds sets.Set[references.Kind]) bool {
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
+		return r.ReadsReferences && kinds.Has(references.Kind(r.Kind.Kind))
+	})
+}

@@ -1,0 +1,210 @@
+package policyset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// reads is a policy about what nothing refers to; more is what else it says.
+func reads(mode, kind, more string) string {
+	return fmt.Sprintf(`{mode: %s, rules: [{name: unused, target: {apiVersion: v1, kind: %s}, eligible: references.count == 0, ttl: 1h}]%s}`, mode, kind, more)
+}
+
+// declares is a policy that declares referrers to a kind, and has a rule that does not read references.
+func declares(mode, kind string, names ...string) string {
+	var all []string
+	for _, text := range names {
+		all = append(all, fmt.Sprintf(`{from: {apiVersion: example.com/v1, kind: App}, to: %s, names: "%s"}`, kind, text))
+	}
+	return strings.Replace(spec(mode, "1h"), "{mode", "{references: ["+strings.Join(all, ", ")+"], mode", 1)
+}
+
+func app(to references.Kind, names string) references.Declared {
+	return references.Declared{From: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, To: to, Names: names}
+}
+
+func (l *loop) last() policyset.Edition { return l.editions[len(l.editions)-1] }
+
+func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
+	one := []references.Declared{app("Secret", "[object.a]")}
+	tests := map[string]struct {
+		policies map[string]string
+		want     []references.Declared
+	}{
+		"nothing":        {map[string]string{"p": spec("Enforce", "1h")}, nil},
+		"of a dry run":   {map[string]string{"p": declares("DryRun", "Secret", "[object.a]")}, one},
+		"of a suspended": {map[string]string{"p": declares("Suspended", "Secret", "[object.a]")}, one},
+		"twice":          {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[object.a]"), "q": declares("Enforce", "Secret", "[object.a]")}, one},
+		"in order": {map[string]string{"q": declares("Enforce", "Secret", "[object.b]", "[object.a]"), "p": declares("Enforce", "ConfigMap", "[object.b]")},
+			[]references.Declared{app("ConfigMap", "[object.b]"), app("Secret", "[object.a]"), app("Secret", "[object.b]")}},
+		"beside one that is invalid": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[objekt.a]")}, one},
+		"by a namespace":             {map[string]string{"team-a/own": declares("Enforce", "Secret", "[object.a]")}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.policies {
+				s.policy(name, spec)
+			}
+			expect(t, "references", test.want, newLoop(t, s).last().References)
+		})
+	}
+}
+
+// TestAnEditionHasWhatIsMisread: nobody knows what it may refer to.
+func TestAnEditionHasWhatIsMisread(t *testing.T) {
+	misread := func(from, why string, to references.Kind) references.Misread {
+		return references.Misread{From: references.From(from), To: to, Why: why}
+	}
+	tests := map[string]struct {
+		policies map[string]string
+		want     []references.Misread
+	}{
+		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
+		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.Misread{
+			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
+		"another kind, by two": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.Misread{
+			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, ""),
+			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, "")}},
+		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.Misread{
+			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "")}},
+		"of a namespace": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.policies {
+				s.policy(name, spec)
+			}
+			expect(t, "misread", test.want, newLoop(t, s).last().Misread)
+		})
+	}
+}
+
+// TestWhatWasMisreadMayHaveReferred: when it goes, rules that ask are counted again, also where it was misread from the start.
+func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
+	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
+		s := newServer()
+		s.policy("p", reads("Enforce", "Secret", ""))
+		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
+		l := newLoop(t, s)
+		l.counted("p")
+		expect(t, "waits while it is misread", false, l.named("p").Gate != nil)
+		s.removePolicy("q")
+		l.refresh()
+		expect(t, "waits once what may be about "+kind+" is gone", want, l.named("p").Gate != nil)
+	}
+}
+
+func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
+	own := strings.Replace(reads("Enforce", "Secret", ""), "{mode", "{serviceAccountName: cleaner, mode", 1)
+	tests := map[string]struct {
+		policies map[string]string
+		want     []references.Kind
+	}{
+		"none":                 {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
+		"of a dry run":         {map[string]string{"p": reads("DryRun", "Secret", "")}, []references.Kind{"Secret"}},
+		"both":                 {map[string]string{"p": reads("Enforce", "Secret", ""), "q": reads("Suspended", "ConfigMap", "")}, []references.Kind{"ConfigMap", "Secret"}},
+		"of a namespace":       {map[string]string{"team-a/own": own}, []references.Kind{"Secret"}},
+		"of a rule is invalid": {map[string]string{"p": strings.Replace(reads("Enforce", "Secret", ""), "1h", "soon", 1)}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			for name, spec := range test.policies {
+				s.policy(name, spec)
+			}
+			expect(t, "kinds", sets.New(test.want...), sets.New(newLoop(t, s).last().Referred...))
+		})
+	}
+}
+
+func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
+	s := newServer()
+	s.policy("p", reads("Enforce", "Secret", ""))
+	l := newLoop(t, s)
+	since := l.last().ReferencesSince
+	l.later(time.Minute)
+	l.policy("q", declares("DryRun", "Secret", "[object.a]"))
+	l.allowed("team-a")
+	expect(t, "references", []references.Declared{app("Secret", "[object.a]")}, l.last().References)
+	expect(t, "since", since.Add(time.Minute), l.last().ReferencesSince)
+	l.later(time.Minute)
+	l.policy("r", spec("DryRun", "1h"))
+	l.allowed("team-a")
+	expect(t, "since, after an edit of something else", since.Add(time.Minute), l.last().ReferencesSince)
+}
+
+// TestWhereFewerReferRulesThatAskWait: what was declared by policy q goes, and policy p asks what refers to Secrets.
+func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
+	const both = 2 // namespaces that are not protected
+	tests := map[string]struct {
+		asks   string // policy p
+		change func(s *server)
+		want   int // namespaces where p waits
+	}{
+		"nothing changes":             {reads("Enforce", "Secret", ""), func(*server) {}, 0},
+		"its policy is gone":          {reads("Enforce", "Secret", ""), func(s *server) { s.removePolicy("q") }, both},
+		"one is gone":                 {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]")) }, both},
+		"one is another":              {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.c]")) }, both},
+		"one is invalid":              {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[objekt.b]")) }, both},
+		"one comes":                   {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]", "[object.c]")) }, 0},
+		"they stand in another order": {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.b]", "[object.a]")) }, 0},
+		"another policy has them": {reads("Enforce", "Secret", ""), func(s *server) {
+			s.policy("r", declares("DryRun", "Secret", "[object.b]", "[object.a]"))
+			s.removePolicy("q")
+		}, 0},
+		"p asks about another kind":      {reads("Enforce", "ConfigMap", ""), func(s *server) { s.removePolicy("q") }, 0},
+		"p does not ask":                 {spec("Enforce", "1h"), func(s *server) { s.removePolicy("q") }, 0},
+		"p leaves out a namespace":       {reads("Enforce", "Secret", ", excludeNamespaces: [team-a]"), func(s *server) { s.removePolicy("q") }, both - 1},
+		"p is a dry run that needs none": {reads("DryRun", "Secret", ""), func(s *server) { s.removePolicy("q") }, 0},
+	}
+	for name, test := range tests {
+		for way, see := range map[string]func(*loop){"in the cache": (*loop).refresh, "live": func(l *loop) { l.allowed("team-a") }} {
+			t.Run(name+", seen "+way, func(t *testing.T) {
+				s := newServer()
+				s.policy("p", test.asks)
+				s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]"))
+				l := newLoop(t, s)
+				l.counted("p")
+				test.change(s)
+				see(l)
+				waiting := 0
+				if gate := l.named("p").Gate; gate != nil {
+					waiting = len(gate.Namespaces)
+				}
+				expect(t, "namespaces where p waits", test.want, waiting)
+				if test.want > 0 {
+					l.counted("p")
+					expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatItDeclaresItselfIsOfTheForm: one count is enough where a policy removes what it had declared.
+func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
+	s := newServer()
+	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
+	l := newLoop(t, s)
+	l.counted("p")
+	before := l.named("p").ApprovalHash()
+	l.policy("p", reads("Enforce", "Secret", ""))
+	l.refresh()
+	gate := l.named("p").Gate
+	if gate == nil || gate.Namespaces != nil || gate.Hash == before {
+		t.Fatalf("gate %v", gate)
+	}
+	l.Previewed(policyset.Count{Policy: l.named("p").UID, Generation: l.named("p").Generation, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
+	expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+}

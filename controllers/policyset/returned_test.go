@@ -1,0 +1,202 @@
+package policyset_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// elsewhere is a form of the policy of spec that selects other namespaces.
+func elsewhere(spec string) string {
+	return strings.Replace(spec, "rules:", "namespaceSelector: {matchLabels: {tier: prod}}, rules:", 1)
+}
+
+// heldWith is a loop on a server where team-a is held, and where policy p was counted.
+func heldWith(t *testing.T, spec string) *loop {
+	t.Helper()
+	s := newServer()
+	s.hold("team-a", "true")
+	s.policy("p", spec)
+	l := newLoop(t, s)
+	l.counted("p")
+	return l
+}
+
+// become edits policy p.
+func (l *loop) become(spec string) {
+	l.t.Helper()
+	l.policy("p", spec)
+	l.refresh()
+}
+
+// unhold removes the hold of team-a.
+func (l *loop) unhold() {
+	l.t.Helper()
+	l.hold("team-a", "")
+	l.refresh()
+}
+
+// shown has the status say that a form was counted now.
+func (l *loop) shown(p *policy.Policy) {
+	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
+}
+
+// TestTheCountOfOneFormReleasesNothingOfAnother: what waits in the form that the policy has is not counted for the form that it had.
+func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
+	for name, modes := range map[string][]string{"enforced": {"Enforce", "Enforce"}, "as a dry run": {"DryRun", "DryRun"}, "a dry run that is enforced": {"DryRun", "Enforce"}} {
+		t.Run(name, func(t *testing.T) {
+			l := heldWith(t, spec(modes[0], "1h"))
+			l.unhold()
+			l.later(time.Minute)
+			l.shown(l.named("p")) // though team-a waits
+			l.become(elsewhere(spec(modes[1], "1h")))
+			l.counted("p") // all of it
+			l.counted("p") // where something has changed
+			l.become(spec("Enforce", "1h"))
+			expect(t, "waiting", waits, l.waiting("team-a"))
+		})
+	}
+}
+
+// TestAFormIsCountedOnceAfterManyEdits: the status keeps earlier forms.
+func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
+	l := oneEnforced(t)
+	var previews []v1alpha1.Preview
+	for _, ttl := range []string{"1h", "2h", "3h"} {
+		l.become(spec("Enforce", ttl))
+		l.counted("p")
+		previews = append(previews, v1alpha1.Preview{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}})
+		l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
+	}
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting", free, l.waiting("team-a"))
+}
+
+// TestAnEarlierApprovalDoesNotCountForAFormThatReturns: what kept its objects when it was approved may have gone. The hash that is asked for is
+// another one, so that it can be approved.
+func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec     string
+		meantime func(l *loop)
+		restart  bool // instead of seeing how it returns
+		want     []string
+	}{
+		"nothing has changed":                 {spec("Enforce", "1h"), func(*loop) {}, false, free},
+		"a hold is removed":                   {spec("Enforce", "1h"), (*loop).unhold, false, waits},
+		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*loop).unhold, false, waits},
+		"and the annotation has named others": {spec("Enforce", "1h"), func(l *loop) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
+		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*loop).unhold, true, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := heldWith(t, spec("DryRun", "400d"))
+			l.become(test.spec)
+			first := l.named("p").ApprovalHash()
+			l.approve("p", first)
+			l.refresh()
+			l.counted("p")
+			l.become(elsewhere(test.spec))
+			l.counted("p")
+			l.shown(l.named("p"))
+			test.meantime(l)
+			if approvedIn(l) == "first" {
+				l.approve("p", first)
+			}
+			l.policy("p", test.spec)
+			if test.restart {
+				l = l.restart()
+			}
+			l.refresh()
+			expect(t, "waiting", test.want, l.waiting("team-a"))
+			gate := l.named("p").Gate
+			if gate == nil {
+				return
+			}
+			if gate.Hash == first {
+				t.Error("the annotation has the hash already")
+			}
+			l.approve("p", gate.Hash)
+			l.refresh()
+			expect(t, "waiting once it is approved again", free, l.waiting("team-a"))
+		})
+	}
+}
+
+// approvedIn is what the annotation of policy p says.
+func approvedIn(l *loop) string {
+	return l.live.policies["p"].GetAnnotations()[v1alpha1.ApprovedAnnotation]
+}
+
+// TestALateCountOfAFormThatReturns does not open it: a change in the meantime concerned nothing that the policy selected then.
+func TestALateCountOfAFormThatReturns(t *testing.T) {
+	l := heldWith(t, spec("DryRun", "400d"))
+	l.become(spec("Enforce", "1h"))
+	late := l.named("p")
+	count := policyset.Count{Policy: late.UID, Generation: late.Generation, Preview: v1alpha1.Preview{Hash: late.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: late.Gate}
+	l.become(elsewhere(spec("Enforce", "1h")))
+	l.unhold()
+	l.become(spec("Enforce", "1h"))
+	l.Previewed(count)
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	l.counted("p")
+	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+}
+
+// TestALateCountOfADryRunThatIsEnforced counts: the form is the same.
+func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
+	s := newServer()
+	s.policy("p", spec("DryRun", "1h"))
+	l := newLoop(t, s)
+	p := l.named("p")
+	l.become(spec("Enforce", "1h"))
+	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
+	expect(t, "waiting", free, l.waiting("team-a"))
+}
+
+// TestARestartLeavesSingleRulesWaitingAlone, also of a policy with rules about images, of which nothing else is counted again.
+func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
+	images := two + "- {name: images, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
+	for name, spec := range map[string]string{"objects": two, "objects and images": images} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.policy("p", spec)
+			l := newLoop(t, s)
+			l.counted("p", "other")
+			p := l.named("p")
+			l.report("p", v1alpha1.RetentionPolicyStatus{
+				Previews:        []v1alpha1.Preview{{Hash: p.Hash, Uncounted: []string{"other"}}},
+				Enforced:        &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now().Truncate(time.Second)}},
+				PendingApproval: &v1alpha1.PendingApproval{Hash: "other", Due: 9, Week: 9, Rules: []string{"other"}, Since: &metav1.MicroTime{Time: l.clock.Now()}},
+			})
+			l = l.restart()
+			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
+				l.counted("p", "other")
+			}
+			expect(t, "waiting", []string{"p/other"}, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule == "p/images" }))
+			expect(t, "gate", p.Gate, l.named("p").Gate)
+		})
+	}
+}
+
+// TestADryRunIsComparedWithItsLastCount, not with what was in force before an earlier change.
+func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
+	s := newServer()
+	s.hold("team-b", "true")
+	s.policy("p", spec("DryRun", "1h"))
+	l := newLoop(t, s)
+	l.hold("team-a", "true")
+	l.hold("team-b", "")
+	l.refresh()
+	l.counted("p") // which shows nothing of team-a
+	l.later(time.Minute)
+	l.unhold()
+	l.become(spec("Enforce", "1h"))
+	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect(t, "counted", int64(30), old(30).count(l, "p").Week)
+}

@@ -1,0 +1,64 @@
+package policyset
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// Schemas reads schemas of kinds from the cluster's OpenAPI, for engine.Rule.Check. Each document has megabytes, and is read and parsed
+// once. It is not safe for concurrent use.
+type Schemas struct {
+	Documents openapi.Client
+	read      map[schema.GroupVersion]read
+}
+
+type read struct {
+	document *spec3.OpenAPI
+	err      error
+}
+
+// Of is the schema of a kind. An error says that there is none, or none yet.
+func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	gv := kind.GroupVersion()
+	known, ok := s.read[gv]
+	if !ok {
+		known.document, known.err = document(s.Documents, gv)
+		if s.read == nil {
+			s.read = map[schema.GroupVersion]read{}
+		}
+		s.read[gv] = known
+	}
+	if known.err != nil {
+		return nil, known.err
+	}
+	return engine.SchemaOf(known.document, kind)
+}
+
+// document reads the OpenAPI document of one group and version.
+func document(documents openapi.Client, gv schema.GroupVersion) (*spec3.OpenAPI, error) {
+	paths, err := documents.Paths()
+	if err != nil {
+		return nil, err
+	}
+	path := "apis/" + gv.String()
+	if gv.Group == "" {
+		path = "api/" + gv.Version
+	}
+	served, ok := paths[path]
+	if !ok {
+		return nil, fmt.Errorf("no OpenAPI for %s", gv)
+	}
+	data, err := served.Schema("application/json")
+	if err != nil {
+		return nil, err
+	}
+	d := &spec3.OpenAPI{}
+	return d, json.Unmarshal(data, d)
+}

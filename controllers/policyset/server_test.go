@@ -1,0 +1,382 @@
+package policyset_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// now is when every test begins.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
+	namespacesPath = "/api/v1/namespaces"
+)
+
+// state is what an API server, or a cache of it, has. It is never changed in place.
+type state struct {
+	policies   map[string]*unstructured.Unstructured // by NAMESPACE/NAME or NAME
+	namespaces map[string]metav1.PartialObjectMetadata
+	quotas     map[string]corev1.ResourceQuota // by NAMESPACE/NAME
+}
+
+func (s state) clone() state {
+	c := state{map[string]*unstructured.Unstructured{}, map[string]metav1.PartialObjectMetadata{}, map[string]corev1.ResourceQuota{}}
+	for name, p := range s.policies {
+		c.policies[name] = p.DeepCopy()
+	}
+	for name, n := range s.namespaces {
+		c.namespaces[name] = *n.DeepCopy()
+	}
+	maps.Copy(c.quotas, s.quotas)
+	return c
+}
+
+// server is an API server without a socket, and the cache of a watch on it, which sees only what sync shows it.
+type server struct {
+	clock *clocktesting.FakeClock
+
+	mu       sync.Mutex
+	live     state
+	version  int
+	requests []string
+	skewed   time.Duration                     // how far its clock is ahead
+	dates    func() time.Time                  // its clock
+	dateless bool                              // its answers have no Date
+	fail     func(string) error                // what happens to a request instead of an answer
+	takes    func(path string) time.Duration   // how long an answer takes, after the state was read
+	said     func(path string, answer any) any // what it says instead of the truth; nil for that
+	cache    state
+
+	hook   sync.Mutex        // held by during
+	during func(path string) // what happens while a request is answered, after the state was read
+}
+
+func newServer() *server {
+	s := &server{clock: clocktesting.NewFakeClock(now), live: state{}.clone()}
+	s.dates = s.clock.Now
+	s.cache = s.live.clone()
+	for _, name := range []string{"team-a", "team-b"} {
+		s.namespace(name, nil)
+	}
+	return s
+}
+
+// set changes something while others may ask.
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *server) next() string {
+	s.version++
+	return fmt.Sprint(100 + s.version)
+}
+
+// policy creates or replaces a policy, of a namespace if the name is NAMESPACE/NAME; the generation counts on unless it
+// is new.
+func (s *server) policy(name, spec string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parsed any
+	if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
+		panic(err)
+	}
+	p := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
+	p.SetName(name)
+	if namespace, own, ok := strings.Cut(name, "/"); ok {
+		p.SetKind("RetentionPolicy")
+		p.SetNamespace(namespace)
+		p.SetName(own)
+	}
+	p.SetUID(types.UID("uid-" + s.next()))
+	if old := s.live.policies[name]; old != nil {
+		p = old.DeepCopy()
+	}
+	p.SetGeneration(p.GetGeneration() + 1)
+	p.SetResourceVersion(s.next())
+	p.Object["spec"] = parsed
+	s.live.policies[name] = p
+}
+
+// edit changes of a policy what is no spec: the generation stays.
+func (s *server) edit(name string, change func(p *unstructured.Unstructured)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.live.policies[name])
+	s.live.policies[name].SetResourceVersion(s.next())
+}
+
+// approve annotates a policy.
+func (s *server) approve(name, hash string) {
+	s.edit(name, func(p *unstructured.Unstructured) {
+		p.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: hash})
+	})
+}
+
+// report writes the status of a policy.
+func (s *server) report(name string, status v1alpha1.RetentionPolicyStatus) {
+	s.edit(name, func(p *unstructured.Unstructured) {
+		if len(status.Previews) > 0 && status.ObservedGeneration == 0 {
+			status.ObservedGeneration = p.GetGeneration()
+		}
+		written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+		if err != nil {
+			panic(err)
+		}
+		p.Object["status"] = written
+	})
+}
+
+func (s *server) removePolicy(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.policies, name)
+}
+
+func (s *server) namespace(name string, labels map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	if n.UID == "" {
+		n.Name, n.UID = name, types.UID("uid-"+s.next())
+	}
+	n.Labels, n.ResourceVersion = labels, s.next()
+	s.live.namespaces[name] = n
+}
+
+// hold annotates a namespace; the empty value removes the annotation.
+func (s *server) hold(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	n.Annotations = nil
+	if value != "" {
+		n.Annotations = map[string]string{v1alpha1.HoldAnnotation: value}
+	}
+	n.ResourceVersion = s.next()
+	s.live.namespaces[name] = n
+}
+
+// quota creates or replaces a ResourceQuota, NAMESPACE/NAME.
+func (s *server) quota(name string, spec corev1.ResourceQuotaSpec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	namespace, own, _ := strings.Cut(name, "/")
+	s.next()
+	s.live.quotas[name] = corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own}, Spec: spec}
+}
+
+func (s *server) removeQuota(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.quotas, name)
+}
+
+func (s *server) terminate(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.live.namespaces[name]
+	n.DeletionTimestamp, n.ResourceVersion = &metav1.Time{Time: now}, s.next()
+	s.live.namespaces[name] = n
+}
+
+func (s *server) removeNamespace(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+	delete(s.live.namespaces, name)
+}
+
+// sync lets the cache catch up.
+func (s *server) sync() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache = s.live.clone()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.URL.Path)
+	live, version, fail, takes, said := s.live.clone(), s.version, s.fail, s.takes, s.said
+	header := http.Header{"Content-Type": {"application/json"}}
+	if !s.dateless {
+		header.Set("Date", s.dates().Add(s.skewed).UTC().Format(http.TimeFormat))
+	}
+	s.mu.Unlock()
+	s.happen(r.URL.Path)
+	if takes != nil {
+		time.Sleep(takes(r.URL.Path))
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+	}
+	if fail != nil {
+		if err := fail(r.URL.Path); err != nil {
+			return errorResponse(err, header)
+		}
+	}
+	body := live.answer(r.URL.Path, fmt.Sprint(100+version))
+	if said != nil {
+		body = said(r.URL.Path, body)
+	}
+	if body == nil {
+		return notFound(r.URL.Path, header)
+	}
+	return response(http.StatusOK, body, header)
+}
+
+func (s *server) happen(path string) {
+	s.hook.Lock()
+	defer s.hook.Unlock()
+	if s.during != nil {
+		s.during(path)
+	}
+}
+
+// statusError is an answer with a status code.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+// notFound is what an API server answers that serves a kind and has no object of the name.
+func notFound(at string, header http.Header) (*http.Response, error) {
+	err := apierrors.NewNotFound(schema.GroupResource{}, path.Base(at))
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return response(http.StatusNotFound, err.ErrStatus, header)
+}
+
+func errorResponse(err error, header http.Header) (*http.Response, error) {
+	code, ok := err.(statusError)
+	if !ok {
+		return nil, err
+	}
+	reason := metav1.StatusReasonInternalError
+	if code == http.StatusNotFound {
+		reason = metav1.StatusReasonNotFound
+	}
+	if code == http.StatusForbidden {
+		reason = metav1.StatusReasonForbidden
+	}
+	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: int32(code)}
+	return response(int(code), status, header)
+}
+
+func response(code int, body any, header http.Header) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if text, ok := body.(string); ok {
+		data = []byte(text)
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(data)))}, err
+}
+
+func (s state) answer(path, version string) any {
+	items := []any{}
+	own, isOwn := strings.CutPrefix(path, apiPath+"/namespaces/")
+	name, isPolicy := strings.CutPrefix(path, apiPath+"/clusterretentionpolicies/")
+	namespace, isQuotas := strings.CutSuffix(path, "/resourcequotas")
+	switch {
+	case path == apiPath+"/clusterretentionpolicies":
+		items = s.metadata("ClusterRetentionPolicy")
+	case path == apiPath+"/retentionpolicies":
+		items = s.metadata("RetentionPolicy")
+	case path == namespacesPath:
+		for _, n := range s.namespaces {
+			items = append(items, n)
+		}
+	case isQuotas:
+		for _, q := range s.quotas {
+			if namespace == "/api/v1" || namespace == namespacesPath+"/"+q.Namespace {
+				items = append(items, q)
+			}
+		}
+	case isPolicy, isOwn:
+		if isOwn {
+			name = strings.Replace(own, "/retentionpolicies/", "/", 1)
+		}
+		if p := s.policies[name]; p != nil {
+			return p.Object
+		}
+		return nil
+	default:
+		if n, ok := s.namespaces[strings.TrimPrefix(path, namespacesPath+"/")]; ok {
+			return n
+		}
+		return nil
+	}
+	return map[string]any{"metadata": map[string]any{"resourceVersion": version}, "items": items}
+}
+
+// metadata is that of all policies of a kind.
+func (s state) metadata(kind string) []any {
+	items := []any{}
+	for _, p := range s.policies {
+		if p.GetKind() == kind {
+			items = append(items, p.Object) // also where metadata was asked for
+		}
+	}
+	return items
+}
+
+// List implements client.Reader: the cache.
+func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cache := s.cache.clone()
+	switch l := list.(type) {
+	case *unstructured.UnstructuredList:
+		for _, p := range cache.policies {
+			if p.GetKind() == l.GetKind() {
+				l.Items = append(l.Items, *p)
+			}
+		}
+	case *metav1.PartialObjectMetadataList:
+		for _, n := range cache.namespaces {
+			l.Items = append(l.Items, n)
+		}
+	}
+	return nil
+}
+
+// Get implements client.Reader.
+func (s *server) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nobody gets one by one")
+}
+
+// asked counts the requests for a path and forgets them.
+func (s *server) asked() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for _, path := range s.requests {
+		counts[strings.TrimPrefix(strings.TrimPrefix(path, apiPath+"/"), "/api/v1/")]++
+	}
+	s.requests = nil
+	return counts
+}

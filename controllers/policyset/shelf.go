@@ -1,0 +1,65 @@
+package policyset
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// shelf is the policies of one kind, and where the API server has them.
+type shelf struct {
+	*known[*entry]
+	kind   schema.GroupVersionKind
+	plural string
+}
+
+// shelves are those of both kinds.
+func (l *Loop) shelves() []shelf {
+	return []shelf{
+		{&l.cluster, v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies"},
+		{&l.namespaced, v1alpha1.RetentionPolicyKind, "retentionpolicies"},
+	}
+}
+
+// entries are all policies, as last compiled.
+func (l *Loop) entries() []*entry {
+	var all []*entry
+	for _, shelf := range l.shelves() {
+		for _, s := range shelf.all {
+			if e := s.value.compiled(); e != nil {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+func (l *Loop) compiledPolicies() []*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries()
+}
+
+const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
+
+// list is where all policies are.
+func (s shelf) list() string { return apiPath + s.plural }
+
+// path is where one policy is.
+func (s shelf) path(o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return s.list() + "/" + o.GetName()
+	}
+	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
+}
+
+func (shelf) place(o metav1.Object) string { return o.GetNamespace() }
+
+// emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
+func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u
+}

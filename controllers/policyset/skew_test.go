@@ -1,0 +1,79 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+)
+
+func TestSkew(t *testing.T) {
+	second := now.Truncate(time.Second)
+	tests := map[string]struct {
+		date, sent, received time.Time
+		ok                   bool
+	}{
+		"the same second":                            {second, second, second, true},
+		"at the end of the second":                   {second, second.Add(999 * time.Millisecond), second.Add(999 * time.Millisecond), true},
+		"we are five seconds ahead":                  {second, second.Add(5 * time.Second), second.Add(5 * time.Second), true},
+		"we are ahead by a nanosecond more":          {second, second.Add(5*time.Second + 1), second.Add(5*time.Second + 1), false},
+		"we are four seconds behind":                 {second, second.Add(-4 * time.Second), second.Add(-4 * time.Second), true},
+		"we may be behind by more, the cut second":   {second, second.Add(-4*time.Second - 1), second.Add(-4*time.Second - 1), false},
+		"an answer that took long is in doubt":       {second, second, second.Add(6 * time.Second), false},
+		"an hour ahead":                              {second, second.Add(time.Hour), second.Add(time.Hour), false},
+		"an hour behind":                             {second, second.Add(-time.Hour), second.Add(-time.Hour), false},
+		"a slow answer within what is allowed":       {second, second, second.Add(4 * time.Second), true},
+		"a clock that was set back during the read":  {second, second, second.Add(-time.Hour), true},
+		"a clock that was set ahead during the read": {second, second, second.Add(time.Hour), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := policyset.Skew(test.date, test.sent, test.received)
+			if ok := err == nil; ok != test.ok {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestClocksAreComparedThoughNothingIsDue: a clock that is behind lets nothing seem due, so that nothing else would ask.
+func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
+	synctest.Test(t, comparesClocks)
+}
+
+func comparesClocks(t *testing.T) {
+	s := newServer()
+	l := newLoop(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- policyset.FollowClock(l.Loop, ctx) }()
+	turn := func(what string, troubled bool) {
+		t.Helper()
+		synctest.Wait()
+		if got := l.Trouble() != nil; got != troubled {
+			t.Errorf("%s: in trouble: %t, want %t", what, got, troubled)
+		}
+	}
+	set := func(change func()) {
+		s.mu.Lock()
+		change()
+		s.mu.Unlock()
+		l.later(3 * time.Second)
+	}
+	turn("the clocks agree", false)
+	set(func() { s.skewed = time.Hour })
+	turn("ours is behind", true)
+	set(func() { s.fail = func(string) error { return errors.New("no answer") } })
+	turn("no answer since", true)
+	set(func() { s.fail, s.skewed = nil, -time.Hour })
+	turn("ours is ahead", true)
+	set(func() { s.skewed, s.fail = 0, func(string) error { return statusError(403) } })
+	turn("they agree again, though nothing else is answered", false)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,237 @@
+package policyset_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	// longer sets a longer time to live for the rules of policy p.
+	longer = `{mode: Enforce, overrides: [{policy: p, ttl: 4h}]}`
+	// sparing suspends them.
+	sparing = `{mode: Enforce, overrides: [{policy: p, suspend: true}]}`
+)
+
+// ownRules has a rule of a namespace's own.
+func ownRules(mode, ttl string) string {
+	return strings.Replace(spec(mode, ttl), "{mode", "{serviceAccountName: cleaner, mode", 1)
+}
+
+// teamed is a loop with policy p in force, and policy own of team-a.
+func teamed(t *testing.T, spec string) *loop {
+	t.Helper()
+	l := oneEnforced(t)
+	l.policy("team-a/own", spec)
+	l.refresh()
+	l.asked()
+	return l
+}
+
+func TestARetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
+	tests := map[string]struct {
+		spec string
+		want []string // in team-a
+	}{
+		"a longer time to live":            {longer, []string{"p/jobs Enforce 4h"}},
+		"one that counts in a dry run too": {`{overrides: [{policy: p, rule: jobs, ttl: 2d}]}`, []string{"p/jobs Enforce 2d"}},
+		"a shorter one is not allowed":     {`{mode: Enforce, overrides: [{policy: p, ttl: 1m}]}`, enforced},
+		"of another policy":                {`{mode: Enforce, overrides: [{policy: q, ttl: 4h}]}`, enforced},
+		"suspended":                        {sparing, []string{"p/jobs Enforce 1h suspended"}},
+		"not understood":                   {`{mode: Enforce, overrides: [{policy: p, keepAll: true, ttl: 1h}]}`, []string{"p/jobs Enforce 1h suspended"}},
+		"own rules":                        {ownRules("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m"}},
+		"own rules without an account":     {spec("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m invalid"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := teamed(t, test.spec)
+			expect(t, "rules in its namespace", test.want, l.rules("team-a"))
+			expect(t, "rules in another", enforced, l.rules("team-b"))
+		})
+	}
+}
+
+func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
+	tests := map[string]struct {
+		before string // empty for none
+		change func(s *server)
+		want   []string
+	}{
+		"nothing":        {longer, func(*server) {}, []string{"p/jobs Enforce 4h"}},
+		"new":            {"", func(s *server) { s.policy("team-a/own", longer) }, []string{"p/jobs Enforce 4h"}},
+		"edited":         {longer, func(s *server) { s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
+		"removed":        {sparing, func(s *server) { s.removePolicy("team-a/own") }, enforced},
+		"a namesake":     {longer, func(s *server) { s.removePolicy("team-a/own"); s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
+		"of another one": {longer, func(s *server) { s.policy("team-b/own", sparing) }, []string{"p/jobs Enforce 4h"}},
+		"made invalid":   {longer, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "soon", 1)) }, []string{"p/jobs Enforce 1h suspended"}},
+		"own rules stop": {ownRules("Enforce", "5m"), func(s *server) { s.policy("team-a/own", ownRules("Suspended", "5m")) },
+			[]string{"p/jobs Enforce 1h", "team-a/own/jobs Suspended 5m"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := oneEnforced(t)
+			if test.before != "" {
+				l = teamed(t, test.before)
+			}
+			test.change(l.server)
+			expect(t, "rules", test.want, l.allowed("team-a"))
+			l.later(2 * time.Second)
+			l.reconcile()
+			expect(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			l.refresh()
+			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
+		})
+	}
+}
+
+func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
+	l := teamed(t, longer)
+	expect(t, "editions", 2, len(l.editions))
+	l.policy("team-a/own", sparing)
+	l.refresh()
+	expect(t, "rules after an edit", []string{"p/jobs Enforce 1h suspended"}, l.rules("team-a"))
+	l.removePolicy("team-a/own")
+	l.refresh()
+	expect(t, "rules without it", enforced, l.rules("team-a"))
+	l.reconcile()
+	l.allowed("team-a")
+	expect(t, "editions", 4, len(l.editions))
+}
+
+// TestNamesakesOnBothShelves: two policies of one name, and the same name in two namespaces, are three.
+func TestNamesakesOnBothShelves(t *testing.T) {
+	l := oneEnforced(t)
+	l.policy("team-a/p", ownRules("Enforce", "5m"))
+	l.policy("team-b/p", ownRules("DryRun", "6m"))
+	expect(t, "rules in team-a", []string{"p/jobs Enforce 1h", "team-a/p/jobs Enforce 5m"}, l.allowed("team-a"))
+	expect(t, "rules in team-b", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
+	l.removePolicy("team-a/p")
+	l.later(2 * time.Second)
+	expect(t, "rules when one is gone", enforced, l.allowed("team-a"))
+	expect(t, "rules of its namesake", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
+}
+
+func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
+	tests := map[string]struct {
+		overrides string
+		want      []string
+	}{
+		"there":           {"{policy: p, rule: jobs, ttl: 4h}", nil},
+		"every rule":      {"{policy: p, ttl: 4h}", nil},
+		"another policy":  {"{policy: pp, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+		"another rule":    {"{policy: p, rule: job, ttl: 4h}", []string{"spec.overrides[0].rule"}},
+		"one of two":      {"{policy: p, ttl: 4h}, {policy: q, ttl: 4h}", []string{"spec.overrides[1].policy"}},
+		"one of its own":  {"{policy: team-a/own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+		"one of the team": {"{policy: own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := teamed(t, "{overrides: ["+test.overrides+"]}")
+			var paths []string
+			for _, p := range l.named("team-a/own").Problems {
+				paths = append(paths, p.Path)
+			}
+			expect(t, "problems", test.want, paths)
+		})
+	}
+}
+
+func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
+	l := teamed(t, "{overrides: [{policy: q, ttl: 4h}]}")
+	expect(t, "problems", 1, len(l.named("team-a/own").Problems))
+	l.policy("q", spec("Enforce", "1h"))
+	l.refresh()
+	expect(t, "problems", 0, len(l.named("team-a/own").Problems))
+	expect(t, "rules", []string{"p/jobs Enforce 1h", "q/jobs Enforce 4h"}, l.rules("team-a"))
+}
+
+func TestPermit(t *testing.T) {
+	l := teamed(t, ownRules("Enforce", "5m"))
+	l.rights.err = errors.New("missing permission")
+	permit := func(name string) error { _, err := l.Permit(t.Context(), l.named(name).Rules[0]); return err }
+	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
+		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
+	}
+	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
+		t.Errorf("the namespace's own rule: %v", err)
+	}
+	l.rights.err = nil
+	if err := permit("team-a/own"); err != nil {
+		t.Errorf("with every right: %v", err)
+	}
+	expect(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
+}
+
+func TestPermitOwner(t *testing.T) {
+	l := teamed(t, ownRules("Enforce", "5m"))
+	l.rights.err = errors.New("missing permission")
+	owner := &policy.Owner{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, Name: "nightly", UID: "u"}
+	permit := func(name string) error {
+		_, err := l.PermitOwner(t.Context(), l.named(name).Rules[0], owner)
+		return err
+	}
+	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
+		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
+	}
+	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
+		t.Errorf("the namespace's own rule: %v", err)
+	}
+	expect(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
+}
+
+func TestOwnRules(t *testing.T) {
+	l := teamed(t, ownRules("DryRun", "5m"))
+	l.policy("team-b/other", ownRules("Enforce", "5m"))
+	l.policy("team-b/overrides", longer)
+	l.refresh()
+	var ids []string
+	for _, r := range l.OwnRules() {
+		ids = append(ids, r.ID.String())
+	}
+	slices.Sort(ids)
+	expect(t, "rules", []string{"team-a/own/jobs", "team-b/other/jobs"}, ids)
+	expect(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
+}
+
+// Fifty tenants may have thousands of rules, and one edit concerns one of them.
+func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
+	l := teamed(t, ownRules("DryRun", "5m"))
+	l.policy("team-b/own", ownRules("DryRun", "5m"))
+	l.refresh()
+	inForce := func(name string) *policy.Policy {
+		for _, p := range l.editions[len(l.editions)-1].Book.Policies() {
+			if p.Name == name {
+				return p
+			}
+		}
+		t.Fatalf("%s is not in force", name)
+		return nil
+	}
+	before, edited := inForce("team-b/own"), inForce("team-a/own")
+	l.policy("team-a/own", ownRules("DryRun", "6m"))
+	l.refresh()
+	expect(t, "the edited policy is the same", false, inForce("team-a/own") == edited)
+	expect(t, "the other one is the same", true, inForce("team-b/own") == before)
+	for _, now := range []struct {
+		err                    error
+		unpermitted, unwatched bool
+	}{
+		{errors.New("no answer"), true, false}, {permissions.ErrMissing, true, true}, {nil, false, false}, {permissions.ErrMissing, true, true}, {errors.New("no answer"), true, true},
+	} {
+		l.rights.err = now.err
+		l.Republish()
+		rule := inForce("team-b/own").Rules[0]
+		expect(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)
+		expect(t, fmt.Sprintf("after %v unwatched", now.err), now.unwatched, rule.Unwatched)
+	}
+}

@@ -1,0 +1,152 @@
+package policyset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+)
+
+// unread is a RetentionPolicy of which the latest list shows an edit that has not been read. Nothing is deleted in its namespace.
+type unread struct {
+	item *metav1.PartialObjectMetadata
+	err  error
+}
+
+// partition separates the policies of a namespace from others.
+func partition(all []*metav1.PartialObjectMetadata, namespace string) (own, others []*metav1.PartialObjectMetadata) {
+	for _, o := range all {
+		if o.Namespace == namespace {
+			own = append(own, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	return own, others
+}
+
+// leaveUnread notes the policies that could not be read, and those that are to be read later, and reads these without having anybody wait
+// who asks about other namespaces. The caller holds live.reading.
+func (l *Loop) leaveUnread(ctx context.Context, on shelf, now []*metav1.PartialObjectMetadata, failed []error, later []*metav1.PartialObjectMetadata) {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	l.live.unread = map[string][]unread{}
+	for i, o := range now {
+		if failed[i] != nil {
+			l.live.leave(o, failed[i])
+		}
+	}
+	var start []*metav1.PartialObjectMetadata
+	for _, o := range later {
+		l.live.leave(o, fmt.Errorf("%w: %s", errCompiling, keyOf(o)))
+		if !l.live.later.Has(o.UID) {
+			start = append(start, o)
+		}
+	}
+	if len(start) == 0 {
+		return
+	}
+	if l.live.later == nil {
+		l.live.later = sets.New[types.UID]()
+	}
+	for _, o := range start {
+		l.live.later.Insert(o.UID)
+	}
+	go l.readLater(context.WithoutCancel(ctx), on, start)
+}
+
+func (f *freshness) leave(o *metav1.PartialObjectMetadata, err error) {
+	f.unread[o.Namespace] = append(f.unread[o.Namespace], unread{o, fmt.Errorf("%w: %w", retention.ErrNamespace, err)})
+}
+
+// readLater reads edited policies, and puts in force those that the latest list still shows.
+func (l *Loop) readLater(ctx context.Context, on shelf, edited []*metav1.PartialObjectMetadata) {
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
+	changed, failed := l.readChanged(ctx, on, edited)
+	l.live.reading.Lock() // no list comes meanwhile
+	defer l.live.reading.Unlock()
+	shown := l.live.shown()
+	l.mu.Lock()
+	for _, object := range changed {
+		if shown.Has(object.GetUID()) {
+			l.takePolicy(on, object)
+		}
+	}
+	l.mu.Unlock()
+	l.endUnread(on, edited, failed)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.compiling.changed()
+}
+
+// shown are the UIDs of policies that the latest list has shown edited, and that have not been read.
+func (f *freshness) shown() sets.Set[types.UID] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := sets.New[types.UID]()
+	for _, unread := range f.unread {
+		for _, u := range unread {
+			all.Insert(u.item.UID)
+		}
+	}
+	return all
+}
+
+// endUnread ends the doubt about policies of which we know by now what the latest list shows, and notes why others could not be read.
+func (l *Loop) endUnread(on shelf, edited []*metav1.PartialObjectMetadata, failed []error) {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	for i, o := range edited {
+		l.live.later.Delete(o.UID)
+		left := slices.DeleteFunc(l.live.unread[o.Namespace], func(u unread) bool { return u.item.UID == o.UID && l.knows(on, u.item) })
+		for k := range left {
+			if left[k].item.UID == o.UID && failed[i] != nil {
+				left[k].err = fmt.Errorf("%w: %w", retention.ErrNamespace, failed[i])
+			}
+		}
+		if l.live.unread[o.Namespace] = left; len(left) == 0 {
+			delete(l.live.unread, o.Namespace)
+		}
+	}
+}
+
+// lacksAny reports whether reading of an edited policy has failed. The cache does not help: what it shows may be older than the list.
+func (f *freshness) lacksAny() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, all := range f.unread {
+		if slices.ContainsFunc(all, func(u unread) bool { return !errors.Is(u.err, errCompiling) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadIn is why nothing may be deleted in a namespace of which edited policies have not been read; nil if there are none.
+func (l *Loop) unreadIn(namespace string) error {
+	l.live.mu.Lock()
+	defer l.live.mu.Unlock()
+	return l.live.unreadIn(namespace)
+}
+
+func (f *freshness) unreadIn(namespace string) error {
+	if all := f.unread[namespace]; len(all) > 0 {
+		return all[0].err
+	}
+	return nil
+}
+
+// knows reports whether we know what a list shows of a policy.
+func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := on.get(item)
+	return ok && known.says(item)
+}

@@ -1,0 +1,226 @@
+package policyset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// loop is a Loop on a server.
+type loop struct {
+	*policyset.Loop
+	*server
+	t          *testing.T
+	editions   []policyset.Edition
+	leadership error
+	rights     rights
+}
+
+// rights is the answer of Rights about any rule.
+type rights struct {
+	err     error
+	denied  func(*policy.Rule) bool // which rules lack a permission if err is nil; nil for none
+	unknown bool                    // nobody has asked yet
+	allowed bool                    // by the last answer that told
+	asked   []string                // IDs of rules
+}
+
+// Check implements what Loop.Rights must.
+func (r *rights) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
+	r.asked = append(r.asked, rule.ID.String())
+	return time.Time{}, r.err
+}
+
+// CheckOwner implements what Loop.Rights must.
+func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
+	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
+	return time.Time{}, r.err
+}
+
+// Known implements what Loop.Rights must.
+func (r *rights) Known(rule *policy.Rule) (error, bool) {
+	if r.err == nil && r.denied != nil && r.denied(rule) {
+		return permissions.ErrMissing, !r.unknown
+	}
+	return r.err, !r.unknown
+}
+
+// Allowed implements what Loop.Rights must.
+func (r *rights) Allowed(*policy.Rule) bool {
+	if r.err == nil || errors.Is(r.err, permissions.ErrMissing) {
+		r.allowed = r.err == nil && !r.unknown
+	}
+	return r.allowed
+}
+
+type leadership func() error
+
+func (l leadership) Check() error { return l() }
+
+// newLoop makes a Loop that has read the cache once.
+func newLoop(t *testing.T, s *server) *loop {
+	t.Helper()
+	l := newUnreadLoop(t, s)
+	s.sync()
+	l.reconcile()
+	s.asked()
+	return l
+}
+
+func newUnreadLoop(t *testing.T, s *server) *loop {
+	t.Helper()
+	compiler, err := engine.NewCompiler(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{server: s, t: t}
+	l.Loop = &policyset.Loop{
+		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
+		Leadership: leadership(func() error { return l.leadership }),
+		Rights:     &l.rights,
+		Publish:    func(e policyset.Edition) { l.editions = append(l.editions, e) },
+	}
+	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
+		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
+		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *loop) reconcile() reconcile.Result {
+	l.t.Helper()
+	result, err := l.Reconcile(l.t.Context(), reconcile.Request{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.compiled()
+	return result
+}
+
+// compiled waits until every policy that was edited is in force.
+func (l *loop) compiled() {
+	l.t.Helper()
+	if err := policyset.Compiled(l.t.Context(), l.Loop); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
+func (l *loop) check(namespace string) ([]string, error) {
+	l.t.Helper()
+	_, err := l.Check(l.t.Context(), namespace)
+	l.compiled()
+	return l.rules(namespace), err
+}
+
+// allowed is check that must succeed.
+func (l *loop) allowed(namespace string) []string {
+	l.t.Helper()
+	rules, err := l.check(namespace)
+	if err != nil {
+		l.t.Fatalf("check of %s: %v", namespace, err)
+	}
+	return rules
+}
+
+// rules are those about Jobs in a namespace, as last published.
+func (l *loop) rules(namespace string) []string {
+	l.t.Helper()
+	rules := []string{}
+	if len(l.editions) == 0 {
+		return rules
+	}
+	e := l.editions[len(l.editions)-1]
+	for _, r := range e.Book.Page(jobs, namespace).Rules {
+		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL))
+		if r.Suspended {
+			said += " suspended"
+		}
+		if r.Invalid() {
+			said += " invalid"
+		}
+		if _, ok := e.Programs[r.Key]; !ok {
+			said += " uncompiled"
+		}
+		rules = append(rules, said)
+	}
+	return rules
+}
+
+// book is the one last published.
+func (l *loop) book() *policy.Book { return l.editions[len(l.editions)-1].Book }
+
+// named is a policy as last published.
+func (l *loop) named(name string) *policy.Policy {
+	l.t.Helper()
+	for _, p := range l.book().Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	l.t.Fatalf("no policy %s", name)
+	return nil
+}
+
+// waiting are the rules about Jobs in a namespace that wait for approval, as last published.
+func (l *loop) waiting(namespace string) []string {
+	waiting := []string{}
+	for _, r := range l.book().Page(jobs, namespace).Rules {
+		if r.Unapproved {
+			waiting = append(waiting, r.ID.String())
+		}
+	}
+	return waiting
+}
+
+// refresh lets the cache catch up and be read.
+func (l *loop) refresh() {
+	l.t.Helper()
+	l.sync()
+	l.reconcile()
+}
+
+// restart is a new process on the same server.
+func (l *loop) restart() *loop {
+	l.t.Helper()
+	return newLoop(l.t, l.server)
+}
+
+// later lets time pass.
+func (l *loop) later(d time.Duration) { l.clock.Step(d) }
+
+var jobs = schemaGroupKind("batch", "Job")
+
+// spec is a policy about Jobs.
+func spec(mode, ttl string) string {
+	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}

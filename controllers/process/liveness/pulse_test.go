@@ -1,0 +1,51 @@
+package liveness_test
+
+import (
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+)
+
+func TestPulse(t *testing.T) {
+	for name, test := range map[string]struct {
+		loop func(*liveness.Pulse, *testingclock.FakePassiveClock)
+		ok   bool
+	}{
+		"not begun": {func(_ *liveness.Pulse, c *testingclock.FakePassiveClock) { step(c, time.Hour) }, true},
+		"a step just in time": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+			p.Beat()
+			step(c, liveness.Limit)
+		}, true},
+		"no step for too long": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+			p.Beat()
+			step(c, liveness.Limit+time.Second)
+		}, false},
+		"it goes on after all": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+			p.Beat()
+			step(c, time.Hour)
+			p.Beat()
+		}, true},
+		"ended": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+			p.Beat()
+			p.Stop()
+			step(c, time.Hour)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := testingclock.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			p := liveness.New("the loops", c)
+			test.loop(p, c)
+			if err := p.Check(nil); (err == nil) != test.ok {
+				t.Errorf("Check: %v", err)
+			}
+		})
+	}
+	var nobody *liveness.Pulse
+	nobody.Beat()
+	nobody.Stop()
+}
+
+func step(c *testingclock.FakePassiveClock, by time.Duration) { c.SetTime(c.Now().Add(by)) }

@@ -1,0 +1,107 @@
+package index_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const many = 100_000
+
+// manyRows is what a cluster with 100 busy namespaces gives: every string on its own, as decoders make them.
+func manyRows() []*index.Row {
+	rows := make([]*index.Row, many)
+	for i := range rows {
+		finished := now.Add(time.Duration(i%86_400) * time.Second)
+		facts := policy.Facts{Selected: true, Eligible: true, Start: finished}
+		subject := policy.Subject{
+			Namespace:       fmt.Sprintf("team-%02d", i%100),
+			Name:            fmt.Sprintf("nightly-import-%05d-x7k2p", i),
+			UID:             types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
+			ResourceVersion: fmt.Sprint(10_000_000 + i),
+			Created:         finished.Add(-time.Minute),
+		}
+		rows[i] = index.NewRow(subject, columns["a b"], facts, facts)
+	}
+	return rows
+}
+
+func manyNamespaces() map[string]policy.Namespace {
+	known := map[string]policy.Namespace{}
+	for i := range 100 {
+		known[fmt.Sprintf("team-%02d", i)] = policy.Namespace{Labels: labels.Set{"tier": "ci"}}
+	}
+	return known
+}
+
+func bookOfTwo(first time.Duration) *policy.Book {
+	return policy.NewBook([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
+}
+
+var two = index.Listing{ID: 1, Kind: jobs, Layout: columns["a b"]}
+
+func fullIndex(rows []*index.Row) *index.Index {
+	x := index.New(jobs.GroupKind(), func() {})
+	x.SetBook(bookOfTwo(time.Hour), now)
+	x.Replace(two, rows, now)
+	return x
+}
+
+func BenchmarkSetBookAfterATTLEdit(b *testing.B) {
+	x := fullIndex(manyRows())
+	books := []*policy.Book{bookOfTwo(2 * time.Hour), bookOfTwo(3 * time.Hour)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		x.SetBook(books[i%2], now)
+	}
+}
+
+func BenchmarkReplace(b *testing.B) {
+	rows := manyRows()
+	x := fullIndex(rows)
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Replace(two, rows, now)
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	x := fullIndex(manyRows())
+	changes := manyRows()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r := *changes[i%many]
+		x.Apply(two.ID, &r, now)
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	x := fullIndex(manyRows())
+	for b.Loop() {
+		x.Scan(func(policy.Subject, []policy.Ruling) {})
+	}
+}
+
+// BenchmarkMemory reports what a subject costs under two rules, its strings included.
+func BenchmarkMemory(b *testing.B) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for b.Loop() {
+		before := heap()
+		x := fullIndex(manyRows())
+		b.ReportMetric(float64(heap()-before)/many, "bytes/row")
+		runtime.KeepAlive(x)
+	}
+}

@@ -1,0 +1,93 @@
+package index_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
+	tests := map[string]struct {
+		counts, other *policy.Rule
+		ahead         bool
+	}{
+		"it decides":                 {rule("a", counted), rule("b", ttl(time.Minute)), true},
+		"another decides":            {rule("a", counted, ttl(time.Minute)), rule("b"), false},
+		"it is a dry run":            {rule("a", counted, mode(v1alpha1.DryRun)), rule("b"), false},
+		"it is a dry run, of longer": {rule("a", counted, mode(v1alpha1.DryRun), ttl(2*time.Hour)), rule("b"), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []*policy.Rule{test.counts, test.other}, row("x", now, under("a b")))
+			due := now.Add(time.Hour)
+			early := due.Add(-index.Ahead / 2)
+			var want []string
+			if test.ahead {
+				want = []string{"x"}
+			}
+			expectTaken(t, "ahead", w.taken(early), want...)
+			for range 3 {
+				w.Reconsider("x", early)
+				expectTaken(t, "again", w.taken(early))
+				if at, _, ok := w.Next(); !ok || !at.Equal(due) {
+					t.Fatalf("looked at next at %s", at)
+				}
+			}
+			expectTaken(t, "when it is due", w.taken(due), "x")
+		})
+	}
+}
+
+func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
+	due := now.Add(time.Hour)
+	early := due.Add(-index.Ahead / 2)
+	tests := map[string]func(w *world){
+		"it is new":         func(w *world) { w.Apply(w.listing.ID, row("x", now), early) },
+		"it was edited":     func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), early) },
+		"its time was cut":  func(w *world) { w.SetBook(book(rule("a", counted)), early) },
+		"its time came":     func(w *world) { w.SetBook(book(rule("a", counted)), now) },
+		"the clock went on": func(w *world) { w.SetBook(book(rule("a", counted)), now); w.Reconsider("x", early) },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []*policy.Rule{rule("a", counted, ttl(2*time.Hour))})
+			if name != "it is new" {
+				w.Apply(w.listing.ID, row("x", now), now)
+			}
+			if name == "it is new" || name == "it was edited" {
+				w.SetBook(book(rule("a", counted)), now)
+			}
+			if name == "it was edited" {
+				expectTaken(t, "before", w.taken(early), "x")
+			}
+			change(w)
+			expectTaken(t, "at once", w.taken(early), "x")
+			w.Reconsider("x", early)
+			expectTaken(t, "again", w.taken(early))
+			expectTaken(t, "when it is due", w.taken(due), "x")
+		})
+	}
+}
+
+// TestAClockThatIsSetBackLosesNothing: what was handed over, ahead or due, is on the schedule again once it is given back.
+func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
+	due := now.Add(time.Hour)
+	for name, back := range map[string]time.Duration{"a little": index.Ahead / 2, "a lot": 30 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, []*policy.Rule{rule("a", counted)}, row("x", now))
+			expectTaken(t, "when it is due", w.taken(due), "x")
+			for range 3 {
+				w.Reconsider("x", due.Add(-back))
+				w.taken(due.Add(-back))
+			}
+			if at, _, ok := w.Next(); !ok || at.After(due) || at.Before(due.Add(-index.Ahead)) {
+				t.Fatalf("looked at next at %s", at)
+			}
+			w.taken(due.Add(-index.Ahead))
+			expectTaken(t, "when it is due again", w.taken(due), "x")
+		})
+	}
+}

@@ -1,0 +1,669 @@
+package index_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// now is when every test begins.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// namespaces are those that are known unless a test says otherwise.
+var namespaces = map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": "prod"}}}
+
+// rule is an enforced rule about Jobs with a TTL of an hour. Its facts are under its name.
+func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p-" + name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
+func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
+
+// policyOf is a policy with one rule, about the namespaces with these labels.
+func policyOf(r *policy.Rule, selector string) *policy.Policy {
+	selects := labels.Everything()
+	if selector != "" {
+		selects = labels.SelectorFromSet(labels.Set{"tier": selector})
+	}
+	return &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: selects, Rules: []*policy.Rule{r}}
+}
+
+// book has a policy about all namespaces for each rule.
+func book(rules ...*policy.Rule) *policy.Book {
+	var policies []*policy.Policy
+	for _, r := range rules {
+		policies = append(policies, policyOf(r, ""))
+	}
+	return policy.NewBook(policies, namespaces, policy.DefaultProtection())
+}
+
+// draft is a row to be.
+type draft struct {
+	policy.Subject
+	Layout *index.Layout
+	Facts  []policy.Facts
+}
+
+// columns are layouts by their columns: rows that are to be compared share one.
+var columns = map[string]*index.Layout{
+	"": {}, "a": {Columns: []string{"a"}}, "b": {Columns: []string{"b"}}, "a b": {Columns: []string{"a", "b"}}, "b a": {Columns: []string{"b", "a"}},
+}
+
+// row is a Job of team-a at version 1 that finished at a time; its one column is a.
+func row(uid string, finished time.Time, options ...func(*draft)) *index.Row {
+	r := &draft{
+		Subject: policy.Subject{Namespace: "team-a", Name: uid, UID: types.UID(uid), ResourceVersion: "1", Created: now.Add(-1000 * time.Hour)},
+		Layout:  columns["a"],
+		Facts:   []policy.Facts{{Selected: true, Eligible: true, Start: finished}},
+	}
+	for _, o := range options {
+		o(r)
+	}
+	return index.NewRow(r.Subject, r.Layout, r.Facts...)
+}
+
+func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
+func at(version string) func(*draft)   { return func(r *draft) { r.ResourceVersion = version } }
+func flags(f policy.Flags) func(*draft) {
+	return func(r *draft) { r.Flags = f }
+}
+
+// under gives a row other columns, with the facts of the first in each.
+func under(names string) func(*draft) {
+	return func(r *draft) {
+		r.Layout = columns[names]
+		r.Facts = slices.Repeat(r.Facts[:1], len(r.Layout.Columns))
+	}
+}
+
+func notEligible(r *draft) { r.Facts[0].Eligible = false }
+
+// world is an index with a current listing under one rule.
+type world struct {
+	*index.Index
+	t       *testing.T
+	listing index.Listing
+	book    *policy.Book
+	wakes   int
+}
+
+// SetBook remembers the book.
+func (w *world) SetBook(b *policy.Book, now time.Time) {
+	w.book = b
+	w.Index.SetBook(b, now)
+}
+
+// has reports whether there are facts about a rule, judged by the last book.
+func (w *world) has(r *policy.Rule) bool { return w.Has(w.book, r) }
+
+// newWorld makes an index of the rules; the current listing has a column for each key.
+func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.Key)
+	}
+	w := &world{t: t, listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
+	w.Index = index.New(jobs.GroupKind(), func() { w.wakes++ })
+	w.SetBook(book(rules...), now)
+	w.Replace(w.listing, rows, now)
+	w.wakes = 0
+	t.Cleanup(func() {
+		if err := w.Consistent(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
+	return []*policy.Rule{rule("a", options...)}
+}
+
+// take calls TakeDue until nothing more is due and gives the UIDs in the order in which they came.
+func (w *world) take(at time.Time) []string {
+	var taken []string
+	for {
+		due, _, ok := w.Next()
+		if !ok || due.After(at) {
+			return taken
+		}
+		w.TakeDue(at, func(s policy.Subject, _ policy.RuleID) { taken = append(taken, string(s.UID)) })
+	}
+}
+
+// reason is why a subject is kept, waited for or deleted; empty when it is not known.
+func (w *world) reason(uid string, at time.Time) policy.Reason {
+	j, _ := w.Judge(types.UID(uid), at)
+	w.Return(types.UID(uid), at)
+	return j.Verdict.Reason
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+var never = []string(nil)
+
+func TestOnlyTheCurrentListingCounts(t *testing.T) {
+	current, other := index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}
+	due := now.Add(-2 * time.Hour)
+	tests := map[string]struct {
+		change func(w *world)
+		want   []string
+	}{
+		"nothing":                                   {func(*world) {}, []string{"known"}},
+		"a new subject":                             {func(w *world) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
+		"a new subject of another listing":          {func(w *world) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
+		"a changed subject":                         {func(w *world) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
+		"a changed subject of another listing":      {func(w *world) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
+		"a subject that is gone":                    {func(w *world) { w.Forget(current.ID, "known", now) }, never},
+		"a subject that is gone in another listing": {func(w *world) { w.Forget(other.ID, "known", now) }, []string{"known"}},
+		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
+		"doubt":                                     {func(w *world) { w.Distrust(current.ID) }, never},
+		"doubt about another listing":               {func(w *world) { w.Distrust(other.ID) }, []string{"known"}},
+		"a new listing":                             {func(w *world) { w.Replace(other, []*index.Row{row("listed", due)}, now) }, []string{"listed"}},
+		"a new listing without the subject":         {func(w *world) { w.Replace(other, nil, now) }, never},
+		"a new listing ends doubt": {func(w *world) {
+			w.Distrust(current.ID)
+			w.Replace(other, []*index.Row{row("listed", due)}, now)
+		}, []string{"listed"}},
+		"a late change of the listing before": {func(w *world) {
+			w.Replace(other, []*index.Row{row("listed", due)}, now)
+			w.Apply(current.ID, row("listed", now, at("0")), now)
+			w.Forget(current.ID, "listed", now)
+			w.Distrust(current.ID)
+		}, []string{"listed"}},
+		"a change while in doubt": {func(w *world) {
+			w.Distrust(current.ID)
+			w.Apply(current.ID, row("new", due), now)
+		}, never},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("known", due))
+			test.change(w)
+			got := w.take(now)
+			slices.Sort(got)
+			expect(t, "due", test.want, got)
+		})
+	}
+}
+
+func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
+	x := index.New(jobs.GroupKind(), func() {})
+	x.SetBook(book(rule("a")), now)
+	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
+	if n, synced := x.Len(); n != 0 || synced {
+		t.Errorf("%d subjects, synced %v; want none", n, synced)
+	}
+	if due, _, ok := x.Next(); ok {
+		t.Errorf("something is due at %s", due)
+	}
+}
+
+func TestLenAndHas(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now), row("y", now))
+	n, synced := w.Len()
+	expect(t, "subjects", 2, n)
+	expect(t, "synced", true, synced)
+	expect(t, "has facts", true, w.has(rule("a")))
+	expect(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
+	expect(t, "has facts of another rule", false, w.has(rule("b")))
+	w.Distrust(w.listing.ID)
+	_, synced = w.Len()
+	expect(t, "synced in doubt", false, synced)
+	expect(t, "has facts in doubt", false, w.has(rule("a")))
+}
+
+func TestDueInOrder(t *testing.T) {
+	const count = 40
+	var rows []*index.Row
+	var want []string
+	for i := range count {
+		// 7 and 40 have no common divisor: every minute once, in a scrambled order.
+		minute := i * 7 % count
+		rows = append(rows, row(fmt.Sprintf("m%02d", minute), now.Add(time.Duration(minute)*time.Minute)))
+		want = append(want, fmt.Sprintf("m%02d", i))
+	}
+	w := newWorld(t, oneRule(), rows...)
+	for i := range count {
+		due := now.Add(time.Hour + time.Duration(i)*time.Minute)
+		next, _, ok := w.Next()
+		expect(t, "next", due, next)
+		expect(t, "scheduled", true, ok)
+		expect(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
+		expect(t, "due", want[i:i+1], w.take(due))
+	}
+	_, _, ok := w.Next()
+	expect(t, "scheduled when all are taken", false, ok)
+}
+
+func TestTakeDueIsBoundedAndComplete(t *testing.T) {
+	const count = 3*index.TakeAtMost + 1
+	var rows []*index.Row
+	for i := range count {
+		rows = append(rows, row(fmt.Sprintf("%04d", i), now.Add(-2*time.Hour-time.Duration(i))))
+	}
+	w := newWorld(t, oneRule(), rows...)
+	var calls []int
+	taken := map[types.UID]bool{}
+	last := time.Time{}
+	for due, _, ok := w.Next(); ok && !due.After(now); due, _, ok = w.Next() {
+		if due.Before(last) {
+			t.Fatalf("%s after %s", due, last)
+		}
+		last = due
+		before := len(taken)
+		w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { taken[s.UID] = true })
+		calls = append(calls, len(taken)-before)
+	}
+	expect(t, "calls", []int{index.TakeAtMost, index.TakeAtMost, index.TakeAtMost, 1}, calls)
+	expect(t, "taken", count, len(taken))
+}
+
+func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
+	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, under("a b")))
+	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
+		expect(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
+	})
+}
+
+func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now))
+	later := now.Add(2 * time.Hour)
+	expect(t, "first", []string{"x"}, w.take(later))
+	expect(t, "second", never, w.take(later))
+}
+
+func TestJudge(t *testing.T) {
+	tests := map[string]struct {
+		row  *index.Row
+		want policy.Reason
+	}{
+		"due":                        {row("x", now.Add(-time.Hour)), policy.Expired},
+		"due in one nanosecond":      {row("x", now.Add(-time.Hour+1)), policy.Waiting},
+		"held":                       {row("x", now.Add(-time.Hour), flags(policy.IsHeld)), policy.Held},
+		"terminating":                {row("x", now.Add(-time.Hour), flags(policy.IsTerminating)), policy.Terminating},
+		"uncounted":                  {row("x", now.Add(-time.Hour), flags(policy.IsUncounted)), policy.Uncounted},
+		"not eligible":               {row("x", now.Add(-time.Hour), notEligible), policy.NotEligible},
+		"not selected":               {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts[0].Selected = false }), policy.NotSelected},
+		"in a protected namespace":   {row("x", now.Add(-time.Hour), in("kube-system")), policy.NotSelected},
+		"in a namespace yet unknown": {row("x", now.Add(-time.Hour), in("unborn")), policy.Stale},
+		"with facts missing":         {row("x", now.Add(-time.Hour), under("")), policy.Stale},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), test.row)
+			j, ok := w.Judge("x", now)
+			expect(t, "known", true, ok)
+			expect(t, "reason", test.want, j.Verdict.Reason)
+			expect(t, "warrant", test.want == policy.Expired, j.Warrant.Valid())
+			_, _, scheduled := w.Next()
+			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
+		})
+	}
+}
+
+func TestJudgeOfTheUnknown(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now))
+	j, ok := w.Judge("y", now.Add(time.Hour))
+	expect(t, "known", false, ok)
+	expect(t, "warrant", false, j.Warrant.Valid())
+}
+
+func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now, at("7")))
+	j, _ := w.Judge("x", now.Add(time.Hour))
+	expect(t, "version", "7", j.Warrant.Subject().ResourceVersion)
+	expect(t, "due", now.Add(time.Hour), j.Warrant.Due())
+}
+
+func TestEveryRuleNeedsFacts(t *testing.T) {
+	due := now.Add(-2 * time.Hour)
+	tests := map[string]struct {
+		added *policy.Rule
+		want  policy.Reason
+	}{
+		"an enforced rule without facts keeps":        {rule("b"), policy.Stale},
+		"a suspended rule without facts keeps":        {rule("b", mode(v1alpha1.Suspended)), policy.Stale},
+		"a dry run without facts has no say":          {rule("b", mode(v1alpha1.DryRun)), policy.Expired},
+		"a rule that asks the same has facts already": {rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", due))
+			w.SetBook(book(rule("a"), test.added), now)
+			expect(t, "reason", test.want, w.reason("x", now))
+			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
+
+			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
+				[]*index.Row{row("x", due, under("b a"))}, now)
+			if test.added.Mode == v1alpha1.Enforce {
+				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
+			}
+		})
+	}
+}
+
+func TestReconsider(t *testing.T) {
+	due := now.Add(time.Hour)
+	tests := map[string]struct {
+		change func(w *world)
+		want   []string
+	}{
+		"still due":           {func(*world) {}, []string{"x"}},
+		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
+		"kept":                {func(w *world) { w.Distrust(w.listing.ID) }, never},
+		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
+		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
+		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
+		"changed meanwhile":   {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now))
+			w.take(due)
+			test.change(w)
+			w.Reconsider("x", due)
+			expect(t, "due", test.want, w.take(due))
+		})
+	}
+}
+
+func TestMarkGone(t *testing.T) {
+	later := now.Add(3 * time.Hour)
+	tests := map[string]struct {
+		version string // that was removed
+		then    func(w *world)
+		known   bool
+	}{
+		"never judged again":                {"1", func(*world) {}, false},
+		"another version was removed":       {"0", func(*world) {}, true},
+		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now), now) }, false},
+		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, false},
+		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now, at("2"))}, now) }, true},
+		"the rules change":                  {"1", func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, false},
+		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
+		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
+		"forgotten and seen again": {"1", func(w *world) {
+			w.Forget(w.listing.ID, "x", now)
+			w.Apply(w.listing.ID, row("x", now), now)
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now))
+			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
+			test.then(w)
+			_, known := w.Judge("x", later)
+			expect(t, "known", test.known, known)
+			expect(t, "taken", test.known, len(w.take(later)) == 1)
+			shown := 0
+			w.Scan(func(policy.Subject, []policy.Ruling) { shown++ })
+			expect(t, "shown", test.known, shown == 1)
+		})
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	tests := map[string]struct {
+		read    *index.Row
+		listing uint64
+		want    policy.Reason
+	}{
+		"newer":                   {row("x", now.Add(time.Hour), at("10")), 1, policy.Waiting},
+		"newer, and kept":         {row("x", now, at("10"), notEligible), 1, policy.NotEligible},
+		"the same":                {row("x", now.Add(time.Hour), at("9")), 1, policy.Expired},
+		"older":                   {row("x", now.Add(time.Hour), at("8")), 1, policy.Expired},
+		"of another listing":      {row("x", now.Add(time.Hour), at("10")), 2, policy.Expired},
+		"that cannot be compared": {row("x", now.Add(time.Hour), at("new")), 1, policy.Expired},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now, at("9")))
+			w.Refresh(test.listing, test.read, now)
+			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
+		})
+	}
+}
+
+func TestRefreshBringsBackNobody(t *testing.T) {
+	w := newWorld(t, oneRule())
+	w.Refresh(w.listing.ID, row("x", now), now)
+	n, _ := w.Len()
+	expect(t, "subjects", 0, n)
+}
+
+func TestSetBook(t *testing.T) {
+	due := now.Add(time.Hour)
+	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
+	tests := map[string]struct {
+		before, after *policy.Book
+		want          time.Time // when it is due; zero for never
+	}{
+		"the same":                              {book(rule("a")), book(rule("a")), due},
+		"a longer TTL":                          {book(rule("a")), book(rule("a", ttl(3*time.Hour))), now.Add(3 * time.Hour)},
+		"a shorter TTL":                         {book(rule("a")), book(rule("a", ttl(time.Minute))), now.Add(time.Minute)},
+		"suspended":                             {book(rule("a")), book(rule("a", mode(v1alpha1.Suspended))), time.Time{}},
+		"a dry run":                             {book(rule("a")), book(rule("a", mode(v1alpha1.DryRun))), time.Time{}},
+		"enforced":                              {book(rule("a", mode(v1alpha1.DryRun))), book(rule("a")), due},
+		"resumed":                               {book(rule("a", mode(v1alpha1.Suspended))), book(rule("a")), due},
+		"made invalid":                          {book(rule("a")), book(rule("a", invalid)), time.Time{}},
+		"mended":                                {book(rule("a", invalid)), book(rule("a")), due},
+		"no rules":                              {book(rule("a")), book(), time.Time{}},
+		"rules for the first time":              {book(), book(rule("a")), due},
+		"another rule keeps":                    {book(rule("a")), book(rule("a"), rule("b", mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule no more":                  {book(rule("a"), rule("b", ttl(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), book(rule("a")), due},
+		"a namespace gets labels":               {tiered("ci", "prod"), tiered("ci", "ci"), due},
+		"a namespace loses labels":              {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
+		"a namespace becomes known":             {tiered("", ""), tiered("", "ci"), due},
+		"a selected namespace becomes known":    {tiered("ci", ""), tiered("ci", "ci"), due},
+		"a namespace is forgotten":              {tiered("", "ci"), tiered("", ""), time.Time{}},
+		"an expression that has not been asked": {book(rule("a")), book(rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule())
+			w.SetBook(test.before, now)
+			w.Replace(w.listing, []*index.Row{row("x", now)}, now)
+			w.SetBook(test.after, now)
+			if test.want.IsZero() {
+				expect(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
+				return
+			}
+			expect(t, "due one nanosecond earlier", never, w.take(test.want.Add(-1)))
+			expect(t, "due", []string{"x"}, w.take(test.want))
+		})
+	}
+}
+
+// tiered has a policy about namespaces of a tier, empty for all, and team-a of another, empty for unknown.
+func tiered(selects, teamA string) *policy.Book {
+	known := map[string]policy.Namespace{"team-b": {}}
+	if teamA != "" {
+		known["team-a"] = policy.Namespace{Labels: labels.Set{"tier": teamA}}
+	}
+	return policy.NewBook([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
+}
+
+func TestANamespaceThatComesAndGoes(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now))
+	due := now.Add(time.Hour)
+	w.SetBook(tiered("", ""), now)
+	expect(t, "due while the namespace is unknown", never, w.take(due))
+	w.SetBook(tiered("", "ci"), due)
+	expect(t, "due when it is back", []string{"x"}, w.take(due))
+}
+
+func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
+	hold := func(held bool) *policy.Book {
+		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
+		return policy.NewBook([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
+	}
+	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
+	due := now.Add(time.Hour)
+	w.SetBook(hold(true), now)
+	expect(t, "due elsewhere", []string{"y"}, w.take(due))
+	flags := map[string]policy.Flags{}
+	w.Scan(func(s policy.Subject, _ []policy.Ruling) { flags[s.Name] = s.Flags })
+	expect(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
+	w.SetBook(hold(false), due)
+	expect(t, "due when the hold is lifted", []string{"x"}, w.take(due))
+}
+
+func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
+	// The soonest is in team-a, which has its own rule; judging it again would put it on top again and wake.
+	bookWith := func(d time.Duration) *policy.Book {
+		return policy.NewBook([]*policy.Policy{
+			policyOf(rule("a"), "ci"),
+			policyOf(rule("b", ttl(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
+		}, namespaces, policy.DefaultProtection())
+	}
+	w := newWorld(t, oneRule())
+	w.SetBook(bookWith(5*time.Hour), now)
+	w.Replace(w.listing, []*index.Row{row("x", now), row("y", now, in("team-b"))}, now)
+	w.wakes = 0
+	w.SetBook(bookWith(6*time.Hour), now)
+	expect(t, "wakes", 0, w.wakes)
+	expect(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
+	expect(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
+}
+
+func TestWake(t *testing.T) {
+	tests := map[string]struct {
+		change func(w *world)
+		want   bool
+	}{
+		"an earlier subject":           {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
+		"a later subject":              {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
+		"one that is never due":        {func(w *world) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
+		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
+		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
+		"a shorter TTL":                {func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, true},
+		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, true},
+		"one that is given back": {func(w *world) {
+			w.take(now.Add(2 * time.Hour))
+			w.wakes = 0
+			w.Reconsider("x", now.Add(2*time.Hour))
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now))
+			test.change(w)
+			expect(t, "woken", test.want, w.wakes > 0)
+		})
+	}
+}
+
+func TestScan(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
+	w.SetBook(policy.NewBook([]*policy.Policy{
+		policyOf(rule("a"), ""), policyOf(rule("b"), "prod"), policyOf(rule("c", mode(v1alpha1.DryRun)), "ci"),
+	}, namespaces, policy.DefaultProtection()), now)
+	got := map[string][]string{}
+	w.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+		got[s.Name] = []string{}
+		for _, r := range rulings {
+			got[s.Name] = append(got[s.Name], fmt.Sprintf("%s known=%v eligible=%v", r.Rule.ID, r.Known, r.Facts.Eligible))
+		}
+	})
+	expect(t, "shown", map[string][]string{
+		"x": {"p-a/a known=true eligible=true", "p-c/c known=false eligible=false"},
+		"y": {"p-a/a known=true eligible=true", "p-b/b known=false eligible=false"},
+		"z": {},
+	}, got)
+}
+
+func TestVersionChangesWithWhatScanShows(t *testing.T) {
+	tests := map[string]struct {
+		change func(w *world)
+		want   bool
+	}{
+		"nothing":                {func(*world) {}, false},
+		"asking":                 {func(w *world) { w.Judge("x", now); w.Next(); w.Len() }, false},
+		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
+		"a change":               {func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a stranger's change":    {func(w *world) { w.Apply(9, row("x", now, at("2")), now) }, false},
+		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, true},
+		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
+		"an end":                 {func(w *world) { w.Forget(w.listing.ID, "x", now) }, true},
+		"an end nobody knows":    {func(w *world) { w.Forget(w.listing.ID, "y", now) }, false},
+		"doubt":                  {func(w *world) { w.Distrust(w.listing.ID) }, true},
+		"a listing":              {func(w *world) { w.Replace(w.listing, nil, now) }, true},
+		"rules":                  {func(w *world) { w.SetBook(book(), now) }, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(), row("x", now))
+			before := w.Version()
+			test.change(w)
+			expect(t, "changed", test.want, w.Version() != before)
+		})
+	}
+}
+
+func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
+	w := newWorld(t, oneRule())
+	for i := range 1000 {
+		uid := fmt.Sprint("x", i)
+		w.Apply(w.listing.ID, row(uid, now, in(fmt.Sprint("ci-", i))), now)
+		w.Forget(w.listing.ID, types.UID(uid), now)
+	}
+	w.SetBook(book(rule("a", ttl(time.Minute))), now)
+	if n := w.Spaces(); n > 10 {
+		t.Errorf("%d namespaces remembered without a subject", n)
+	}
+}
+
+func TestKind(t *testing.T) {
+	expect(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
+}
+
+func TestLookAt(t *testing.T) {
+	w := newWorld(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
+	target := func(uid, version string) policy.Target {
+		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
+	}
+	if v, ok := w.LookAt(target("x", "1"), now); !ok || v.Reason != policy.Expired {
+		t.Errorf("what is due: %+v, %v", v, ok)
+	}
+	if v, ok := w.LookAt(target("y", "1"), now); !ok || v.Reason != policy.Waiting {
+		t.Errorf("what waits: %+v, %v", v, ok)
+	}
+	for name, unknown := range map[string]policy.Target{"another version": target("x", "2"), "another subject": target("z", "1"), "nothing": {}} {
+		if v, ok := w.LookAt(unknown, now); ok || v.Action != policy.Keep {
+			t.Errorf("%s: %+v, %v", name, v, ok)
+		}
+	}
+	w.MarkGone(policy.Subject{UID: "y", ResourceVersion: "1"}, now)
+	if _, ok := w.LookAt(target("y", "1"), now); ok {
+		t.Error("what is gone is known")
+	}
+	w.Distrust(w.listing.ID)
+	if v, ok := w.LookAt(target("x", "1"), now); ok || v.Action != policy.Keep {
+		t.Errorf("an index that may lack something: %+v, %v", v, ok)
+	}
+}

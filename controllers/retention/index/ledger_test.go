@@ -1,0 +1,93 @@
+package index_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// counted is a rule whose policy keeps a ledger.
+func counted(r *policy.Rule) { r.Ledger = true }
+
+func withOutcome(text string) func(*draft) { return func(r *draft) { r.Facts[0].Outcome = text } }
+
+// taken are those handed over now, by UID.
+func (w *world) taken(now time.Time) (uids []string) {
+	w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { uids = append(uids, string(s.UID)) })
+	return uids
+}
+
+func expectTaken(t *testing.T, when string, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
+		t.Errorf("handed over %s: %v, not %v", when, got, want)
+	}
+}
+
+func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
+	w := newWorld(t, []*policy.Rule{rule("a", counted)}, row("x", now))
+	due := now.Add(time.Hour)
+	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
+		t.Errorf("looked at next at %s", at)
+	}
+	expectTaken(t, "a moment too early", w.taken(due.Add(-index.Ahead-time.Nanosecond)))
+	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)), "x")
+	expectTaken(t, "between", w.taken(due.Add(-time.Nanosecond)))
+	if at, _, ok := w.Next(); !ok || !at.Equal(due) {
+		t.Errorf("looked at next at %s", at)
+	}
+	expectTaken(t, "when it is due", w.taken(due), "x")
+}
+
+func TestWhatNobodyCountsIsHandedOverOnce(t *testing.T) {
+	w := newWorld(t, []*policy.Rule{rule("a")}, row("x", now))
+	due := now.Add(time.Hour)
+	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)))
+	expectTaken(t, "when it is due", w.taken(due), "x")
+}
+
+func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
+	w := newWorld(t, []*policy.Rule{rule("a", counted)})
+	late := now.Add(time.Hour - index.Ahead/2)
+	w.Apply(w.listing.ID, row("x", now), late)
+	expectTaken(t, "at once", w.taken(late), "x")
+	expectTaken(t, "when it is due", w.taken(now.Add(time.Hour)), "x")
+}
+
+func TestWhatIsExpectedOfASubject(t *testing.T) {
+	due := now.Add(time.Hour)
+	a := rule("a", counted)
+	tests := map[string]struct {
+		rules []*policy.Rule
+		at    time.Time
+		want  bool
+	}{
+		"just ahead":             {[]*policy.Rule{a}, due.Add(-index.Ahead), true},
+		"due":                    {[]*policy.Rule{a}, due, true},
+		"too early":              {[]*policy.Rule{a}, due.Add(-index.Ahead - time.Nanosecond), false},
+		"by a rule of no ledger": {[]*policy.Rule{rule("a")}, due, false},
+		"another rule keeps it longer, and decides": {[]*policy.Rule{a, rule("b", ttl(3*time.Hour))}, due.Add(2 * time.Hour), false},
+		"another rule decides, and counts":          {[]*policy.Rule{rule("a"), rule("b", counted, ttl(3*time.Hour))}, due.Add(2 * time.Hour), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			names := "a"
+			if len(test.rules) > 1 {
+				names = "a b"
+			}
+			w := newWorld(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
+			j, ok := w.Look("x", test.at)
+			if !ok || (j.Expected.Rule != nil) != test.want {
+				t.Fatalf("known %v, expected %+v", ok, j.Expected)
+			}
+			if test.want && (j.Expected.Outcome != "Failed" || j.Expected.Subject.UID != "x" || !j.Expected.Rule.Ledger) {
+				t.Errorf("expected %+v", j.Expected)
+			}
+			if test.want && j.Warrant.Valid() && j.Warrant.Intent() != j.Expected {
+				t.Errorf("expected %+v, and %+v is permitted", j.Expected, j.Warrant.Intent())
+			}
+		})
+	}
+}

@@ -1,0 +1,238 @@
+package index_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// marks makes a rule one without startTime.
+func marks(r *policy.Rule) { r.Mark = "mark" }
+
+// marked gives a row a mark, unmarked none.
+func marked(since time.Time) func(*draft) {
+	return func(r *draft) { r.Facts[0].Marked, r.Facts[0].Start = true, since }
+}
+
+func unmarked(r *draft) { marked(time.Time{})(r) }
+
+func broken(r *draft) {
+	r.Facts[0].Eligible, r.Facts[0].Err = false, errFailed
+}
+
+// doubted gives a row what a rule says that reads references while nobody knows them.
+func doubted(r *draft) {
+	r.Facts[0].Eligible, r.Facts[0].Err = false, errDoubted
+}
+
+// quiet gives a row a time before which it does not go.
+func quiet(until time.Time) func(*draft) {
+	return func(r *draft) { r.Facts[0].NotBefore = until }
+}
+
+// x is a version of the one subject of these tests.
+func x(version int, options ...func(*draft)) *index.Row {
+	return row("x", time.Time{}, append([]func(*draft){unmarked, at(fmt.Sprint(version))}, options...)...)
+}
+
+// TestSinceWhenItIsEligible: every step comes a minute after the one before, the first at now.
+func TestSinceWhenItIsEligible(t *testing.T) {
+	long := now.Add(-50 * time.Hour)
+	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
+	watched := func(r *index.Row) func(*world, time.Time) {
+		return func(w *world, now time.Time) { w.Apply(w.listing.ID, r, now) }
+	}
+	listed := func(rows ...*index.Row) func(*world, time.Time) {
+		return func(w *world, now time.Time) { w.Replace(w.listing, rows, now) }
+	}
+	read := func(r *index.Row) func(*world, time.Time) {
+		return func(w *world, now time.Time) { w.Refresh(w.listing.ID, r, now) }
+	}
+	relaid := func(r *index.Row) func(*world, time.Time) {
+		return func(w *world, now time.Time) { w.Relay(w.relaid(), []*index.Row{r}, now) }
+	}
+	doubt := func(w *world, _ time.Time) { w.Distrust(w.listing.ID) }
+	type steps []func(*world, time.Time)
+	tests := map[string]struct {
+		steps     steps
+		since     time.Time
+		estimated bool
+	}{
+		"seen for the first time":                  {steps{watched(x(1))}, now, true},
+		"seen for the first time, with a mark":     {steps{watched(x(1, marked(long)))}, long, false},
+		"listed for the first time":                {steps{listed(x(1))}, now, true},
+		"listed for the first time, with a mark":   {steps{listed(x(1, marked(long)))}, long, false},
+		"marked in the future":                     {steps{watched(x(1, marked(minute(99))))}, minute(99), false},
+		"changed, not marked yet":                  {steps{watched(x(1)), watched(x(2))}, now, true},
+		"changed, listed anew":                     {steps{watched(x(1)), listed(x(2))}, now, true},
+		"marked since it was seen":                 {steps{watched(x(1)), watched(x(2, marked(now)))}, now, false},
+		"marked later":                             {steps{watched(x(1)), watched(x(2, marked(minute(5))))}, minute(5), false},
+		"marked from before it was seen":           {steps{watched(x(1)), watched(x(2, marked(long)))}, now, true},
+		"marked, and changed":                      {steps{watched(x(1, marked(long))), watched(x(2, marked(long)))}, long, false},
+		"the mark is moved back":                   {steps{watched(x(1, marked(now))), watched(x(2, marked(long)))}, now, true},
+		"the mark is moved ahead":                  {steps{watched(x(1, marked(long))), watched(x(2, marked(now)))}, now, false},
+		"the mark is taken off":                    {steps{watched(x(1, marked(long))), watched(x(2))}, long, true},
+		"not eligible, but marked":                 {steps{watched(x(1, marked(long), notEligible))}, long, false},
+		"eligible again, not marked":               {steps{watched(x(1, notEligible)), watched(x(2))}, minute(1), true},
+		"eligible again, with the mark of before":  {steps{watched(x(1, marked(long))), watched(x(2, marked(long), notEligible)), watched(x(3, marked(long)))}, minute(2), true},
+		"eligible again, listed":                   {steps{watched(x(1, marked(long), notEligible)), listed(x(2, marked(long)))}, minute(1), true},
+		"eligible again, read past the watch":      {steps{watched(x(1, marked(long), notEligible)), read(x(2, marked(long)))}, minute(1), true},
+		"eligible again, marked since":             {steps{watched(x(1, notEligible)), watched(x(2, marked(minute(1))))}, minute(1), false},
+		"nobody could tell in between":             {steps{watched(x(1, marked(long))), watched(x(2, marked(long), broken)), watched(x(3, marked(long)))}, minute(2), true},
+		"changes may have been missed":             {steps{watched(x(1, marked(long))), doubt, listed(x(2, marked(long)))}, minute(2), true},
+		"nothing of it can have been missed":       {steps{watched(x(1, marked(long))), doubt, listed(x(1, marked(long)))}, long, false},
+		"nothing was missed, not marked yet":       {steps{watched(x(1)), doubt, listed(x(1))}, now, true},
+		"changes were missed, not marked yet":      {steps{watched(x(1)), doubt, listed(x(2))}, minute(2), true},
+		"others may have been missed":              {steps{listed(), doubt, listed(x(2, marked(long)))}, long, false},
+		"gone and back, with a mark":               {steps{watched(x(1)), listed(), watched(x(2, marked(long)))}, long, false},
+		"listed anew, and nothing was missed":      {steps{watched(x(1, marked(long))), listed(x(2, marked(long)))}, long, false},
+		"in doubt since it was listed":             {steps{listed(x(1, marked(long), doubted))}, long, false},
+		"out of doubt, with the mark of before":    {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"changed in doubt, and then out of it":     {steps{listed(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, long, false},
+		"out of doubt, not marked":                 {steps{listed(x(1, doubted)), watched(x(1))}, minute(1), true},
+		"out of doubt, and referred to":            {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), notEligible)), watched(x(1, marked(long)))}, minute(2), true},
+		"in doubt, and its mark is moved back":     {steps{listed(x(1, marked(now), doubted)), watched(x(2, marked(long)))}, now, true},
+		"in doubt, and changes were missed":        {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"in doubt, and nothing was missed":         {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, long, false},
+		"in doubt again":                           {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted))}, long, false},
+		"in doubt again, and then out of it":       {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"in doubt again for longer":                {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"in doubt when it was referred to":         {steps{listed(x(1, marked(long), notEligible)), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"marked anew after doubt":                  {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long))), watched(x(2, marked(minute(2))))}, minute(2), false},
+		"doubt came and went unseen":               {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(1, marked(long), quiet(minute(2))))}, minute(1), true},
+		"when it became quiet is forgotten":        {steps{listed(x(1, marked(long), quiet(minute(2)))), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"quiet as before":                          {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(2, marked(long), quiet(minute(1))))}, long, false},
+		"its namespace is listed anew":             {steps{watched(x(1)), relaid(x(1, under("a b")))}, now, true},
+		"its namespace is listed anew, with marks": {steps{watched(x(1, marked(long))), relaid(x(2, marked(long), under("a b")))}, long, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &world{listing: index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}}
+			w.Index = index.New(jobs.GroupKind(), func() {})
+			w.SetBook(book(rule("a", marks)), now)
+			w.Replace(w.listing, nil, now)
+			if _, synced := w.Len(); !synced {
+				t.Fatal("not synced")
+			}
+			for i, step := range test.steps {
+				step(w, minute(i))
+			}
+			w.Scan(func(_ policy.Subject, rulings []policy.Ruling) {
+				expect(t, "since", test.since, rulings[0].Facts.Start)
+				expect(t, "estimated", test.estimated, rulings[0].Facts.Estimated)
+			})
+			expect(t, "consistent", nil, w.Consistent())
+		})
+	}
+}
+
+// TestAMarkSurvivesARestart: the first listing of all has missed nothing.
+func TestAMarkSurvivesARestart(t *testing.T) {
+	long := now.Add(-50 * time.Hour)
+	w := newWorld(t, oneRule(marks), x(1, marked(long)))
+	j, _ := w.Judge("x", now)
+	expect(t, "reason", policy.Expired, j.Verdict.Reason)
+	expect(t, "start", long, w.startOf("x"))
+}
+
+// startOf is when a subject started by the first rule.
+func (w *world) startOf(name string) (start time.Time) {
+	w.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+		if s.Name == name {
+			start = rulings[0].Facts.Start
+		}
+	})
+	return start
+}
+
+func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
+	later := now.Add(500 * time.Millisecond)
+	const mark = `{"mark":"2026-03-01T12:00:01Z"}`
+	long := now.Add(-50 * time.Hour)
+	kept := func(r *policy.Rule) { r.Suspended = true }
+	unapproved := func(r *policy.Rule) { r.Unapproved = true }
+	tests := map[string]struct {
+		rule   func(*policy.Rule) // beside marks
+		row    *index.Row
+		taken  []string
+		valid  bool
+		writes string
+	}{
+		"eligible and not marked":     {nil, x(1), []string{"x"}, true, mark},
+		"eligible and marked":         {nil, x(1, marked(now)), never, false, ""},
+		"marked and not eligible":     {nil, x(1, marked(long), notEligible), []string{"x"}, true, ""},
+		"neither":                     {nil, x(1, notEligible), never, false, ""},
+		"held":                        {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
+		"on its way out":              {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
+		"a dry run":                   {mode(v1alpha1.DryRun), x(1), never, false, ""},
+		"suspended":                   {mode(v1alpha1.Suspended), x(1), never, false, ""},
+		"suspended by the namespace":  {kept, x(1), never, false, ""},
+		"not approved":                {unapproved, x(1), never, false, ""},
+		"in a namespace yet unknown":  {nil, x(1, in("unborn")), never, false, ""},
+		"in a protected namespace":    {nil, x(1, in("kube-system")), never, false, ""},
+		"among the newest":            {keep(1), x(1), []string{"x"}, true, mark},
+		"without any facts":           {nil, x(1, under("")), never, false, ""},
+		"nobody can tell, but marked": {nil, x(1, marked(long), broken), []string{"x"}, true, ""},
+		"in doubt, and marked":        {nil, x(1, marked(long), doubted), never, false, ""},
+		"in doubt, and not marked":    {nil, x(1, doubted), never, false, ""},
+		"in its quiet period":         {nil, x(1, quiet(now.Add(time.Minute))), []string{"x"}, true, mark},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			options := []func(*policy.Rule){marks}
+			if test.rule != nil {
+				options = append(options, test.rule)
+			}
+			w := newWorld(t, oneRule(options...), test.row)
+			w.SetBook(book(rule("a", options...)), now)
+			expect(t, "taken", test.taken, w.take(later))
+			j, _ := w.Judge("x", later)
+			expect(t, "is to be written on", test.valid, j.Marking.Valid())
+			expect(t, "annotation", test.writes, j.Marking.Annotation())
+			expect(t, "may be deleted", false, j.Warrant.Valid())
+			if test.valid {
+				expect(t, "version", "1", j.Marking.Subject().ResourceVersion)
+				w.Reconsider("x", later)
+				expect(t, "taken when given back", []string{"x"}, w.take(later))
+			}
+		})
+	}
+}
+
+// TestTheTimeToLiveStartsWithTheMark: nothing goes before it is written, and then exactly when the TTL has passed.
+func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
+	w := newWorld(t, oneRule(marks), x(1))
+	w.take(now)
+	year := now.Add(8760 * time.Hour)
+	expect(t, "unmarked", policy.Unmarked, w.reason("x", year))
+	w.Apply(1, x(2, marked(now.Add(time.Second))), now.Add(time.Second))
+	due, _, _ := w.Next()
+	expect(t, "due", now.Add(time.Hour+time.Second), due)
+}
+
+// TestNothingGoesInItsQuietPeriod: what is due goes when the period is over, and is on the schedule for then.
+func TestNothingGoesInItsQuietPeriod(t *testing.T) {
+	over := now.Add(policy.QuietPeriod)
+	for name, options := range map[string][]func(*policy.Rule){
+		"its time has come":    nil,
+		"there are too many":   {room(0), ttl(policy.Week)},
+		"it is written down":   {counted},
+		"too many, and no TTL": {room(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
+			w.SetBook(book(rule("a", options...)), now)
+			w.take(over.Add(-index.Ahead))
+			expect(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
+			due, _, _ := w.Next()
+			expect(t, "next", over, due)
+			expect(t, "taken", []string{"x"}, w.take(over))
+			j, _ := w.Judge("x", over)
+			expect(t, "may go", true, j.Warrant.Valid())
+		})
+	}
+}

@@ -1,0 +1,656 @@
+package index_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// model is what an Index promises, in the plainest way: all rows, ranked and judged anew whenever somebody asks.
+type model struct {
+	rows    map[types.UID]*known
+	book    *policy.Book
+	listing index.Listing
+	synced  bool
+}
+
+// known is a subject with the facts that count, by key.
+type known struct {
+	policy.Subject
+	facts         map[string]policy.Facts
+	lapsed        map[string]bool // of what is in doubt: it was not before
+	gone, leaving bool
+	came          draft // as what it came
+}
+
+// take puts a row in the place of what was known of its subject, old; a gap says that something may have been missed.
+func (m *model) take(d draft, old *known, gap bool, now time.Time) {
+	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}, lapsed: map[string]bool{}, came: d}
+	if old != nil {
+		row.gone, row.leaving = old.gone && old.ResourceVersion == d.ResourceVersion, old.leaving
+		gap = gap && old.ResourceVersion != d.ResourceVersion
+	}
+	for i, key := range d.Layout.Columns {
+		f := d.Facts[i]
+		if f.Marked && f.Eligible {
+			carries := !f.Start.IsZero()
+			f.Start, f.Estimated = sinceWhen(f, old, key, gap, now)
+			f.Outdated = f.Estimated && carries
+		}
+		if f.InDoubt() {
+			row.lapsed[key] = old.wasKnown(key) || old != nil && gap
+			f.Outdated = f.Marked && row.lapsed[key]
+		}
+		row.facts[key] = f
+	}
+	m.rows[d.UID] = row
+}
+
+// wasKnown reports whether a rule has said something about the subject that was in no doubt.
+func (k *known) wasKnown(key string) bool {
+	if k == nil {
+		return false
+	}
+	f, seen := k.facts[key]
+	return seen && (!f.InDoubt() || k.lapsed[key])
+}
+
+// sinceWhen is from when on a subject counts as eligible that carries a mark, with a zero start for none.
+func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) (since time.Time, estimated bool) {
+	mark := f.Start
+	var before policy.Facts
+	seen := false
+	if old != nil {
+		before, seen = old.facts[key]
+	}
+	switch {
+	case old != nil && gap, old.wasKnown(key) && (!before.Eligible || f.NotBefore.After(before.NotBefore)): // any mark of before now is void
+		if mark.Before(now) {
+			return now, true
+		}
+	case seen && !before.Start.IsZero(): // any mark from before it counted is void
+		if mark.Before(before.Start) {
+			return before.Start, true
+		}
+	case mark.IsZero():
+		return now, true
+	}
+	return mark, false
+}
+
+// layoutIn is that of rows in a namespace.
+func (m *model) layoutIn(namespace string) *index.Layout {
+	if l := m.listing.Layouts[namespace]; l != nil {
+		return l
+	}
+	return m.listing.Layout
+}
+
+func (m *model) rule(row *known) (policy.Subject, []policy.Ruling) {
+	page := m.book.Page(jobs.GroupKind(), row.Namespace)
+	var rulings []policy.Ruling
+	for _, r := range page.Rules {
+		ruling := policy.Ruling{Rule: r, Standing: m.standing(r.ID, row.UID)}
+		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == jobs {
+			ruling.Facts, ruling.Known = facts, m.synced && m.book.Knows(row.Namespace)
+		}
+		rulings = append(rulings, ruling)
+	}
+	return page.See(row.Subject), rulings
+}
+
+// standing ranks every row for one answer.
+func (m *model) standing(id policy.RuleID, uid types.UID) policy.Standing {
+	if !slices.Contains(m.book.Ranked(jobs.GroupKind()), id) {
+		return policy.Standing{}
+	}
+	var members []policy.Member
+	for _, row := range m.rows {
+		for _, r := range m.book.Page(jobs.GroupKind(), row.Namespace).Rules {
+			if member, ok := m.member(row, r); ok && r.ID == id {
+				members = append(members, member)
+			}
+		}
+	}
+	standings := m.book.Ranking(jobs.GroupKind(), id).Rank(members)
+	for i := range members {
+		if members[i].UID == uid {
+			return standings[i]
+		}
+	}
+	return policy.Standing{}
+}
+
+func (m *model) member(row *known, r *policy.Rule) (policy.Member, bool) {
+	member := policy.Member{Namespace: row.Namespace, UID: row.UID}
+	facts, ok := row.facts[r.Key]
+	switch {
+	case row.gone, row.leaving, row.Flags.Has(policy.IsTerminating):
+		return member, false
+	case !ok, facts.Err != nil, m.listing.Kind != jobs:
+		member.Unknown = true
+		return member, true
+	}
+	member.Group, member.Also, member.Start = facts.Group, facts.Also, facts.Start
+	if member.Start.Before(row.Created) {
+		member.Start = row.Created
+	}
+	return member, facts.Selected && facts.Eligible && !facts.Start.IsZero()
+}
+
+// due lists what is to be deleted or marked, sorted.
+func (m *model) due(now time.Time) []string {
+	var due []string
+	for uid, row := range m.rows {
+		subject, rulings := m.rule(row)
+		verdict, _ := policy.Decide(subject, rulings, now)
+		if !row.gone && (verdict.Action == policy.Delete || policy.NeedsMarking(subject, rulings)) {
+			due = append(due, string(uid))
+		}
+	}
+	slices.Sort(due)
+	return due
+}
+
+// isExpected reports whether a subject is not due yet, and is to be written down by now.
+func (m *model) isExpected(uid types.UID, now time.Time) bool {
+	subject, rulings := m.rule(m.rows[uid])
+	i, ok := policy.Expect(subject, rulings, now.Add(index.Ahead))
+	return ok && i.Rule.Ledger && i.Due.After(now) && !m.rows[uid].gone
+}
+
+// player does the same to an index and to its model.
+type player struct {
+	*rand.Rand
+	world    *world
+	model    *model
+	now      time.Time
+	policies []*policy.Policy
+	alive    map[string][]*index.Layout // those that rows of a namespace may come with
+	out      map[types.UID]bool         // taken and not given back: in the queue, or under way
+	versions int
+	listings uint64
+	ops      []string
+}
+
+// cluster are the keys of rules of ClusterRetentionPolicies, own those of RetentionPolicies. Rule c has no startTime.
+var (
+	cluster = []string{"a", "b", "c"}
+	own     = []string{"own", "other"}
+)
+
+var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
+
+func newPlayer(seed int64) *player {
+	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}, out: map[types.UID]bool{}}
+	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
+	p.model = &model{rows: map[types.UID]*known{}, book: &policy.Book{}}
+	if p.Intn(2) == 0 {
+		p.setBook()
+	}
+	p.replace()
+	return p
+}
+
+// uid has one of 15 subjects, of which each is in one place for ever; most are in team-a.
+func (p *player) uid() types.UID { return types.UID(fmt.Sprint("u", p.Intn(15))) }
+
+func placeOf(uid types.UID) string {
+	n, _ := strconv.Atoi(string(uid[1:]))
+	return places[max(0, n-10)]
+}
+
+// layout has some columns of these.
+func (p *player) layout(names []string) *index.Layout {
+	names = slices.Clone(names)
+	p.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return &index.Layout{Columns: names[:1+p.Intn(len(names))]}
+}
+
+// row is a random version of a subject.
+func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
+	r := draft{Layout: l, Subject: policy.Subject{
+		Namespace: placeOf(uid), UID: uid, Name: string(uid), ResourceVersion: version,
+		Created: now.Add(time.Duration(p.Intn(240)-180) * time.Minute),
+	}}
+	r.Flags = []policy.Flags{0, 0, 0, 0, 0, 0, policy.IsHeld, policy.IsTerminating}[p.Intn(8)]
+	for _, key := range l.Columns {
+		facts := policy.Facts{Selected: p.Intn(6) > 0, Start: now.Add(time.Duration(p.Intn(600)-120) * time.Minute)}
+		facts.Eligible = facts.Selected && p.Intn(5) > 0
+		facts.Group = []string{"", "import", "export"}[p.Intn(3)]
+		facts.Also = [][]string{nil, nil, nil, {"more"}, {"more", "most"}}[p.Intn(5)]
+		switch {
+		case key == "c":
+			facts.Marked = true
+			if p.Intn(2) == 0 {
+				facts.Start = time.Time{}
+			}
+		case facts.Eligible && p.Intn(10) == 0:
+			facts.Start = time.Time{}
+		}
+		if facts.Selected && p.Intn(12) == 0 {
+			facts = policy.Facts{Selected: true, Err: errFailed, Marked: facts.Marked}
+		}
+		switch {
+		case key == "b", facts.Err != nil:
+		case facts.Selected && p.Intn(8) == 0:
+			facts = policy.Facts{Selected: true, Err: errDoubted, Marked: facts.Marked, Start: facts.Start}
+			if !facts.Marked {
+				facts.Start = time.Time{}
+			}
+		case facts.Eligible && p.Intn(4) == 0:
+			facts.NotBefore = p.now.Add(time.Duration(p.Intn(3)) * policy.QuietPeriod)
+		}
+		r.Facts = append(r.Facts, facts)
+	}
+	return r
+}
+
+var (
+	errFailed  = fmt.Errorf("no such key: status")
+	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+)
+
+func (d draft) row() *index.Row { return index.NewRow(d.Subject, d.Layout, d.Facts...) }
+
+func (p *player) version() string {
+	p.versions++
+	return fmt.Sprint(p.versions)
+}
+
+// aliveIn gives a layout that rows of a namespace may come with.
+func (p *player) aliveIn(namespace string) *index.Layout {
+	if alive := p.alive[namespace]; len(alive) > 0 {
+		return alive[p.Intn(len(alive))]
+	}
+	return p.model.listing.Layout
+}
+
+func (p *player) replace() {
+	p.listings++
+	next := index.Listing{ID: p.listings, Kind: jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Layout{}}
+	if p.Intn(8) == 0 {
+		next.Kind = schema.GroupVersionKind{Group: jobs.Group, Version: "v2", Kind: jobs.Kind}
+	}
+	p.alive = map[string][]*index.Layout{}
+	for _, namespace := range places[:2] {
+		if p.Intn(3) > 0 {
+			next.Layouts[namespace] = p.layout(slices.Concat(cluster, own))
+			p.alive[namespace] = []*index.Layout{next.Layouts[namespace], next.Layout}
+		}
+	}
+	before, gap := p.model.rows, !p.model.synced
+	p.model.listing, p.model.rows, p.model.synced = next, map[types.UID]*known{}, true
+	var rows []*index.Row
+	for range p.Intn(20) {
+		uid := p.uid()
+		version := p.version()
+		if old := before[uid]; old != nil && p.Intn(2) == 0 {
+			version = old.ResourceVersion
+		}
+		r := p.row(uid, version, p.aliveIn(placeOf(uid)))
+		rows = append(rows, r.row())
+		p.model.take(r, before[uid], gap, p.now)
+	}
+	p.world.Replace(next, rows, p.now)
+}
+
+func (p *player) apply() {
+	uid := p.uid()
+	p.applyRow(p.row(uid, p.version(), p.aliveIn(placeOf(uid))))
+}
+
+func (p *player) applyRow(r draft) {
+	p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	p.model.take(r, p.model.rows[r.UID], false, p.now)
+}
+
+// applyLate brings the version that is known, as it was observed for other rules than the namespace has now.
+func (p *player) applyLate() {
+	uid := p.uid()
+	old, l := p.model.rows[uid], p.aliveIn(placeOf(uid))
+	if old == nil {
+		return
+	}
+	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) || l == old.came.Layout {
+		p.applyRow(r)
+	} else {
+		p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	}
+}
+
+// applyAgain brings what is known: the rules were asked again, and answer as before.
+func (p *player) applyAgain() {
+	if old := p.model.rows[p.uid()]; old != nil {
+		p.applyRow(old.came)
+	}
+}
+
+func (p *player) applyStale() {
+	p.world.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.world.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.world.Forget(1<<40, p.uid(), p.now)
+	p.world.Distrust(1 << 40)
+	uid := types.UID("u0")
+	p.world.Relay(index.Listing{ID: 1 << 40, Kind: jobs, Layout: columns["a"]}, []*index.Row{p.row(uid, p.version(), columns["a"]).row()}, p.now)
+}
+
+// readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
+func (p *player) readVersion(uid types.UID) (version string, newer, equal bool) {
+	old := p.model.rows[uid]
+	if old == nil {
+		return p.version(), false, false
+	}
+	switch p.Intn(4) {
+	case 0:
+		return p.version(), true, false
+	case 1:
+		return old.ResourceVersion, false, true
+	case 2:
+		return "new", false, false
+	default:
+		return "0", false, false
+	}
+}
+
+func (p *player) refresh() {
+	uid := p.uid()
+	version, newer, _ := p.readVersion(uid)
+	r := p.row(uid, version, p.aliveIn(placeOf(uid)))
+	p.world.Refresh(p.model.listing.ID, r.row(), p.now)
+	if newer {
+		p.model.take(r, p.model.rows[uid], false, p.now)
+	}
+}
+
+// relay gives a namespace another layout, with a list of it that is newer, as new as or older than what is known.
+func (p *player) relay() {
+	namespace, to := places[p.Intn(2)], p.layout(slices.Concat(cluster, own))
+	p.alive[namespace] = append(p.alive[namespace], to)
+	next := p.model.listing
+	next.Layouts = maps.Clone(next.Layouts)
+	next.Layouts[namespace] = to
+	listed := map[types.UID]bool{}
+	var rows []*index.Row
+	for range p.Intn(20) {
+		uid := p.uid()
+		if placeOf(uid) != namespace || listed[uid] {
+			continue
+		}
+		listed[uid] = true
+		version, newer, equal := p.readVersion(uid)
+		r := p.row(uid, version, to)
+		rows = append(rows, r.row())
+		if newer || equal {
+			p.model.take(r, p.model.rows[uid], false, p.now)
+		}
+	}
+	p.model.listing = next
+	p.world.Relay(next, rows, p.now)
+}
+
+func (p *player) forget() {
+	uid := p.uid()
+	p.world.Forget(p.model.listing.ID, uid, p.now)
+	delete(p.model.rows, uid)
+}
+
+func (p *player) distrust() {
+	p.world.Distrust(p.model.listing.ID)
+	p.model.synced = false
+}
+
+// setBook changes the policies, or the namespaces alone.
+func (p *player) setBook() {
+	if p.Intn(2) == 0 {
+		p.policies = p.anyPolicies()
+	}
+	known := map[string]policy.Namespace{}
+	for _, namespace := range places[:3] {
+		if p.Intn(5) > 0 {
+			known[namespace] = policy.Namespace{
+				Labels: labels.Set{"tier": []string{"ci", "prod"}[p.Intn(2)]}, Held: p.Intn(6) == 0,
+				Quotas: map[string]int64{"jobs.batch": int64(p.Intn(10))},
+			}
+		}
+	}
+	p.model.book = policy.NewBook(p.policies, known, policy.DefaultProtection())
+	p.world.SetBook(p.model.book, p.now)
+}
+
+func (p *player) anyPolicies() []*policy.Policy {
+	var policies []*policy.Policy
+	for _, key := range cluster {
+		if p.Intn(4) > 0 {
+			policies = append(policies, policyOf(p.anyRule(key), []string{"", "", "ci", "prod"}[p.Intn(4)]))
+		}
+	}
+	for _, namespace := range places[:2] {
+		if p.Intn(2) == 0 {
+			continue
+		}
+		r := p.anyRule(own[p.Intn(2)])
+		r.ID.Policy, r.Namespace = namespace+"/own", namespace
+		of := &policy.Policy{Name: r.ID.Policy, Namespace: namespace, Mode: r.Mode, Rules: []*policy.Rule{r}}
+		for _, key := range cluster {
+			if p.Intn(3) == 0 {
+				keep := p.Intn(4)
+				of.Overrides = append(of.Overrides, &policy.Override{From: of.Name, Policy: "p-" + key, Keep: &keep, InForce: true})
+			}
+		}
+		policies = append(policies, of)
+	}
+	return policies
+}
+
+// anyRule is a rule that asks under a key, with any settings.
+func (p *player) anyRule(key string) *policy.Rule {
+	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended}
+	r := rule(key, ttl(time.Duration(p.Intn(5))*time.Hour), mode(modes[p.Intn(5)]))
+	if key == "c" {
+		r.Mark = "mark"
+	}
+	if p.Intn(2) == 0 {
+		r.Keep = p.Intn(4)
+	}
+	switch p.Intn(5) {
+	case 0:
+		r.Capacity = policy.Capacity{Bounded: true, Max: p.Intn(5)}
+	case 1:
+		r.Capacity = policy.Capacity{Bounded: true, Max: p.Intn(9), Fair: true}
+	case 2:
+		r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50}
+	}
+	if r.Capacity.Bounded && p.Intn(2) == 0 {
+		r.TTL = policy.NeverTTL
+	}
+	r.Ledger = p.Intn(2) == 0
+	return r
+}
+
+// markGone tells that a deletion succeeded, sometimes of a version that is known no more.
+func (p *player) markGone() {
+	uid := p.uid()
+	row := p.model.rows[uid]
+	if row == nil {
+		return
+	}
+	s := row.Subject
+	row.leaving = false
+	if p.Intn(3) == 0 {
+		s.ResourceVersion = "older"
+	} else {
+		row.gone = true
+	}
+	p.world.MarkGone(s, p.now)
+}
+
+// putBack gives back something that was taken; it may have been under way.
+func (p *player) putBack() {
+	for uid := range p.out {
+		p.reconsider(uid)
+		return
+	}
+}
+
+func (p *player) reconsider(uid types.UID) {
+	p.world.Reconsider(uid, p.now)
+	delete(p.out, uid)
+	if row := p.model.rows[uid]; row != nil {
+		row.leaving = false
+	}
+}
+
+// fail gives something its place back while it stays in the queue.
+func (p *player) fail() {
+	uid := p.uid()
+	p.world.Return(uid, p.now)
+	if row := p.model.rows[uid]; row != nil {
+		row.leaving = false
+	}
+}
+
+// judge does with what is due as a worker does.
+func (p *player) judge(t *testing.T, uid types.UID) {
+	row := p.model.rows[uid]
+	subject, rulings := p.model.rule(row)
+	want, _ := policy.Decide(subject, rulings, p.now)
+	j, ok := p.world.Judge(uid, p.now)
+	if !ok || j.Verdict != want || j.Warrant.Valid() != (want.Action == policy.Delete) {
+		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Warrant.Valid(), want, p.ops)
+	}
+	if marking := policy.MarkingOf(subject, rulings, p.now); !j.Warrant.Valid() && j.Marking.Annotation() != marking.Annotation() {
+		t.Fatalf("%s marked %q, want %q after %v", uid, j.Marking.Annotation(), marking.Annotation(), p.ops)
+	}
+	row.leaving = row.leaving || j.Warrant.Valid()
+	p.out[uid] = true
+}
+
+// wait lets time pass, until a whole minute, when things are due, or Ahead of one.
+func (p *player) wait() {
+	p.now = p.now.Truncate(time.Minute).Add(time.Duration(1+p.Intn(60)) * time.Minute)
+	if p.Intn(2) == 0 {
+		p.now = p.now.Add(-index.Ahead / 2)
+	}
+}
+
+// step does something at random and compares.
+func (p *player) step(t *testing.T) {
+	moves := map[string]func(){
+		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
+		"forget": p.forget, "distrust": p.distrust, "book": p.setBook, "gone": p.markGone, "back": p.putBack, "fail": p.fail, "wait": p.wait,
+	}
+	names := []string{
+		"replace", "apply", "apply", "apply", "apply", "late", "again", "stale", "refresh", "relay", "relay", "forget", "distrust", "book", "book",
+		"gone", "back", "back", "back", "fail", "wait", "wait", "wait",
+	}
+	name := names[p.Intn(len(names))]
+	p.ops = append(p.ops, name)
+	moves[name]()
+	p.compare(t)
+	due := p.model.due(p.now)
+	taken := p.world.take(p.now)
+	for _, uid := range taken {
+		if !slices.Contains(due, uid) && !p.model.isExpected(types.UID(uid), p.now) {
+			t.Fatalf("%s was taken after %v", uid, p.ops)
+		}
+	}
+	for _, uid := range due {
+		if !slices.Contains(taken, uid) && !p.out[types.UID(uid)] {
+			t.Fatalf("%s was not taken after %v", uid, p.ops)
+		}
+	}
+	for _, uid := range taken {
+		if !slices.Contains(due, uid) {
+			if p.Intn(2) == 0 {
+				p.world.Reconsider(types.UID(uid), p.now)
+			}
+			if again := p.world.take(p.now); slices.Contains(again, uid) {
+				t.Fatalf("%s was taken twice ahead after %v", uid, p.ops)
+			}
+			continue
+		}
+		if uid := types.UID(uid); !p.out[uid] {
+			if p.out[uid] = true; p.Intn(3) == 0 {
+				p.judge(t, uid)
+				p.compare(t)
+			} else {
+				p.reconsider(uid)
+			}
+		}
+	}
+}
+
+// shown is what Scan shows of a subject.
+type shown struct {
+	Subject policy.Subject
+	Rulings []policy.Ruling
+}
+
+// compare looks at what both know of every subject, and for what does not fit together in the index.
+func (p *player) compare(t *testing.T) {
+	t.Helper()
+	if err := p.world.Consistent(); err != nil {
+		t.Fatalf("after %v: %v", p.ops, err)
+	}
+	want, got := map[types.UID]shown{}, map[types.UID]shown{}
+	for uid, row := range p.model.rows {
+		if !row.gone {
+			subject, rulings := p.model.rule(row)
+			want[uid] = shown{subject, rulings}
+		}
+	}
+	p.world.Scan(func(s policy.Subject, rulings []policy.Ruling) { got[s.UID] = shown{s, slices.Clone(rulings)} })
+	if !maps.EqualFunc(want, got, func(a, b shown) bool {
+		return a.Subject == b.Subject && slices.EqualFunc(a.Rulings, b.Rulings, sameRuling)
+	}) {
+		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
+		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
+	}
+	for _, r := range p.model.book.Rules(jobs.GroupKind()) {
+		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
+		for uid, row := range p.model.rows {
+			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
+		}
+		if p.world.Has(p.model.book, r) != has {
+			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
+		}
+	}
+}
+
+func sameRuling(a, b policy.Ruling) bool {
+	return a.Rule == b.Rule && a.Standing == b.Standing && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
+}
+
+// TestAgainstTheModel: whatever happens, and in whatever order, every subject stands where ranking all of them puts it,
+// and at every time exactly that is due which a full scan finds due.
+func TestAgainstTheModel(t *testing.T) {
+	games, moves := 250, 120
+	if testing.Short() {
+		games = 40
+	}
+	for seed := range games {
+		p := newPlayer(int64(seed))
+		for range moves {
+			p.step(t)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

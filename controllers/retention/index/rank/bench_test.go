@@ -1,0 +1,129 @@
+package rank_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index/rank"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+const (
+	many       = 100_000
+	manySpaces = 1_000
+)
+
+// mode is one kind of rule, of which about half of the members stay. Only keepNewest has groups.
+type mode struct {
+	policy.Ranking
+	groups int
+}
+
+var modes = map[string]mode{
+	"keepNewest":   {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: 5} }}, 10},
+	"PerNamespace": {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Limit: policy.AtMost(50)} }}, 1},
+	"Fair":         {policy.Ranking{Fair: policy.AtMost(many / 2)}, 1},
+}
+
+// manyMembers come in an order that has nothing to do with their starts.
+func manyMembers(groups int) []policy.Member {
+	members := make([]policy.Member, many)
+	for i := range members {
+		members[i] = policy.Member{
+			Namespace: fmt.Sprintf("team-%03d", i%manySpaces),
+			Group:     fmt.Sprintf("app-%d", i/manySpaces%groups),
+			Start:     now.Add(time.Duration(i*7919%many) * time.Second),
+			UID:       types.UID(fmt.Sprintf("6f1d7a64-3c1e-4f0b-9a55-%012x", i)),
+		}
+	}
+	return members
+}
+
+func fullSet(ranking policy.Ranking, members []policy.Member) *rank.Set {
+	s := rank.New(ranking)
+	for _, m := range members {
+		s.Put(m)
+	}
+	return s
+}
+
+// inEachMode runs a benchmark on a full set of each mode.
+func inEachMode(b *testing.B, run func(b *testing.B, s *rank.Set, members []policy.Member)) {
+	for name, mode := range modes {
+		b.Run(name, func(b *testing.B) {
+			members := manyMembers(mode.groups)
+			s := fullSet(mode.Ranking, members)
+			b.ReportAllocs()
+			run(b, s, members)
+		})
+	}
+}
+
+// BenchmarkAdd adds members to a set that is nearly full.
+func BenchmarkAdd(b *testing.B) {
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
+		inRounds(b, members, func(m policy.Member) { s.Remove(m.UID) }, func(m policy.Member) { s.Put(m) })
+	})
+}
+
+// BenchmarkRemove takes members out of a set that is full.
+func BenchmarkRemove(b *testing.B) {
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
+		inRounds(b, members, func(m policy.Member) { s.Put(m) }, func(m policy.Member) { s.Remove(m.UID) })
+	})
+}
+
+// inRounds does work on some members at a time. What prepares them is not measured.
+func inRounds(b *testing.B, members []policy.Member, prepare, work func(policy.Member)) {
+	const round = many / 20
+	b.ResetTimer()
+	for i := range b.N {
+		if i%round == 0 {
+			b.StopTimer()
+			some := members[:min(round, b.N-i)]
+			for _, m := range some {
+				prepare(m)
+			}
+			b.StartTimer()
+		}
+		work(members[i%round])
+	}
+}
+
+// BenchmarkUpdate gives a member another start.
+func BenchmarkUpdate(b *testing.B) {
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
+		for i := 0; b.Loop(); i++ {
+			m := &members[i*31%many]
+			m.Start = m.Start.Add(time.Hour)
+			s.Put(*m)
+		}
+	})
+}
+
+// BenchmarkMemory reports what a member costs, without the strings, which are its owner's.
+func BenchmarkMemory(b *testing.B) {
+	for name, mode := range modes {
+		b.Run(name, func(b *testing.B) {
+			members := manyMembers(mode.groups)
+			for b.Loop() {
+				before := heap()
+				s := fullSet(mode.Ranking, members)
+				b.ReportMetric(float64(heap()-before)/many, "bytes/member")
+				runtime.KeepAlive(s)
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

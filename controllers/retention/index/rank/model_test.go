@@ -1,0 +1,101 @@
+package rank_test
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index/rank"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// model is a set beside all that it was told, ranked anew by policy.Ranking after every call.
+type model struct {
+	*rank.Set
+	members map[types.UID]policy.Member
+	rooms   map[string]policy.Room
+	fair    policy.Limit
+	before  map[types.UID]policy.Standing // those that are not zero
+}
+
+func newModel() *model {
+	w := &model{members: map[types.UID]policy.Member{}, rooms: map[string]policy.Room{}}
+	w.Set = rank.New(w.ranking())
+	return w
+}
+
+// ranking is as the rooms are now: the set must not notice before it is told.
+func (w *model) ranking() policy.Ranking {
+	return policy.Ranking{Fair: w.fair, Room: func(namespace string) policy.Room { return w.rooms[namespace] }}
+}
+
+func (w *model) put(m policy.Member) []types.UID {
+	if w.members[m.UID] = m; m.Unknown {
+		delete(w.members, m.UID)
+	}
+	return w.Put(m)
+}
+
+func (w *model) remove(uid types.UID) []types.UID {
+	delete(w.members, uid)
+	return w.Remove(uid)
+}
+
+func (w *model) setRoom(namespace string, room policy.Room) []types.UID {
+	w.rooms[namespace] = room
+	return w.Review(namespace)
+}
+
+func (w *model) setFair(fair policy.Limit) []types.UID {
+	w.fair = fair
+	return w.Use(w.ranking())
+}
+
+// want is what policy makes of the members: the standings that are not zero, and how many exceed in each namespace.
+func (w *model) want() (standings map[types.UID]policy.Standing, excess map[string]int) {
+	standings, excess = map[types.UID]policy.Standing{}, map[string]int{}
+	members := slices.Collect(maps.Values(w.members))
+	for i, s := range w.ranking().Rank(members) {
+		if s != (policy.Standing{}) {
+			standings[members[i].UID] = s
+		}
+		if s.Excess {
+			excess[members[i].Namespace]++
+		}
+	}
+	return standings, excess
+}
+
+// got is what the set makes of them.
+func (w *model) got(namespaces []string) (standings map[types.UID]policy.Standing, excess map[string]int) {
+	standings, excess = map[types.UID]policy.Standing{}, map[string]int{}
+	for uid := range w.members {
+		if s := w.Standing(uid); s != (policy.Standing{}) {
+			standings[uid] = s
+		}
+	}
+	for _, namespace := range namespaces {
+		if n := w.ExcessIn(namespace); n > 0 {
+			excess[namespace] = n
+		}
+	}
+	return standings, excess
+}
+
+// differing names those that stand elsewhere than before, sorted.
+func (w *model) differing(now map[types.UID]policy.Standing) []types.UID {
+	var differ []types.UID
+	for uid, s := range now {
+		if w.before[uid] != s {
+			differ = append(differ, uid)
+		}
+	}
+	for uid := range w.before {
+		if _, ok := now[uid]; !ok {
+			differ = append(differ, uid)
+		}
+	}
+	slices.Sort(differ)
+	return differ
+}

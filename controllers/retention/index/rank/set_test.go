@@ -1,0 +1,53 @@
+package rank_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index/rank"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestTheLatestStringIsHeld: the one before may be part of a text that would stay in memory with it.
+func TestTheLatestStringIsHeld(t *testing.T) {
+	s := rank.New(policy.Ranking{})
+	for _, start := range []int{0, 0, 1} {
+		uid := types.UID(strings.Clone("uid"))
+		if s.Put(policy.Member{UID: uid, Start: starts[start]}); !s.Holds(uid) {
+			t.Errorf("a string of an earlier call is held")
+		}
+	}
+}
+
+func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
+	asked := 0
+	s := rank.New(policy.Ranking{Room: func(string) policy.Room {
+		asked++
+		return policy.Room{Keep: asked}
+	}})
+	steps := []struct {
+		name    string
+		do      func() []types.UID
+		asked   int
+		changed []types.UID
+	}{
+		{"review of nobody", func() []types.UID { return s.Review("a") }, 0, nil},
+		{"the first member", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "1"}) }, 1, []types.UID{"1"}},
+		{"one more", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "2"}) }, 1, nil},
+		{"the same again", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "2"}) }, 1, nil},
+		{"who is none leaves", func() []types.UID { return s.Remove("3") }, 1, nil},
+		{"review", func() []types.UID { return s.Review("a") }, 2, []types.UID{"2"}},
+		{"who leaves stands nowhere", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},
+	}
+	for _, step := range steps {
+		if diff := cmp.Diff(step.changed, step.do()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", step.name, diff)
+		}
+		if asked != step.asked {
+			t.Errorf("%s: asked %d times, want %d", step.name, asked, step.asked)
+		}
+	}
+}

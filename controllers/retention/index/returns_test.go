@@ -1,0 +1,230 @@
+package index_test
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// loop re-creates Jobs, and Sunset deletes them by a rule with a TTL of an hour. Its clock is fake.
+type loop struct {
+	*world
+	now    time.Time
+	made   int
+	answer string // what is known first of a deletion; empty is its answer
+}
+
+func newLoop(t *testing.T) *loop { return &loop{world: newWorld(t, oneRule()), now: now} }
+
+func (l *loop) create(name string, works time.Duration, options ...func(*draft)) types.UID {
+	l.made++
+	uid := types.UID(fmt.Sprintf("%s-%d", name, l.made))
+	all := append([]func(*draft){func(d *draft) { d.Name, d.Created, d.Facts[0].Start = name, l.now, l.now.Add(works) }}, options...)
+	l.Apply(1, row(string(uid), l.now, all...), l.now)
+	return uid
+}
+
+// expire waits until an object is due, and reports whether it was deleted; reason says why not.
+func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
+	if due, _, ok := l.Next(); ok && due.After(l.now) {
+		l.now = due
+	}
+	j, known := l.Judge(uid, l.now)
+	if !known || !j.Warrant.Valid() {
+		return false, j.Verdict.Reason
+	}
+	answered := func() {
+		l.Deleted(j.Warrant.Intent(), l.now)
+		l.MarkGone(j.Warrant.Subject(), l.now)
+	}
+	switch l.answer {
+	case "": // a grace period lies between
+		answered()
+		l.now = l.now.Add(40 * time.Second)
+		l.Forget(1, uid, l.now)
+	case "the watch":
+		l.Forget(1, uid, l.now)
+		answered()
+	case "the next version":
+		s := j.Warrant.Subject()
+		l.Apply(1, index.NewRow(policy.Subject{Namespace: s.Namespace, Name: s.Name, UID: uid, ResourceVersion: "2", Created: s.Created,
+			Flags: policy.IsTerminating}, columns["a"], policy.Facts{Selected: true, Eligible: true, Start: j.Verdict.Start}), l.now)
+		answered()
+		l.Forget(1, uid, l.now)
+	case "a list":
+		answered()
+		l.Distrust(1)
+		l.Replace(l.listing, nil, l.now)
+	case "nothing": // somebody else deletes it
+		l.Return(uid, l.now)
+		l.Forget(1, uid, l.now)
+	}
+	return true, j.Verdict.Reason
+}
+
+// turns re-creates a name so often, each time so long after it is gone, and gives how many objects were deleted.
+func (l *loop) turns(name string, n int, absence, works time.Duration, options ...func(*draft)) (deleted int, last policy.Reason) {
+	for range n {
+		ok, reason := l.expire(l.create(name, works, options...))
+		if last = reason; !ok {
+			return deleted, last
+		}
+		deleted++
+		l.now = l.now.Add(absence)
+	}
+	return deleted, last
+}
+
+func TestObjectsThatAreRecreatedRepeatedlyAreKept(t *testing.T) {
+	for _, first := range []string{"", "the watch", "the next version", "a list"} {
+		for name, test := range map[string]struct {
+			absence, works time.Duration
+			want           int
+		}{
+			"at once":                        {0, 0, 3},
+			"after a while":                  {time.Minute, 0, 3},
+			"having run for as long":         {time.Second, time.Hour, 3},
+			"a nanosecond too late":          {time.Minute + 1, 0, 20},
+			"having run for longer":          {time.Second, time.Hour + 1, 20},
+			"a Pod that is evicted at times": {time.Second, 100 * time.Hour, 20},
+			"by hand now and then":           {5 * time.Minute, 0, 20},
+		} {
+			t.Run(name+", seen by "+first, func(t *testing.T) {
+				l := newLoop(t)
+				l.answer = first
+				deleted, last := l.turns("x", 20, test.absence, test.works)
+				expect(t, "deleted", test.want, deleted)
+				if test.want == 3 {
+					expect(t, "kept for", policy.KeptRecreated, last)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatResetsTheCountOfRecreations also checks what keeps the count, and the object.
+func TestWhatResetsTheCountOfRecreations(t *testing.T) {
+	kept := func(t *testing.T) (*loop, types.UID) {
+		l := newLoop(t)
+		l.turns("x", 3, 0, 0)
+		uid := l.create("x", 0)
+		if deleted, reason := l.expire(uid); deleted || reason != policy.KeptRecreated {
+			t.Fatalf("deleted: %v, %s", deleted, reason)
+		}
+		return l, uid
+	}
+	t.Run("never by itself while it is there", func(t *testing.T) {
+		l, uid := kept(t)
+		l.now = l.now.Add(1000 * time.Hour)
+		expect(t, "reason", policy.KeptRecreated, l.reason(string(uid), l.now))
+		l.Apply(1, row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" }), l.now)
+		expect(t, "reason of the next version", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
+		l.Replace(l.listing, []*index.Row{row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" })}, l.now)
+		expect(t, "reason after a relist", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
+	})
+	t.Run("by an edit", func(t *testing.T) {
+		l, uid := kept(t)
+		l.SetBook(book(rule("a", ttl(time.Minute))), l.now)
+		deleted, _ := l.expire(uid)
+		expect(t, "deleted", true, deleted)
+		more, _ := l.turns("x", 20, 0, 0)
+		expect(t, "deleted after that", 2, more)
+	})
+	t.Run("not by an edit of another rule", func(t *testing.T) {
+		l, uid := kept(t)
+		l.SetBook(book(rule("a"), rule("b", ttl(time.Minute), mode(v1alpha1.DryRun))), l.now)
+		l.SetBook(book(rule("a"), rule("b", ttl(2*time.Minute), mode(v1alpha1.DryRun))), l.now)
+		_, reason := l.expire(uid)
+		expect(t, "reason", policy.KeptRecreated, reason)
+	})
+	t.Run("not by what the controller settles", func(t *testing.T) {
+		l, uid := kept(t)
+		for _, lacks := range []bool{true, false} {
+			l.SetBook(book(rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
+		}
+		_, reason := l.expire(uid)
+		expect(t, "reason", policy.KeptRecreated, reason)
+	})
+	t.Run("when somebody else deletes it", func(t *testing.T) {
+		l, uid := kept(t)
+		l.Forget(1, uid, l.now)
+		deleted, _ := l.turns("x", 20, 0, 0)
+		expect(t, "deleted", 3, deleted)
+	})
+}
+
+// TestOnlyDeletionsBySunsetCountAsRecreations: what others delete, and re-create, counts for nothing.
+func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
+	l := newLoop(t)
+	l.answer = "nothing"
+	deleted, _ := l.turns("x", 20, 0, 0)
+	expect(t, "gone", 20, deleted)
+}
+
+// TestAnOwnerThatComesBack: what goes instead of the subject has the same name each time, the subject another.
+func TestAnOwnerThatComesBack(t *testing.T) {
+	l := newLoop(t)
+	l.SetBook(book(rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
+	deleted, reason := 0, policy.Reason("")
+	for n := range 20 {
+		owner := &policy.Owner{Kind: jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
+		uid := l.create(fmt.Sprint("w", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
+		// Another subject of the same owner comes and goes with it.
+		other := l.create(fmt.Sprint("v", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
+		var ok bool
+		if ok, reason = l.expire(uid); !ok {
+			break
+		}
+		l.Forget(1, other, l.now)
+		deleted++
+	}
+	expect(t, "deleted", 3, deleted)
+	expect(t, "reason", policy.KeptRecreated, reason)
+}
+
+// TestOrdinaryTurnoverIsNoLoop: whatever CronJobs and Deployments do, names that differ are never kept.
+func TestOrdinaryTurnoverIsNoLoop(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	l := newLoop(t)
+	for n := range 20_000 {
+		l.answer = []string{"", "the watch", "the next version"}[random.Intn(3)]
+		uid := l.create(fmt.Sprint("job-", n), time.Duration(random.Intn(100))*time.Second, in([]string{"team-a", "team-b"}[random.Intn(2)]))
+		if deleted, reason := l.expire(uid); !deleted {
+			t.Fatalf("job-%d is kept: %s", n, reason)
+		}
+		l.now = l.now.Add(time.Duration(random.Intn(3)) * time.Second)
+	}
+}
+
+// TestTheSameNameInAnotherNamespaceDoesNotCount: three namespaces that each make one are no loop.
+func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
+	l := newLoop(t)
+	for n := range 6 {
+		uid := l.create("x", 0, in([]string{"team-a", "team-b"}[n%2]))
+		deleted, _ := l.expire(uid)
+		expect(t, "deleted", true, deleted)
+	}
+}
+
+// TestTheMemoryForNamesIsBounded: a hundred thousand names take no more than the latest of them, and only delay.
+func TestTheMemoryForNamesIsBounded(t *testing.T) {
+	l := newLoop(t)
+	l.answer = "the watch"
+	for n := range 100_000 {
+		if deleted, reason := l.expire(l.create(fmt.Sprint("job-", n), 0)); !deleted {
+			t.Fatal(reason)
+		}
+	}
+	if n := l.Departures(); n > 2*8192 {
+		t.Errorf("%d names are remembered", n)
+	}
+	deleted, _ := l.turns("x", 20, 0, 0)
+	expect(t, "deleted of a loop after that", 3, deleted)
+}

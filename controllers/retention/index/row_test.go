@@ -1,0 +1,87 @@
+package index_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// TestNothingIsLostInPacking: what goes into a row comes out of it.
+func TestNothingIsLostInPacking(t *testing.T) {
+	failed := errors.New("no such key: status")
+	subjects := map[string]policy.Subject{
+		"a Job":           {Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now, Flags: policy.IsHeld},
+		"nothing":         {},
+		"no version":      {Name: "x", UID: "y"},
+		"a long name":     {Name: strings.Repeat("n", 65_535), UID: types.UID(strings.Repeat("u", 70_000)), ResourceVersion: "1"},
+		"created in 1600": {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1, time.UTC)},
+		"created in 9999": {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)},
+		"elsewhere":       {Created: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("", 3600))},
+	}
+	facts := []policy.Facts{
+		{},
+		{Selected: true, Eligible: true, Start: now.Add(time.Nanosecond), TTL: time.Hour},
+		{Selected: true, Eligible: true, TTL: policy.NeverTTL},
+		{Selected: true, Eligible: true, Start: time.Unix(0, 0).UTC()},
+		{Selected: true, Err: failed},
+		{Selected: true, Eligible: true, Start: now, Group: "import"},
+		{Selected: true, Eligible: true, Start: now, Group: "app", Also: []string{"base", "tools"}},
+		{Selected: true, Eligible: true, Start: now, FirstSeen: now.Add(-time.Hour), Unpullable: true},
+		{Selected: true, Also: []string{"a group beside the empty one"}},
+		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: jobs, Name: "p", UID: "uid-p"}},
+		{Selected: true, Err: failed, Marked: true, Start: now},
+		{Marked: true, Start: now},
+		{Selected: true, Eligible: true, Start: now, NotBefore: now.Add(policy.QuietPeriod + 1)},
+		{Selected: true, Eligible: true, Start: now, Marked: true, Estimated: true},
+	}
+	for name, subject := range subjects {
+		t.Run(name, func(t *testing.T) {
+			row := index.NewRow(subject, &index.Layout{Columns: make([]string, len(facts))}, facts...)
+			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
+			if diff := cmp.Diff(subject, row.Subject(), sameTimes); diff != "" {
+				t.Errorf("subject -want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(facts, row.Facts(), sameTimes, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("facts -want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASubjectListedTwiceIsOne(t *testing.T) {
+	w := newWorld(t, nil)
+	w.Replace(w.listing, nil, now)
+	w.SetBook(book(rule("a")), now)
+	w.Replace(index.Listing{ID: 7, Kind: jobs, Layout: columns["a"]},
+		[]*index.Row{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
+	if subjects, _ := w.Len(); subjects != 2 {
+		t.Errorf("%d subjects", subjects)
+	}
+	if s, _ := w.Subject("x"); s.ResourceVersion != "2" {
+		t.Errorf("version %s", s.ResourceVersion)
+	}
+	if err := w.Consistent(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestATooLongNameIsTruncated: the rest of the row is as it was, and it grows by nothing.
+func TestATooLongNameIsTruncated(t *testing.T) {
+	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
+	got := index.NewRow(s, columns["a"]).Subject()
+	s.Name = s.Name[:65_535]
+	if got != s {
+		t.Errorf("%d characters, %s@%s", len(got.Name), got.UID, got.ResourceVersion)
+	}
+	if index.RowSize > 96 {
+		t.Errorf("a row has %d bytes, and the next size that is allocated after 96 is 112", index.RowSize)
+	}
+}

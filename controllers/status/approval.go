@@ -1,0 +1,240 @@
+package status
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Gates puts policies in force that have been counted.
+type Gates interface {
+	// Previewed is called once the statuses of policies say that these forms of them were counted.
+	Previewed(counts ...policyset.Count)
+}
+
+// unopened are counts that are still to be passed to Gates.
+type unopened struct {
+	counts []policyset.Count
+	since  time.Time // the last call, or the start of this report
+}
+
+// tellGatesEvery is how often Gates is called while statuses are being written.
+const tellGatesEvery = 2 * time.Second
+
+// tellGates passes many counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
+func (r *Reporter) tellGates(every time.Duration) {
+	if len(r.unopened.counts) == 0 || r.Clock.Since(r.unopened.since) < every {
+		return
+	}
+	r.Gates.Previewed(r.unopened.counts...)
+	r.unopened = unopened{since: r.Clock.Now()}
+}
+
+// previewsKept is how many forms of a policy are kept in its status.
+const previewsKept = 16
+
+// previews says which forms of a policy have been counted, and what waits for approval. Until all objects are counted, that is what
+// waited before, so that a restart opens nothing. For a policy that is a dry run because of --dry-run, nothing changes.
+func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
+	if p.Rehearsed {
+		return before.Previews, before.PendingApproval
+	}
+	if !v.edition.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // what was counted of other forms is too old
+		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash != p.Hash })
+	}
+	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is too old
+		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
+	}
+	uncounted, counted := v.uncounted(p)
+	if !counted || p.Mode == v1alpha1.Suspended {
+		return before.Previews, stillPending(p, before.PendingApproval)
+	}
+	_, pending := v.settle(p, before.PendingApproval)
+	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
+		pending = stillPending(p, before.PendingApproval) // which waits next
+	}
+	due := v.tally(p).Due
+	preview := v1alpha1.Preview{
+		Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC()}.Rfc3339Copy(), Due: due.Now, Week: due.Week, Uncounted: uncounted,
+	}
+	known, knew := previewOf(before, p.Hash)
+	switch {
+	case knew && p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil): // what cannot be counted behind this gate is counted by itself
+		preview.Uncounted = slices.Concat(known.Uncounted, slices.DeleteFunc(uncounted, onNodes(p)))
+		slices.Sort(preview.Uncounted)
+		preview.Uncounted = slices.Compact(preview.Uncounted)
+		if p.Gate.Recount != nil || p.Gate.Uncounted.Len() > 0 || pending != nil {
+			preview.Time, preview.Due, preview.Week = known.Time, known.Due, known.Week
+		}
+		return replace(before.Previews, preview), pending
+	case p.Gate != nil && p.Gate.Uncounted.Len() > 0 || pending != nil && p.Gate.Namespaces == nil:
+		return before.Previews, pending
+	default:
+		return remember(before.Previews, preview), pending
+	}
+}
+
+// onNodes reports whether a rule of a policy, by name, is about images of nodes.
+func onNodes(p *policy.Policy) func(rule string) bool {
+	return func(rule string) bool {
+		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ID.Rule == rule && r.OnNodes() })
+	}
+}
+
+// approved is the approval of all that a policy deletes, once it was given. An earlier approval of a form that has to be counted again is
+// left out while now, which is written next, has no count of the form: the next leader then counts it too. For a policy that is a dry run
+// because of --dry-run, nothing changes.
+func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
+	_, counted := previewOf(now, p.Hash)
+	switch {
+	case p.Rehearsed:
+		return before.Approved
+	case p.Accepted && (counted || v.edition.Outdated[p.UID].IsZero()):
+		return p.ApprovalHash()
+	default:
+		return ""
+	}
+}
+
+// enforced is the number with which the next leader compares its first count: the due objects while nothing waits, and from the count on
+// that lets the policy come into force. While something waits, and until all objects are counted, it stays as it was.
+func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
+	_, counted := v.uncounted(p)
+	preview, known := previewOf(now, p.Hash)
+	_, passes := v.passes(p, preview, before.PendingApproval)
+	opens := passes && known && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil
+	switch {
+	case p.Mode == v1alpha1.DryRun && !p.Rehearsed:
+		return nil
+	case p.Mode != v1alpha1.Enforce || !counted || waitsForCount(p) && !opens:
+		return before.Enforced
+	}
+	due := v.tally(p).Due
+	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
+}
+
+// waiting counts what waits for approval: objects, and images once all nodes have counted them.
+func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
+	if tally := v.tallies.Policies[p.Name]; tally != nil {
+		all = tally.Pending
+	}
+	if v.nodes.sums.Counted(p.UID) {
+		images := v.nodes.sums.Policies[p.UID].Tally.Pending.Backlog
+		all.Backlog = all.Plus(images)
+		if objects := all.Namespaces[""]; objects != nil {
+			images = images.Plus(*objects)
+		}
+		all.Namespaces = maps.Clone(all.Namespaces)
+		if all.Namespaces == nil {
+			all.Namespaces = map[string]*policy.Backlog{}
+		}
+		all.Namespaces[""] = &images
+	}
+	return all
+}
+
+// remember adds a preview, or updates the one of the same form, and drops the oldest.
+func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
+	all := slices.Clone(before)
+	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
+		all[i].Time, all[i].Due, all[i].Week = p.Time, p.Due, p.Week
+		all[i].Uncounted = slices.DeleteFunc(slices.Clone(all[i].Uncounted), func(rule string) bool { return !slices.Contains(p.Uncounted, rule) })
+		return all
+	}
+	all = append(all, p)
+	return all[max(0, len(all)-previewsKept):]
+}
+
+// replace replaces the preview of the same form.
+func replace(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
+	all := slices.Clone(before)
+	all[slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })] = p
+	return all
+}
+
+// previewOf finds the preview of a form of a policy.
+func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
+	for _, p := range s.Previews {
+		if p.Hash == hash {
+			return p, true
+		}
+	}
+	return v1alpha1.Preview{}, false
+}
+
+// passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the policy, or for
+// the namespaces that it returns.
+func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.Scope, ok bool) {
+	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
+		return nil, false
+	}
+	stillUncounted := p.Gate.Rules != nil && p.Gate.Rules.Equal(sets.New(preview.Uncounted...))
+	opened, pending := v.settle(p, before)
+	return opened, !stillUncounted && (pending == nil || len(opened) > 0)
+}
+
+// recounts reports whether a dry run of which the earlier count is too old has been counted completely.
+func (v *view) recounts(p *policy.Policy) bool {
+	_, counted := v.uncounted(p)
+	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.edition.Outdated[p.UID].IsZero()
+}
+
+// uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
+// cannot be listed or whose quotas cannot be read, those that ask what refers to something while that is not known or has just changed, and those about
+// images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.
+func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
+	if !v.permitted(p).ok {
+		return nil, false
+	}
+	settled := p.Gate != nil && (p.Gate.Namespaces != nil || p.Gate.Recount != nil) // whether rules have been counted before
+	for _, r := range p.Rules {
+		k, watched := v.kinds[policy.StoredAs(r.Kind)]
+		switch {
+		case r.Invalid():
+			rules = append(rules, r.ID.Rule)
+		case r.OnNodes() && v.nodes.reading():
+			return nil, false
+		case r.OnNodes():
+			if !v.nodes.counted(p) {
+				if p.Gate != nil && p.Gate.Namespaces.Has("") {
+					return nil, false
+				}
+				rules = append(rules, r.ID.Rule)
+			}
+		case r.Capacity.ByQuota && (v.edition.QuotasUnread || v.edition.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
+			return nil, false
+		case r.Capacity.ByQuota && v.edition.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
+			rules = append(rules, r.ID.Rule)
+		case settled && v.relisting(r):
+			return nil, false // by a rule that is new: what it keeps is not known yet
+		case settled && v.unsettled(r):
+			return nil, false // single rules do not wait behind such a gate
+		case v.unsettled(r):
+			rules = append(rules, r.ID.Rule)
+		case watched && v.listed[r.ID]:
+		case watched && k.Lost != nil:
+			rules = append(rules, r.ID.Rule)
+		default:
+			return nil, false
+		}
+	}
+	return rules, true
+}
+
+// waitsForCount reports whether a policy waits, and not only single rules of it.
+func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
+
+// relisting reports whether a rule of the cluster about the same kind is being listed.
+func (v *view) relisting(r *policy.Rule) bool {
+	k, watched := v.kinds[policy.StoredAs(r.Kind)]
+	return watched && k.Lost == nil && slices.ContainsFunc(v.edition.Book.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
+		return other.Namespace == "" && !other.Invalid() && !v.listed[other.ID]
+	})
+}

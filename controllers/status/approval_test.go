@@ -1,0 +1,655 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
+var (
+	everywhere = &policy.Gate{Hash: "h"}
+	anew       = anewIn("team-a")
+	uncounted  = &policy.Gate{Hash: "h", Rules: sets.New("b")}
+)
+
+// anewIn waits in some namespaces.
+func anewIn(namespaces ...string) *policy.Gate {
+	scope := policy.Scope(nil).Wider(sets.New(namespaces...), now)
+	return &policy.Gate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
+}
+
+// gated is policy p in force, of which 5 objects may go at once unseen.
+func gated(gate *policy.Gate, rules ...*policy.Rule) *policy.Policy {
+	if rules == nil {
+		rules = []*policy.Rule{rule("a")}
+	}
+	p := policyOf(v1alpha1.Enforce, rules...)
+	p.Hash, p.Gate, p.Approval = "h", gate, policy.Approval{Percent: 100, Count: 5}
+	return p
+}
+
+// backlog is so many Jobs that are due, and one that is not.
+func backlog(n int, now time.Time) []*index.Row {
+	rows := []*index.Row{row("later", now, yes(now.Add(8*policy.Day)), policy.Facts{})}
+	for i := range n {
+		rows = append(rows, row(fmt.Sprint("due-", i), now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), policy.Facts{}))
+	}
+	return rows
+}
+
+func previewsOf(hashes ...string) []v1alpha1.Preview {
+	var all []v1alpha1.Preview
+	for _, hash := range hashes {
+		all = append(all, v1alpha1.Preview{Hash: hash, Time: timeOf(now)})
+	}
+	return all
+}
+
+func TestWhatACountShows(t *testing.T) {
+	lost := &retention.Trouble{Reason: "KindNotFound"}
+	problem := []policy.Problem{{Path: "spec.rules[1].target.apiVersion", Message: "another version"}}
+	invalid := func(r *policy.Rule) { r.Problems = problem }
+	pods := func(r *policy.Rule) { r.Kind.Group, r.Kind.Kind = "", "Pod" }
+	of := func(uncounted ...string) []v1alpha1.Preview {
+		return []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: uncounted}}
+	}
+	pending := func(hash string, namespaces ...string) *v1alpha1.PendingApproval {
+		all := &v1alpha1.PendingApproval{Hash: hash, Due: 6, Week: 6, Selected: 7, Namespaces: namespaces}
+		if len(namespaces) > 0 {
+			all.Since = &metav1.MicroTime{Time: now}
+		}
+		return all
+	}
+	before := pending(anew.Hash, "team-a")
+	before.Due = 99
+	always := func(gate *policy.Gate) *policy.Policy {
+		p := gated(gate)
+		p.Approval.Always = true
+		return p
+	}
+	since := &policy.Gate{Hash: "since", Recount: &policy.Recount{Time: now}}
+	two := &policy.Gate{Hash: "two", Rules: sets.New("a", "b")}
+	approved := func(p *policy.Policy, hash string) *policy.Policy {
+		p.Approved = hash
+		return p
+	}
+	ofA := pending(gated(nil).RulesHash([]string{"a"}, now))
+	ofA.Rules, ofA.Since = []string{"a"}, &metav1.MicroTime{Time: now}
+	earlier := pending(gated(nil).RulesHash([]string{"a"}, now.Add(-time.Hour)))
+	earlier.Rules, earlier.Since = []string{"a"}, &metav1.MicroTime{Time: now.Add(-time.Hour)}
+	ofBoth := pending(gated(nil).RulesHash([]string{"a", "b"}, now))
+	ofBoth.Rules, ofBoth.Since = []string{"a", "b"}, &metav1.MicroTime{Time: now}
+	tests := map[string]struct {
+		policy   *policy.Policy
+		due      int
+		kind     func(k *retention.KindState)
+		before   v1alpha1.RetentionPolicyStatus
+		previews []v1alpha1.Preview
+		pending  *v1alpha1.PendingApproval
+	}{
+		"as much as may go":              {gated(everywhere), 5, nil, noStatus, of(), nil},
+		"more than may go":               {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
+		"more, but it is approved":       {gated(nil), 6, nil, noStatus, of(), nil},
+		"more, counted before":           {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"more in a namespace":            {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
+		"no more in the namespace":       {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
+		"more, in a dry run":             {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
+		"more, suspended":                {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, rehearsed":                {rehearsed(), 6, nil, noStatus, nil, nil},
+		"more, rehearsed, seen before":   {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"rehearsed while it waits":       {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed":                     {gated(everywhere), 6, unlisted, noStatus, nil, nil},
+		"not listed, but seen before":    {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"not listed after a restart":     {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed, approved meanwhile": {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"not listed, and another gate":   {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"less than waited before":        {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
+		"a kind that cannot be listed":   {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
+		"one kind of two is not listed":  {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
+		"an invalid rule":                {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
+		"more, beside an invalid rule":   {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
+		"what was uncounted, counted":    {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
+		"what was uncounted, still is":   {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"one of two was uncounted":       {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"one of two was uncounted, and is shown": {gated(two, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
+		"one of two was uncounted, and is approved": {approved(gated(two, rule("a"), rule("b", invalid)), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("b"), nil},
+		"one of two was uncounted, and was approved earlier": {approved(gated(two, rule("a"), rule("b", invalid)), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"both were uncounted, and one is approved": {approved(gated(two, rule("a"), rule("b")), earlier.Hash), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), ofBoth},
+		"not listed after a restart, and rules wait": {gated(two, rule("a"), rule("b")), 6, unlisted,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
+		"one of two was uncounted, the form is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
+		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
+		"no more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), nil},
+		"more in a namespace, and a rule cannot be counted now": {gated(anew, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(anew.Hash, "team-a")},
+		"more than before the leader changed, and a rule cannot be counted now": {gated(since, rule("a"), rule("b", invalid)), 6, nil,
+			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending("since")},
+		"always, nothing is due":                   {always(everywhere), 0, nil, noStatus, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
+		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
+		"always, nothing is due in a namespace":    {always(anew), 0, nil, noStatus, of(), nil},
+		"always, one object is due in a namespace": {always(anew), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
+		"no rules at all":                          {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			kind := kindOf(e, now, backlog(test.due, now)...)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
+			expect(t, "previews", test.previews, unnumbered(s.Previews))
+			expect(t, "pending", test.pending, s.PendingApproval)
+		})
+	}
+}
+
+// unnumbered are previews without what they counted.
+func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
+	for _, p := range all {
+		p.Due, p.Week = 0, 0
+		bare = append(bare, p)
+	}
+	return bare
+}
+
+// rehearsed is policy p, a dry run only because the operator says so.
+func rehearsed() *policy.Policy {
+	p := gated(nil)
+	p.Rehearse()
+	return p
+}
+
+func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
+	p.Mode = mode
+	for _, r := range p.Rules {
+		r.Mode = mode
+	}
+	return p
+}
+
+// TestWithoutQuotasNothingIsCountedOfWhatTheyBind: all of it would be due once they can be read.
+func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
+	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
+	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
+	tests := map[string]struct {
+		gate     *policy.Gate
+		trouble  error
+		previews []v1alpha1.Preview
+		opens    bool // in team-a
+	}{
+		"a new rule":                       {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
+		"a new rule, and they are unread":  {everywhere, errors.New("forbidden"), uncountedA, false},
+		"a namespace":                      {anew, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
+		"a namespace, and they are unread": {anew, errors.New("forbidden"), nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := gated(test.gate, rule("a", byQuota))
+			e := editionOf(p)
+			e.QuotaTrouble = test.trouble
+			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
+			expect(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
+			expect(t, "opens", test.opens, view.Opened(p).Has("team-a"))
+		})
+	}
+}
+
+func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
+	var known []string
+	for i := range 40 {
+		p := gated(nil)
+		p.Hash = fmt.Sprint("h", i)
+		e := editionOf(p)
+		s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
+		known = nil
+		for _, preview := range s.Previews {
+			known = append(known, preview.Hash)
+		}
+	}
+	expect(t, "kept", 16, len(known))
+	expect(t, "the oldest", "h24", known[0])
+	expect(t, "the newest", "h39", known[15])
+}
+
+// TestAPreviewIsOfTheLastCount: the loop takes one for old that was not renewed while the policy had the form.
+func TestAPreviewIsOfTheLastCount(t *testing.T) {
+	p := gated(nil)
+	e := editionOf(p)
+	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
+	view.Before = view.Status(p)
+	expect(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
+	view.Now = now.Add(time.Hour)
+	expect(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
+	waiting := gated(everywhere) // which it would not with a preview that is young enough
+	view = status.View{Edition: editionOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
+	expect(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
+}
+
+// TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced for long enough.
+func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
+	p := gated(anew)
+	e := editionOf(p)
+	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
+	view.Before.Previews = previewsOf("h")
+	s := view.Status(p)
+	expect(t, "what waits", int64(6), s.PendingApproval.Due)
+	expect(t, "previews", view.Before.Previews, s.Previews)
+}
+
+// TestARuleThatCannotBeCountedAsksForNoApproval, though it finds objects due by its time to live: each count would ask for another one.
+func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
+	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
+	e := editionOf(p)
+	e.QuotaTrouble = errors.New("forbidden")
+	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
+	var rows []*index.Row
+	for i := range 6 {
+		rows = append(rows, row(fmt.Sprint("job-", i), due.Start, due, due))
+	}
+	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
+	view.Before.Previews = []v1alpha1.Preview{{Hash: "h", Uncounted: []string{"b"}}}
+	expect(t, "pending", nil, view.Status(p).PendingApproval)
+	view.Edition.QuotaTrouble = nil
+	expect(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
+}
+
+func TestTheConditionSaysWhatToDo(t *testing.T) {
+	own := ownPolicy(v1alpha1.Enforce, rule("a"))
+	own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+	said := "6 of 7 objects would be deleted now, and at worst 6 within 7 days, because "
+	tests := map[string]struct {
+		policy *policy.Policy
+		kind   func(k *retention.KindState)
+		want   string
+	}{
+		"a new form": {gated(everywhere), nil,
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+		"a namespace": {gated(anew), nil,
+			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
+		"rules that were not counted with the others": {gated(&policy.Gate{Rules: sets.New("a")}), nil,
+			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
+				gated(nil).RulesHash([]string{"a"}, now)},
+		"of a namespace's own": {own, nil,
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
+		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
+			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			kind := kindOf(e, now, backlog(6, now)...)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+			s := view.Status(test.policy)
+			expect(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
+			expect(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
+			if test.kind == nil {
+				expect(t, "enforcing", "False ApprovalRequired", condition(s, v1alpha1.ConditionEnforcing))
+				expect(t, "ready", "False ApprovalRequired", condition(s, v1alpha1.ConditionReady))
+			}
+			view.Before, view.Now = s, now.Add(time.Minute)
+			expect(t, "conditions a minute later", s.Conditions, view.Status(test.policy).Conditions)
+
+			open := *test.policy
+			open.Gate = nil
+			expect(t, "approval once it is given", "", condition(view.Status(&open), v1alpha1.ConditionApprovalRequired))
+		})
+	}
+}
+
+func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
+	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} }
+	tests := map[string]struct {
+		policy *policy.Policy
+		want   string // Enforcing
+	}{
+		"everything is being counted":  {gated(everywhere), "False Counting"},
+		"a namespace is being counted": {gated(anew), "False Counting"},
+		"only an invalid rule waits":   {gated(uncounted, rule("a"), rule("b", invalid)), "True Enforcing"},
+		"nothing waits":                {gated(nil), "True Enforcing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
+			expect(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
+		})
+	}
+}
+
+// Each telling puts all rules in force anew, for all objects.
+func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var all []*policy.Policy
+		for i := range 20 {
+			p := gated(everywhere)
+			p.Name, p.UID, p.Hash = fmt.Sprint("p-", i), types.UID(fmt.Sprint("uid-", i)), "h"
+			w.store(p, noStatus)
+			all = append(all, p)
+		}
+		e := editionOf(all...)
+		w.kinds = []retention.KindState{kindOf(e, w.began)}
+		w.Use(e)
+	}, func(t *testing.T, w *world) {
+		w.after(time.Second)
+		expect(t, "policies", 20, len(w.previewed))
+		expect(t, "tellings", 1, w.tellings)
+	})
+}
+
+// gateKeeper answers Previewed as policies.Loop does: by another edition.
+type gateKeeper struct {
+	w      *world
+	told   []string
+	policy func(gate *policy.Gate) *policy.Policy
+}
+
+// Previewed implements report.Gates.
+func (g *gateKeeper) Previewed(counts ...policyset.Count) {
+	for _, c := range counts {
+		g.previewed(c.Preview, c.Gate)
+	}
+}
+
+func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.Gate) {
+	said := fmt.Sprintf("%s counted, uncounted %q, ", preview.Hash, preview.Uncounted)
+	if gate == nil {
+		said += "no gate"
+	} else {
+		said += "gate " + gate.Hash
+	}
+	written := false
+	for _, known := range g.w.status().Previews {
+		written = written || known.Hash == preview.Hash
+	}
+	if !written {
+		said += ", unwritten"
+	}
+	g.told = append(g.told, said)
+	if gate != nil {
+		var next *policy.Gate
+		if len(preview.Uncounted) > 0 {
+			next = &policy.Gate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
+		}
+		g.w.Use(policyset.Edition{Book: editionOf(g.policy(next)).Book})
+	}
+}
+
+// waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
+func waiting(t *testing.T, gate *policy.Gate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate) }}
+		w.Gates = keeper
+		e := w.create(gated(gate), status)
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(10 * time.Second)
+		test(t, w, keeper)
+	})
+}
+
+// TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status says so, though nothing opens yet: an approval of the others comes later.
+func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
+	two := func(gate *policy.Gate) *policy.Policy {
+		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
+	}
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: two}
+		w.Gates = keeper
+		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		expect(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
+	})
+}
+
+func TestAGateOpensOnce(t *testing.T) {
+	seen := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}
+	tests := map[string]struct {
+		gate   *policy.Gate
+		due    int
+		status v1alpha1.RetentionPolicyStatus
+		want   []string
+	}{
+		"a new form":                          {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
+		"a namespace":                         {anew, 5, seen, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"a namespace, the form approved":      {anew, 5, noStatus, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"no gate":                             {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"no gate, seen before":                {nil, 6, seen, nil},
+		"too many":                            {everywhere, 6, noStatus, nil},
+		"too many in a namespace":             {anew, 6, seen, nil},
+		"too many there, the form approved":   {anew, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"a form that was seen by another one": {everywhere, 5, seen, []string{`h counted, uncounted [], gate h`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *world, keeper *gateKeeper) {
+				expect(t, "told", test.want, keeper.told)
+				writes := len(w.written())
+				if writes > 2 {
+					t.Errorf("%d writes", writes)
+				}
+				for range 60 {
+					w.Changed()
+					w.after(10 * time.Second)
+				}
+				expect(t, "told in ten minutes", test.want, keeper.told)
+				expect(t, "writes in ten minutes", writes, len(w.written()))
+			})
+		})
+	}
+}
+
+func TestAGateOpensWhenLessIsDue(t *testing.T) {
+	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *world, keeper *gateKeeper) {
+				keeper.told = nil
+				expect(t, "pending", 6, w.status().PendingApproval.Due)
+				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
+				w.after(10 * time.Second)
+				expect(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
+				expect(t, "pending", true, w.status().PendingApproval == nil)
+				expect(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+			})
+		})
+	}
+}
+
+func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
+	tests := map[string]struct {
+		before func(w *world, complete retention.KindState) // instead of the complete listing
+	}{
+		"not watched": {func(w *world, _ retention.KindState) { w.kinds = nil }},
+		"not listed": {func(w *world, complete retention.KindState) {
+			unlisted(&complete)
+			w.kinds = []retention.KindState{complete}
+		}},
+		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Distrust(1) }},
+		"rights not known": {func(w *world, _ retention.KindState) {
+			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
+		}},
+	}
+	for name, test := range tests {
+		for form, status := range map[string]v1alpha1.RetentionPolicyStatus{"a new form": noStatus, "one that was seen": {Previews: previewsOf("h")}} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				var complete retention.KindState
+				var own *policy.Policy
+				inBubble(t, func(w *world) {
+					own = ownPolicy(v1alpha1.Enforce, rule("a"))
+					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
+					e := w.create(own, status)
+					complete = kindOf(e, w.began, backlog(3, w.began)...)
+					w.kinds = []retention.KindState{complete}
+					test.before(w, complete)
+				}, func(t *testing.T, w *world) {
+					w.after(time.Minute)
+					expect(t, "told", 0, len(w.previewed))
+					expect(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+					w.set(func() {
+						w.Rights = nil
+						complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+						w.kinds = []retention.KindState{complete}
+					})
+					w.Changed()
+					w.after(3 * time.Second)
+					expect(t, "told once it is counted", true, len(w.previewed) > 0)
+					expect(t, "of", own.UID, w.previewed[0].Policy)
+					expect(t, "gate", own.Gate, w.previewed[0].Gate)
+				})
+			})
+		}
+	}
+}
+
+func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
+	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+		w.set(func() { w.fail = errors.New("no answer") })
+		p := gated(everywhere)
+		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		w.Use(editionOf(p))
+		w.after(time.Minute)
+		expect(t, "told", 0, len(keeper.told))
+		w.set(func() { w.fail = nil })
+		w.after(3 * time.Second)
+		expect(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
+	})
+}
+
+func TestAFormIsWrittenAtOnce(t *testing.T) {
+	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+		writes := len(w.written())
+		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
+		w.after(time.Second)
+		expect(t, "writes", writes+1, len(w.written()))
+		p := gated(nil)
+		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		w.Use(editionOf(p))
+		w.after(time.Second)
+		expect(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
+	})
+}
+
+func TestCountedSoonWhileAGateWaits(t *testing.T) {
+	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+		t.Run(name, func(t *testing.T) {
+			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+				keeper.told = nil
+				for range 10 {
+					w.Changed()
+					w.after(time.Second) // the last count is never older than two seconds
+					w.Use(editionOf(gated(gate)))
+					w.after(time.Second)
+					expect(t, "told within a second", 1, len(keeper.told))
+					keeper.told = nil
+				}
+			})
+		})
+	}
+}
+
+// TestWhatCannotBeCountedKeepsNobodyBusy: a rule whose kind is not there waits, for as long as it takes, without haste.
+func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
+	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
+	var keeper *gateKeeper
+	inBubble(t, func(w *world) {
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
+		w.Gates = keeper
+		e := w.create(keeper.policy(everywhere), noStatus)
+		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
+	}, func(t *testing.T, w *world) {
+		w.after(50 * time.Minute)
+		expect(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
+		if n := len(w.written()); n > 2 {
+			t.Errorf("%d writes", n)
+		}
+		w.set(func() { invalid = rule("b") })
+		w.Use(editionOf(keeper.policy(uncounted)))
+		w.after(10 * time.Second)
+		expect(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
+		expect(t, "told once", 2, len(keeper.told))
+	})
+}
+
+// TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
+func TestASecondRestartLetsNothingThrough(t *testing.T) {
+	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
+	inBubble(t, func(w *world) {
+		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
+	}, func(t *testing.T, w *world) {
+		w.after(time.Minute)
+		expect(t, "writes", 1, len(w.written()))
+		expect(t, "pending", pending, w.status().PendingApproval)
+		expect(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
+	})
+}
+
+func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
+	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *world, _ *gateKeeper) {
+		s := w.status()
+		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
+			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
+		}
+		expect(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
+	})
+}
+
+// TestTheStatusKnowsTheFormThatWasApproved: the annotation may name a later change. A policy that is a dry run because of --dry-run keeps it.
+func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
+	form := gated(nil).ApprovalHash()
+	accepted := func(p *policy.Policy) *policy.Policy {
+		p.Accepted = true
+		return p
+	}
+	for name, test := range map[string]struct {
+		policy       *policy.Policy
+		before, want string
+		outdated     bool
+	}{
+		"nothing":                      {gated(nil), "", "", false},
+		"the form":                     {accepted(gated(nil)), "", form, false},
+		"another form before":          {gated(everywhere), form, "", false},
+		"the form, and a change waits": {accepted(gated(anew)), form, form, false},
+		"the form, which has to be counted again":    {accepted(gated(everywhere)), form, "", true},
+		"the form, which has been counted meanwhile": {accepted(gated(nil)), "", form, true},
+		"the form, rehearsed":                        {rehearsed(), form, form, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := editionOf(test.policy)
+			if test.outdated {
+				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
+			}
+			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
+			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
+			expect(t, "approved", test.want, view.Status(test.policy).Approved)
+		})
+	}
+}

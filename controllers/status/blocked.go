@@ -1,0 +1,122 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// blockedShown is how many rules and policies a status has at most of those that block each other.
+const blockedShown = 5
+
+// blockedMeasured is the same of the metric, whose alert names each rule.
+const blockedMeasured = 100
+
+// blocked fills in what other policies keep of this one, and this one of others.
+func (v *view) blocked(tally *policy.Tally, s *v1alpha1.RetentionPolicyStatus) {
+	s.Blocked = tally.Blocked.Subjects
+	for _, by := range tally.Blocked.Most(blockedShown) {
+		s.BlockedBy = append(s.BlockedBy, v1alpha1.BlockingRule{
+			Policy: by.Rule.Policy, Rule: by.Rule.Rule, Reason: string(by.Reason), Objects: tally.Blocked.By[by],
+		})
+	}
+	for _, name := range tally.Blocking(blockedShown) {
+		s.Blocks = append(s.Blocks, v1alpha1.BlockedPolicy{Policy: name, Objects: tally.Blocks[name]})
+	}
+}
+
+// blocking is the condition Blocked; it is not ok, and left out, where no other policy keeps anything.
+func (v *view) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
+	if len(s.BlockedBy) == 0 {
+		return standing{}
+	}
+	var by []string
+	for _, b := range s.BlockedBy {
+		by = append(by, fmt.Sprintf("%d by rule %s of %s (%s)", b.Objects, b.Rule, named(b.Policy), b.Reason))
+	}
+	sample := v.tally(p).Blocked.Sample
+	return standing{true, s.BlockedBy[0].Reason, fmt.Sprintf("rules of other policies keep %s that this policy would delete now: %s; run %s",
+		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
+}
+
+// evaluated says whether expressions fail.
+func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
+	if s.Errors == 0 {
+		return standing{ok: true}
+	}
+	var parts []string
+	for _, r := range s.Rules {
+		if r.Errors == 0 {
+			continue
+		}
+		part := fmt.Sprintf("rule %s fails on %d of %s", r.Name, r.Errors, objects(r.Matched))
+		if len(r.ErrorSamples) > 0 {
+			first := r.ErrorSamples[0]
+			part += fmt.Sprintf(", first on %s: %s", strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), first.Message)
+		}
+		parts = append(parts, part)
+	}
+	if more := len(parts) - rulesNamed; more > 0 {
+		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules fail", more))
+	}
+	return standing{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
+}
+
+// keeps says what a policy keeps of others.
+func keeps(blocks []v1alpha1.BlockedPolicy) string {
+	var of []string
+	for _, b := range blocks {
+		of = append(of, fmt.Sprintf("%d of %s", b.Objects, named(b.Policy)))
+	}
+	return "this policy keeps objects that other policies would delete now: " + strings.Join(of, ", ")
+}
+
+// delayed is the condition Delayed; it is not ok, and left out, where every object that is due can be deleted.
+func (v *view) delayed(p *policy.Policy) standing {
+	all := append(v.nodes.delays(p), v.delays[p.Name]...)
+	if len(all) == 0 {
+		return standing{}
+	}
+	slices.SortFunc(all, retention.Delay.Compare)
+	var parts []string
+	for _, d := range all[:min(len(all), 3)] {
+		where := ""
+		if d.Namespace != "" {
+			where = " in namespace " + d.Namespace
+		}
+		parts = append(parts, fmt.Sprintf("%s%s, such as %s: %s", d.Reason, where, d.Name, d.Message))
+	}
+	if more := len(all) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return standing{true, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
+}
+
+// named is a policy with its kind.
+func named(policy string) string {
+	if strings.Contains(policy, "/") {
+		return v1alpha1.RetentionPolicyKind.Kind + " " + policy
+	}
+	return v1alpha1.ClusterRetentionPolicyKind.Kind + " " + policy
+}
+
+func objects(n int64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
+
+// explainCommand is what tells more of an object.
+func explainCommand(s policy.BlockedSample) string {
+	command := "kubectl sunset explain " + strings.ToLower(s.Rule.Kind.GroupKind().String()) + "/" + s.Name
+	if s.Namespace != "" {
+		command += " -n " + s.Namespace
+	}
+	return command
+}

@@ -1,0 +1,175 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
+func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
+		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
+		e := editionOf(p, q)
+		w.store(named(e, "p"), noStatus)
+		w.store(named(e, "q"), noStatus)
+		jobs := func(other policy.Facts) {
+			start := time.Now().Add(-2 * time.Hour)
+			var rows []*index.Row
+			for i := range 20 {
+				rows = append(rows, row(fmt.Sprintf("x-%02d", i), start, yes(start), other))
+			}
+			w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), rows...)} })
+			w.Changed()
+		}
+		jobs(policy.Facts{Selected: true, Err: errors.New("eligible: no such key: succeded")})
+		w.Use(e)
+		w.after(10 * time.Second)
+		expect(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
+			"run kubectl sunset explain job.batch/x-00 -n team-a", message(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "blocked", int64(20), w.statusOf("p").Blocked)
+		expect(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
+		expect(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
+		expect(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
+			"this policy keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
+		w.after(time.Hour)
+		jobs(policy.Facts{})
+		w.after(20 * time.Second)
+		expect(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		var told []string
+		for _, e := range w.events() {
+			_, e, _ = strings.Cut(e, " ClusterRetentionPolicy/")
+			e, _, _ = strings.Cut(e, ":")
+			told = append(told, e)
+		}
+		expect(t, "Events", []string{"p Warning Blocked", "q Warning EvaluationFailed", "p Normal Unblocked", "q Normal Ready"}, told)
+	})
+}
+
+// TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
+func TestSixBlockers(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		start, layout := time.Now().Add(-2*time.Hour), &index.Layout{Columns: []string{"a"}}
+		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
+		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
+			q := policyOf(v1alpha1.Enforce, rule("r-"+name))
+			q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = name, types.UID("uid-"+name), name, types.UID("uid-"+name)
+			if i < 5 {
+				q.Rules[0].Keep = 5
+			}
+			layout.Columns = append(layout.Columns, q.Rules[0].Key)
+			all = append(all, q)
+		}
+		e := editionOf(all...)
+		for _, p := range all {
+			w.store(p, noStatus)
+		}
+		var rows []*index.Row
+		for i := range 6 { // q0 to q4 keep five of them, q5 fails on the last
+			facts := make([]policy.Facts, 7)
+			facts[0] = yes(start)
+			for j := 1; i < 5 && j <= 5; j++ {
+				facts[j] = yes(start.Add(-time.Duration((i+j)%5) * time.Minute))
+			}
+			if i == 5 {
+				facts[6] = policy.Facts{Selected: true, Err: errNo}
+			}
+			s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
+			rows = append(rows, index.NewRow(s, layout, facts...))
+		}
+		x := index.New(jobs.GroupKind(), func() {})
+		x.SetBook(e.Book, time.Now())
+		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
+		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
+		w.Use(e)
+		w.after(10 * time.Second)
+		first := w.status().BlockedBy[0]
+		expect(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
+		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		expect(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
+	})
+}
+
+// TestAProblemThatPassesIsNotTold, and one that the controller before has told of is not told again.
+func TestAProblemThatPassesIsNotTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		lasts time.Duration
+		since time.Duration // before the start; negative for not
+		want  int
+	}{
+		"it passes":                           {3 * time.Second, -1, 0},
+		"it lasts":                            {20 * time.Second, -1, 2},
+		"it was told before and lasts":        {20 * time.Second, time.Minute, 1},
+		"it began just before, and lasts":     {20 * time.Second, time.Second, 2},
+		"it was told before, and has ended":   {0, time.Minute, 1},
+		"it began just before, and has ended": {0, time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
+				status := noStatus
+				if test.since >= 0 {
+					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
+				}
+				w.set(func() { w.doubt = errors.New("clock skew") })
+				if test.lasts == 0 {
+					w.set(func() { w.doubt = nil })
+				}
+				e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+				w.store(named(e, "p"), status)
+				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+				w.Use(e)
+				w.after(test.lasts)
+				w.set(func() { w.doubt = nil })
+				w.after(time.Minute)
+				if events := w.events(); len(events) != test.want {
+					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
+				}
+			})
+		})
+	}
+}
+
+// withReady are conditions of a policy that is not ready.
+func withReady(reason string, since time.Time) []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: timeOf(since)}}
+}
+
+// TestAPolicyWithImagesIsBlockedToo: what nodes report takes nothing away from what is known of objects.
+func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+		s := nodesThat(func(*fleet, *policy.Policy) {})
+		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
+		w.put(s)
+		w.after(time.Minute)
+		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+	})
+}
+
+// TestOverridesThatSuspendAreNamed on the policy that they keep from deleting, though that is what a team has chosen.
+func TestOverridesThatSuspendAreNamed(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
+		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
+		w.after(time.Minute)
+		expect(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
+			message(w.status(), v1alpha1.ConditionEnforcing))
+		expect(t, "Events", nil, w.events())
+	})
+}

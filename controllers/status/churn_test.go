@@ -1,0 +1,79 @@
+package status_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// dueIn is so many Jobs of each namespace that are due.
+func dueIn(namespaces map[string]int) (rows []*index.Row) {
+	for namespace, n := range namespaces {
+		for i := range n {
+			rows = append(rows, packed(policy.Subject{
+				Namespace: namespace, Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(namespace, i)), ResourceVersion: "1", Created: now.Add(-2 * time.Hour),
+			}, yes(now.Add(-2*time.Hour)), policy.Facts{}))
+		}
+	}
+	return rows
+}
+
+// TestOneNamespaceDoesNotHoldUpOthers: namespaces are counted one by one, and what was shown stays as it was shown.
+func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
+	later := now.Add(time.Minute)
+	changed := func(scope policy.Scope, namespaces ...string) policy.Scope {
+		return scope.Wider(sets.New(namespaces...), later)
+	}
+	ab := policy.Scope(nil).Wider(sets.New("team-a", "team-b"), now)
+	shown := func(due int64) *v1alpha1.PendingApproval {
+		return &v1alpha1.PendingApproval{Hash: gated(nil).ScopeHash([]string{"team-a", "team-b"}, now), Namespaces: []string{"team-a", "team-b"}, Since: &metav1.MicroTime{Time: now}, Due: due, Week: due, Selected: due}
+	}
+	tests := map[string]struct {
+		scope  policy.Scope
+		before *v1alpha1.PendingApproval
+		due    map[string]int
+		opened []string
+		hash   string // of what waits; empty for nothing
+		counts int64
+	}{
+		"little in all":                        {ab, nil, map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
+		"much in one":                          {ab, nil, map[string]int{"team-a": 20, "team-b": 3}, []string{"team-b"}, gated(nil).ScopeHash([]string{"team-a"}, now), 20},
+		"much in both":                         {ab, nil, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+		"nothing in one":                       {ab, nil, map[string]int{"team-b": 30}, []string{"team-a"}, gated(nil).ScopeHash([]string{"team-b"}, now), 30},
+		"shown before":                         {ab, shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+		"shown, and less by now":               {ab, shown(50), map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
+		"shown, and one changes":               {changed(ab, "team-a"), shown(50), map[string]int{"team-a": 2, "team-b": 30}, []string{"team-a"}, shown(0).Hash, 30},
+		"shown, and one changes much":          {changed(ab, "team-a"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 30},
+		"shown, and all change":                {changed(ab, "team-a", "team-b"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, gated(nil).ScopeHash([]string{"team-a", "team-b"}, later), 50},
+		"shown, and one more comes":            {changed(ab, "team-c"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3}, []string{"team-c"}, shown(0).Hash, 50},
+		"shown, and more come, bit by bit":     {changed(ab, "team-c", "team-d"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3, "team-d": 4}, nil, shown(0).Hash, 50},
+		"of another form, which is not theirs": {ab, &v1alpha1.PendingApproval{Hash: "x", Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := gated(&policy.Gate{Hash: "g", Namespaces: test.scope})
+			known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "team-d": {}}
+			e := policyset.Edition{Book: policy.NewBook([]*policy.Policy{p}, known, policy.DefaultProtection())}
+			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
+			view.Before.PendingApproval = test.before
+			expect(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names())
+			pending := view.Status(p).PendingApproval
+			if pending == nil {
+				pending = &v1alpha1.PendingApproval{}
+			}
+			expect(t, "hash", test.hash, pending.Hash)
+			expect(t, "counts", test.counts, pending.Week)
+		})
+	}
+}

@@ -1,0 +1,292 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// rulesNamed is how many rules a message names at most.
+const rulesNamed = 3
+
+// standing is one condition before it is written.
+type standing struct {
+	ok      bool
+	reason  string
+	message string
+}
+
+type condition struct {
+	name string
+	standing
+}
+
+// conditions sets Valid, Watching, Enforcing and, from those, Ready.
+func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
+	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
+	evaluated := v.evaluated(s)
+	referred, asks := v.referencesKnown(p)
+	ready := standing{true, "Ready", readyMessage[p.Mode]}
+	for _, part := range []standing{evaluated, enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
+		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
+			ready = standing{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition has the roles
+		}
+	}
+	if len(s.Blocks) > 0 {
+		ready.message += "; " + keeps(s.Blocks)
+	}
+	all := []condition{
+		{v1alpha1.ConditionReady, ready}, {v1alpha1.ConditionValid, valid},
+		{v1alpha1.ConditionWatching, watching}, {v1alpha1.ConditionEnforcing, enforcing},
+	}
+	if s.PendingApproval != nil {
+		pending := standing{true, "BacklogTooLarge", approvalMessage(p, s.PendingApproval)}
+		if p.Approval.Always {
+			pending = standing{true, "AlwaysRequired", pending.message}
+		}
+		all = append(all, condition{v1alpha1.ConditionApprovalRequired, pending})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionApprovalRequired)
+	}
+	some := []condition{{v1alpha1.ConditionBlocked, v.blocking(p, s)}, {v1alpha1.ConditionDelayed, v.delayed(p)}}
+	for _, reason := range policy.Lasting() {
+		some = append(some, condition{string(reason), v.keeps(p, reason)})
+	}
+	for _, c := range some {
+		if c.ok {
+			all = append(all, c)
+		} else {
+			meta.RemoveStatusCondition(&s.Conditions, c.name)
+		}
+	}
+	if asks {
+		all = append(all, condition{v1alpha1.ConditionReferencesKnown, referred})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReferencesKnown)
+	}
+	if len(p.Rules) > 0 && p.Namespace != "" {
+		all = append(all, condition{v1alpha1.ConditionPermitted, permitted})
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionPermitted)
+	}
+	for _, c := range all {
+		status := metav1.ConditionFalse
+		if c.ok {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: c.name, Status: status, Reason: c.reason, Message: policy.Shorten(c.message, policy.MaxConditionMessage),
+			ObservedGeneration: p.Generation, LastTransitionTime: metav1.Time{Time: v.now},
+		})
+	}
+}
+
+var readyMessage = map[v1alpha1.Mode]string{
+	v1alpha1.DryRun:    "dry run: Sunset counts what the policy would delete, and deletes nothing",
+	v1alpha1.Enforce:   "Sunset deletes objects when they are due",
+	v1alpha1.Suspended: "suspended: Sunset keeps every object that the rules find eligible; to resume, set spec.mode to Enforce",
+}
+
+func (v *view) valid(p *policy.Policy) standing {
+	if len(p.Problems) == 0 {
+		return standing{true, "Valid", "every rule is valid"}
+	}
+	const shown = 3
+	said := lines(p.Problems[:min(len(p.Problems), shown)])
+	if more := len(p.Problems) - shown; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return standing{false, "RuleInvalid", strings.Join(said, "; ")}
+}
+
+func (v *view) watching(p *policy.Policy) standing {
+	for _, r := range p.Rules {
+		if r.Invalid() || r.OnNodes() {
+			continue
+		}
+		k, ok := v.kinds[policy.StoredAs(r.Kind)]
+		switch {
+		case ok && k.Lost != nil:
+			return standing{false, k.Lost.Reason, v.lacking(p, k.Lost)}
+		case !ok || !v.listed[r.ID]:
+			return standing{false, "Listing", rbac.Line(fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule))}
+		}
+	}
+	watching := standing{true, "Watching", "Sunset lists and watches every target kind"}
+	if agentapi.OnNodes(p) {
+		return v.nodes.watching(p, watching)
+	}
+	return watching
+}
+
+func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
+	switch p.Mode {
+	case v1alpha1.DryRun:
+		if p.Rehearsed {
+			return standing{false, "DryRun", fmt.Sprintf("the controller runs with --dry-run; without this flag, the policy would delete %d now and %d within 24h", s.Due.Now, s.Due.Day)}
+		}
+		if p.Namespace != "" {
+			return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, the policy's own rules would delete %d now and %d within 24h; overrides apply only where they keep objects longer",
+				s.Due.Now, s.Due.Day)}
+		}
+		return standing{false, "DryRun", fmt.Sprintf("dry run: in mode Enforce, this policy would delete %d now and %d within 24h; it does not stop deletions by other policies",
+			s.Due.Now, s.Due.Day)}
+	case v1alpha1.Suspended:
+		if p.Terminating {
+			return standing{false, "Terminating", "the policy has a deletionTimestamp, and a finalizer delays its removal; until then it deletes nothing, and no policy deletes the objects that its rules find eligible; check the controller that owns the finalizer"}
+		}
+		return standing{false, "Suspended", "suspended: the policy deletes nothing, and no policy deletes the objects that its rules find eligible; to resume, set spec.mode to Enforce"}
+	}
+	for _, r := range p.Rules {
+		k, ok := v.kinds[policy.StoredAs(r.Kind)]
+		switch {
+		case !ok, r.Invalid():
+		case k.Undeletable != nil:
+			return standing{false, k.Undeletable.Reason, v.lacking(p, k.Undeletable)}
+		case k.Unmarkable != nil && r.Mark != "":
+			return standing{false, k.Unmarkable.Reason, v.lacking(p, k.Unmarkable)}
+		}
+	}
+	switch {
+	case s.PendingApproval != nil:
+		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
+	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
+		return standing{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
+	}
+	if withheld := v.nodes.withheld(p); !withheld.ok {
+		return withheld
+	}
+	if v.doubt != nil {
+		return standing{false, string(policy.Stale), rbac.Line("deletions wait: " + v.doubt.Error())}
+	}
+	if counting := v.counting(p); !counting.ok || counting.reason != "" {
+		return counting
+	}
+	enforcing := standing{true, "Enforcing", "Sunset deletes objects when they are due"}
+	if names := v.throttled(p); len(names) > 0 {
+		enforcing = standing{true, "Throttled", fmt.Sprintf("Sunset deletes objects slowly in %s: DELETE requests there are slow or fail; "+
+			"check the admission webhooks that select these namespaces; the controller log has the error", some(names, "namespaces"))}
+	} else if paced := v.paced(p); paced.ok {
+		enforcing = paced
+	} else if s.Blocked > 0 {
+		enforcing.message += ", unless a rule of another policy keeps them: see condition Blocked"
+	}
+	if of := v.tally(p).Overridden; len(of) > 0 {
+		kept := int64(0)
+		for _, n := range of {
+			kept += n
+		}
+		enforcing.message += fmt.Sprintf("; overrides suspend rules and keep %s that would be deleted now, in %s",
+			objects(kept), some(slices.Sorted(maps.Keys(of)), "namespaces"))
+	}
+	return enforcing
+}
+
+// paced says that a policy has more due than --max-deletions-per-second lets go within retention.DelayedAfter; it is not ok otherwise.
+func (v *view) paced(p *policy.Policy) standing {
+	due := v.tally(p).Due.Now
+	if sum := v.nodes.about(p); sum != nil {
+		due -= sum.Tally.Due.Now
+	}
+	if v.pace <= 0 || float64(due) <= v.pace*retention.DelayedAfter.Seconds() {
+		return standing{}
+	}
+	return standing{true, "Paced", fmt.Sprintf("Sunset deletes at most %v objects per second for all policies together (--max-deletions-per-second); due now: %s",
+		v.pace, objects(due))}
+}
+
+// throttled are the namespaces in which the deletions of a policy are throttled.
+func (v *view) throttled(p *policy.Policy) (names []string) {
+	for _, r := range p.Rules {
+		k := v.kinds[policy.StoredAs(r.Kind)]
+		for _, namespace := range k.Throttled {
+			concerns := func(o *policy.Rule) bool { return o.ID.Policy == p.Name }
+			if slices.ContainsFunc(v.edition.Book.Page(k.Index.Kind(), namespace).Rules, concerns) {
+				names = append(names, namespace)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string {
+	why := "because rules of this policy are new or have changed"
+	if p.Approval.Always {
+		why = "and spec.approval.required is Always"
+	}
+	if len(pending.Rules) > 0 {
+		why = fmt.Sprintf("because Sunset could not count these rules before: %s", some(pending.Rules, "rules"))
+	}
+	if len(pending.Namespaces) > 0 {
+		why = fmt.Sprintf("because its rules now apply in %s, or a hold or a rule that kept objects there was removed", some(pending.Namespaces, "namespaces"))
+	}
+	if p.Gate != nil && p.Gate.Recount != nil && pending.Hash == p.Gate.Hash {
+		why = fmt.Sprintf("because the configuration changed after %s, when Sunset last counted this policy, while the controller was not running",
+			p.Gate.Recount.Time.UTC().Format(time.RFC3339))
+	}
+	command := "kubectl sunset approve " + p.ObjectName()
+	if p.Namespace != "" {
+		command += " -n " + p.Namespace
+	}
+	return fmt.Sprintf("%d of %s would be deleted now, and at worst %d within 7 days, %s; run kubectl sunset preview to see them, then %s, or set annotation %s=%s",
+		pending.Due, objects(pending.Selected), pending.Week, why, command, v1alpha1.ApprovedAnnotation, pending.Hash)
+}
+
+// toChange says for each reason of policy.Lasting what the reason is, and what to do. allowManaged ends those that are not here.
+var toChange = map[policy.Reason]string{
+	policy.KeptRecreated: "something re-creates these objects as fast as Sunset deletes them; stop it and delete them by hand, " +
+		"exclude them from the rule, or edit the policy to have Sunset delete them again",
+	policy.NoOwner: "the rule deletes the owners of objects, and these have none; exclude them from the rule, or have another rule delete them",
+}
+
+const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"
+
+// keeps names what rules keep for a lasting reason; it is not ok where they keep nothing.
+func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
+	var parts []string
+	for _, r := range p.Rules {
+		if t := v.tally(p).Rules[r.ID.Rule]; t != nil && t.Kept[reason].Objects > 0 && v.forbidden(r) == nil {
+			kept := t.Kept[reason]
+			parts = append(parts, fmt.Sprintf("rule %s keeps %d %s, such as %s", r.ID.Rule, kept.Objects, r.Kind.Kind, strings.Join(kept.First, ", ")))
+		}
+	}
+	if more := len(parts) - rulesNamed; more > 0 {
+		parts = append(parts[:rulesNamed], fmt.Sprintf("and %d more rules", more))
+	}
+	return standing{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
+}
+
+// some names the first of many.
+func some(names []string, what string) string {
+	const shown = 3
+	if len(names) > 0 && names[0] == "" {
+		names = append(slices.Clone(names[1:]), "the cluster itself")
+	}
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:shown], ", "), more, what)
+	}
+	return strings.Join(names, ", ")
+}
+
+// doubt is why deletions wait: what is wrong though nothing is due, or what the checks before a DELETE have found.
+func (r *Reporter) doubt() error {
+	if r.Trouble != nil {
+		if err := r.Trouble(); err != nil {
+			return err
+		}
+	}
+	return r.State.Doubt()
+}

@@ -1,0 +1,192 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	aggregateEvery   = 15 * time.Second // between two Events about one rule
+	perObjectAtATick = 50               // Events about single objects in one tick, of all rules; more are only summed up
+)
+
+// deletions counts by rule name.
+type deletions map[string]int64
+
+// history is what a policy has deleted before this process, as its status says or its ledger. The total also counts rules
+// that are no more.
+type history struct {
+	total    int64
+	rules    deletions
+	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
+}
+
+// diary is what happened since Events were last written, and since the process started.
+type diary struct {
+	deleted   map[types.UID]deletions // by policy
+	aggregate map[policy.RuleID]*sum
+	perObject []retention.Removal
+}
+
+// sum is what one rule deleted since its last Event.
+type sum struct {
+	kind   string
+	count  int
+	untold int // of those, how many should have had an Event of their own and have none
+	since  time.Time
+	rule   *policy.Rule
+}
+
+// Removed implements retention.Witness.
+func (r *Reporter) Removed(removal retention.Removal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirty = true
+	d := &r.told
+	if d.deleted == nil {
+		d.deleted, d.aggregate = map[types.UID]deletions{}, map[policy.RuleID]*sum{}
+	}
+	id, uid := removal.Rule.ID, removal.Rule.PolicyUID
+	if d.deleted[uid] == nil {
+		d.deleted[uid] = deletions{}
+	}
+	d.deleted[uid][id.Rule]++
+	if d.aggregate[id] == nil {
+		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}
+	}
+	d.aggregate[id].count++
+	switch {
+	case removal.Rule.Events != v1alpha1.EventsPerObject:
+	case len(d.perObject) < perObjectAtATick:
+		d.perObject = append(d.perObject, removal)
+	default:
+		d.aggregate[id].untold++
+	}
+}
+
+// Attempted implements retention.Witness.
+func (r *Reporter) Attempted(retention.Result) {}
+
+// deletedBy gives a copy of what a policy has deleted since the process started.
+func (r *Reporter) deletedBy(policy types.UID) deletions {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	copied := deletions{}
+	for rule, n := range r.told.deleted[policy] {
+		copied[rule] = n
+	}
+	return copied
+}
+
+// forget drops what is known of policies that are gone.
+func (r *Reporter) forget(gone func(types.UID) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.told.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
+}
+
+// Events tells of what has happened.
+type Events interface {
+	// Tell has an Event written soon and does not wait. It is false, and the Event is dropped, if too many wait already. Who
+	// tells says all but when, and by whom.
+	Tell(e *eventsv1.Event) bool
+}
+
+// tellEvents writes the Events that are due. Those about single objects come first, so that a sum knows of those that were
+// not told.
+func (r *Reporter) tellEvents() {
+	for _, o := range r.takePerObject() {
+		if !r.Events.Tell(aboutObject(o)) {
+			r.untold(o.Rule)
+		}
+	}
+	for _, s := range r.takeSums() {
+		r.Events.Tell(aboutRule(s, r.Clock.Since(s.since)))
+	}
+}
+
+// aboutRule sums up what one rule has deleted.
+func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
+	note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, in.Round(time.Second))
+	if s.untold > 0 {
+		note += fmt.Sprintf("; %d of them have no Event of their own, because there were too many", s.untold)
+	}
+	return event(policyReference(s.rule), "Deleted", note)
+}
+
+// aboutObject tells of one object that was deleted.
+func aboutObject(o retention.Removal) *eventsv1.Event {
+	note := fmt.Sprintf("%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
+	if o.Outcome != "" {
+		note += ", outcome " + o.Outcome
+	}
+	by := policyReference(o.Rule)
+	e := event(corev1.ObjectReference{
+		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind,
+		Namespace: o.Subject.Namespace, Name: o.Subject.Name, UID: o.Subject.UID, ResourceVersion: o.Subject.ResourceVersion,
+	}, string(o.Reason), note)
+	e.Related = &by
+	return e
+}
+
+// whatWent says what of an object was deleted: itself, or its owner.
+func whatWent(r retention.Removal) string {
+	if r.Owner == nil {
+		return "deleted"
+	}
+	return "deleted with its owner " + r.Owner.String()
+}
+
+func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {
+	return &eventsv1.Event{Regarding: about, Type: corev1.EventTypeNormal, Reason: reason, Action: "Delete", Note: note}
+}
+
+// untold notes that an object has no Event of its own.
+func (r *Reporter) untold(rule *policy.Rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.told.aggregate[rule.ID]; s != nil {
+		s.untold++
+	}
+}
+
+// takePerObject takes from the diary the objects that are to be told of.
+func (r *Reporter) takePerObject() []retention.Removal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.told.perObject
+	r.told.perObject = nil
+	return taken
+}
+
+// takeSums takes from the diary the rules that are to be told of.
+func (r *Reporter) takeSums() (sums []*sum) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, s := range r.told.aggregate {
+		if r.Clock.Since(s.since) >= aggregateEvery {
+			sums = append(sums, s)
+			delete(r.told.aggregate, id)
+		}
+	}
+	return sums
+}
+
+func policyReference(r *policy.Rule) corev1.ObjectReference {
+	return referenceTo(&policy.Policy{Namespace: r.Namespace, Name: r.ID.Policy, UID: r.PolicyUID})
+}
+
+func referenceTo(p *policy.Policy) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID,
+	}
+}

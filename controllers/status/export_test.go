@@ -1,0 +1,84 @@
+package status
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// View is a view for the tests.
+type View struct {
+	Edition  policyset.Edition
+	Kinds    []retention.KindState
+	Warnings func(string) []policy.Problem
+	Rights   func(*policy.Rule) (err error, known bool)
+	Doubt    error
+	Deleted  map[string]int64
+	Before   v1alpha1.RetentionPolicyStatus
+	Now      time.Time
+	Nodes    interface { // nil for none
+		Nodes
+		Board
+	}
+}
+
+// Opened is where a policy's gate opens.
+func (v View) Opened(p *policy.Policy) policy.Scope {
+	made := newView(v.Edition, v.Kinds, v.Now)
+	tallies := policy.NewTallies(v.Now)
+	for _, k := range v.Kinds {
+		k.Index.Scan(tallies.Add)
+	}
+	made.nodes = v.nodesNow()
+	made.counted(tallies)
+	opened, _ := made.passes(p, v1alpha1.Preview{}, v.Before.PendingApproval)
+	return opened
+}
+
+func (v View) nodesNow() nodesNow {
+	if v.Nodes == nil {
+		return nodesNow{}
+	}
+	r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
+	for _, p := range v.Edition.Book.Policies() {
+		r.written[p.UID] = &record{status: v.Before}
+	}
+	return r.nodesNow(context.Background(), v.Edition.Book)
+}
+
+// Status is the status of a policy in this view.
+func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
+	made := newView(v.Edition, v.Kinds, v.Now)
+	tallies := policy.NewTallies(v.Now)
+	for _, p := range v.Edition.Book.Policies() {
+		if p.Namespace != "" {
+			tallies.Teams[p.Namespace] = policy.NewTeam()
+		}
+	}
+	for _, k := range v.Kinds {
+		k.Index.Scan(tallies.Add)
+	}
+	made.nodes = v.nodesNow()
+	made.counted(tallies)
+	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt
+	deleted := history{rules: v.Deleted}
+	for _, n := range v.Deleted {
+		deleted.total += n
+	}
+	return made.status(p, deleted, v.Before)
+}
+
+// PerObjectAtATick is how many Events about single objects a tick writes.
+const PerObjectAtATick = perObjectAtATick
+
+// RestAfter is how long the Reporter rests after a count that took a time.
+func (r *Reporter) RestAfter(took time.Duration) time.Duration {
+	r.took = took
+	return r.rest()
+}

@@ -1,0 +1,144 @@
+package status
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// gauges collects what one count found.
+type gauges struct {
+	count   []prometheus.Metric
+	backlog int64
+}
+
+func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
+	name := k.Index.Kind().String()
+	size, _ := k.Index.Len()
+	g.count = append(g.count, metrics.IndexSize.Of(float64(size), name), metrics.Throttled.Of(float64(len(k.Throttled)), name))
+	for reason, n := range reasons {
+		g.count = append(g.count, metrics.Verdicts.Of(float64(n), name, string(reason)))
+	}
+	g.backlog += reasons[policy.Expired]
+	if k.Lost != nil {
+		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Lost.Reason))
+	}
+	if k.Undeletable != nil && (k.Lost == nil || k.Lost.Reason != k.Undeletable.Reason) {
+		g.count = append(g.count, metrics.KindTrouble.Of(1, name, k.Undeletable.Reason))
+	}
+}
+
+func (g *gauges) rules(t *policy.Tallies) {
+	for name, tally := range t.Policies {
+		for _, by := range tally.Blocked.Most(blockedMeasured) {
+			g.count = append(g.count, metrics.Blocked.Of(float64(tally.Blocked.By[by]), name, by.Rule.Policy, by.Rule.Rule, string(by.Reason)))
+		}
+		for rule, c := range tally.Rules {
+			g.rule(name, rule, &c.Count)
+		}
+	}
+}
+
+func (g *gauges) rule(policy, rule string, c *policy.Count) {
+	for state, n := range map[string]int64{
+		"matched": c.Matched, "eligible": c.Eligible, "held": c.Held, "error": c.Errors, "due": c.Due.Now,
+	} {
+		g.count = append(g.count, metrics.Subjects.Of(float64(n), policy, rule, state))
+	}
+	for within, n := range map[string]int64{"1h": c.Due.Hour, "24h": c.Due.Day, "7d": c.Due.Week} {
+		g.count = append(g.count, metrics.Forecast.Of(float64(n), policy, rule, within))
+	}
+}
+
+// conditionsOf are the conditions of one policy as they were written.
+func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Metric {
+	all := make([]prometheus.Metric, 0, len(conditions))
+	for _, c := range conditions {
+		all = append(all, metrics.Condition.Of(1, policy, c.Type, string(c.Status), c.Reason))
+	}
+	return all
+}
+
+// lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.
+func (g *gauges) lingering(l policy.Lingering) {
+	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
+		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
+	}
+}
+
+// ledger says how the ledger of a policy stands.
+func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
+	trouble := 0.0
+	if kept.Trouble != nil {
+		trouble = 1
+	}
+	g.count = append(g.count, metrics.LedgerOpen.Of(float64(kept.Open), p.Name), metrics.LedgerDoubt.Of(float64(kept.Doubtful), p.Name),
+		metrics.LedgerWaiting.Of(float64(kept.Waiting), p.Name), metrics.LedgerTrouble.Of(trouble, p.Name))
+	if p.Limits != nil {
+		g.count = append(g.count, metrics.LedgerCharged.Of(float64(kept.Charged), p.Name), metrics.LedgerLimit.Of(float64(p.Limits.Max), p.Name))
+	}
+	if kept.Ledger != nil {
+		g.deletions(p.Name, kept.Ledger)
+	}
+}
+
+// deletions are the counters of a ledger. They sum up to its total: what no rule has counted is one of the rest, and what a
+// rule has counted without an outcome has an empty one.
+func (g *gauges) deletions(name string, l *v1alpha1.RetentionLedger) {
+	rest := l.Total
+	for _, r := range l.Rules {
+		rest = less(rest, r.LedgerCount)
+		none := r.LedgerCount
+		for _, o := range r.Outcomes {
+			none = less(none, o.LedgerCount)
+			g.ends(o.LedgerCount, name, r.Name, o.Name)
+		}
+		if r.Name != ledger.Rest && (len(r.Outcomes) == 0 || none != nothing) {
+			g.ends(none, name, r.Name, "")
+		} else if r.Name == ledger.Rest {
+			rest.Deleted, rest.Gone = rest.Deleted+none.Deleted, rest.Gone+none.Gone
+		}
+	}
+	if rest != nothing {
+		g.ends(rest, name, ledger.Rest, "")
+	}
+}
+
+var nothing v1alpha1.LedgerCount
+
+// less is what is left of a count, and never below zero: counters do not fall.
+func less(n, by v1alpha1.LedgerCount) v1alpha1.LedgerCount {
+	return v1alpha1.LedgerCount{Deleted: max(0, n.Deleted-by.Deleted), Gone: max(0, n.Gone-by.Gone)}
+}
+
+// ends are the two counters of one count.
+func (g *gauges) ends(n v1alpha1.LedgerCount, name, rule, outcome string) {
+	g.count = append(g.count, metrics.LedgerDeletions.Of(float64(n.Deleted), name, rule, outcome, "deleted"),
+		metrics.LedgerDeletions.Of(float64(n.Gone), name, rule, outcome, "gone"))
+}
+
+// publish puts the count in place of the last one.
+func (g *gauges) publish() {
+	metrics.Counted.Set(append(g.count, metrics.Backlog.Of(float64(g.backlog))))
+}
+
+// nodes says what nodes report about policies.
+func (g *gauges) nodes(book *policy.Book, n nodesNow) {
+	for _, p := range book.Policies() {
+		sum := n.about(p)
+		if sum == nil {
+			continue
+		}
+		for rule, c := range sum.Tally.Rules {
+			g.rule(p.Name, rule, &c.Count)
+		}
+		g.count = append(g.count, metrics.Nodes.Of(float64(sum.Status.Nodes), p.Name, "counted"),
+			metrics.Nodes.Of(float64(sum.Status.StaleNodes), p.Name, "stale"), metrics.ImageBytes.Of(float64(sum.Status.Due.Now.Bytes), p.Name))
+	}
+}

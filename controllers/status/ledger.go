@@ -1,0 +1,104 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// ledger says how the ledger of a policy stands; false for a policy that keeps none.
+func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
+	kept, ok := v.ledgers[p.UID]
+	return kept, ok
+}
+
+// ledgersNow says how all ledgers stand.
+func (r *Reporter) ledgersNow(book *policy.Book) map[types.UID]ledgers.State {
+	all := map[types.UID]ledgers.State{}
+	for _, p := range book.Policies() {
+		if !p.Ledger {
+			continue
+		}
+		if kept, ok := r.Ledgers.State(p.UID); ok {
+			all[p.UID] = kept
+		}
+	}
+	return all
+}
+
+// ledgerStatus sums a ledger up. One that is recorded stays so while it is missing, and one that is not is not recorded then.
+func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerStatus) *v1alpha1.LedgerStatus {
+	if kept.Ledger == nil || isMissing(kept) {
+		return before.DeepCopy()
+	}
+	s := &v1alpha1.LedgerStatus{Name: kept.Ledger.Name, LedgerCount: kept.Ledger.Total, Open: kept.Open}
+	if p.Limits != nil {
+		s.Charged = ptr.To(kept.Charged)
+		s.LimitedUntil = timeOrNil(kept.FreeAt)
+	}
+	return s
+}
+
+func isMissing(kept ledgers.State) bool { return errors.Is(kept.Trouble, ledgers.ErrMissing) }
+
+// countedBy is what a policy has deleted, as its ledger says; as is known otherwise while there is none.
+func countedBy(kept ledgers.State, known history) history {
+	if kept.Ledger == nil {
+		return known
+	}
+	h := history{total: kept.Ledger.Total.Deleted, rules: deletions{}, outcomes: map[string][]v1alpha1.LedgerOutcome{}}
+	for _, r := range kept.Ledger.Rules {
+		h.rules[r.Name] = r.Deleted
+		outcomes := slices.Clone(r.Outcomes)
+		slices.SortFunc(outcomes, func(a, b v1alpha1.LedgerOutcome) int { return strings.Compare(a.Name, b.Name) })
+		h.outcomes[r.Name] = outcomes
+	}
+	return h
+}
+
+// follow makes what is known of a policy's deletions what its ledger says, for when it keeps one no more.
+func (r *Reporter) follow(p *policy.Policy, v *view) {
+	kept, ok := v.ledger(p)
+	if !ok || kept.Ledger == nil {
+		return
+	}
+	counted, since := countedBy(kept, history{}), r.deletedBy(p.UID)
+	before := history{total: counted.total, rules: deletions{}}
+	for rule, n := range counted.rules {
+		before.rules[rule] = n
+	}
+	for rule, n := range since {
+		before.rules[rule] -= n
+		before.total -= n
+	}
+	r.before[p.UID] = before
+}
+
+// counting says whether the ledger of a policy lets anything go.
+func (v *view) counting(p *policy.Policy) standing {
+	kept, ok := v.ledger(p)
+	switch {
+	case !ok && p.Ledger:
+		return standing{false, "LedgerNotRead", "Sunset has not read the RetentionLedger yet; if this lasts, grant get and list on retentionledgers"}
+	case !ok:
+	case kept.Trouble != nil:
+		return standing{false, "LedgerUnavailable", rbac.Line("deletions wait: " + kept.Trouble.Error())}
+	case kept.Unread != nil:
+		return standing{kept.FreeAt.IsZero(), "EntriesUnread", rbac.Line(fmt.Sprintf("%d entries of the RetentionLedger stay open and use up limits, "+
+			"because Sunset cannot read how their deletions ended: %v; grant get on that kind", kept.Doubtful, kept.Unread))}
+	case !kept.FreeAt.IsZero() && kept.Waiting > 0:
+		return standing{false, string(policy.IsLimited), fmt.Sprintf("%d of at most %d deletions within %s are used; %d objects wait, and Sunset can delete some of them at %s",
+			kept.Charged, p.Limits.Max, policy.FormatTTL(p.Limits.Window), kept.Waiting, kept.FreeAt.UTC().Format(time.RFC3339))}
+	}
+	return standing{ok: true}
+}

@@ -1,0 +1,216 @@
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+func count(deleted, gone int64) v1alpha1.LedgerCount {
+	return v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}
+}
+
+// kept is a ledger of policy p that counts by outcome.
+func kept() *v1alpha1.RetentionLedger {
+	l := &v1alpha1.RetentionLedger{
+		Total: count(12, 3),
+		Rules: []v1alpha1.LedgerRule{
+			{Name: "a", LedgerCount: count(9, 2), Outcomes: []v1alpha1.LedgerOutcome{
+				{Name: "Succeeded", LedgerCount: count(5, 0)}, {Name: "Failed", LedgerCount: count(1, 2)},
+			}},
+			{Name: "b", LedgerCount: count(2, 1)},
+		},
+	}
+	l.Name = "uid-p"
+	return l
+}
+
+// counted is a world whose policy p keeps a ledger.
+func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
+	return func(w *world) {
+		p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
+		p.Ledger, p.Limits = true, limits
+		w.ledgers[p.UID] = state
+		w.create(p, noStatus)
+	}
+}
+
+// gathered are the samples whose names begin so, without that, and without the policy's name.
+func gathered(t *testing.T, prefix string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := map[string]float64{}
+	for _, f := range families {
+		name, ours := strings.CutPrefix(f.GetName(), prefix)
+		if !ours {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			key := name
+			for _, l := range m.GetLabel() {
+				if l.GetName() != "policy" {
+					key += " " + l.GetValue()
+				}
+			}
+			samples[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return samples
+}
+
+func TestLedgersAreMetrics(t *testing.T) {
+	limits := &policy.Limits{Max: 20, Window: time.Hour}
+	rest := kept()
+	rest.Rules = append(rest.Rules, v1alpha1.LedgerRule{Name: "*", LedgerCount: count(1, 0)})
+	tests := map[string]struct {
+		state  ledgers.State
+		limits *policy.Limits
+		want   map[string]float64
+	}{
+		"by rule, outcome and end; they sum up to the total": {ledgers.State{Ledger: kept(), Open: 4, Doubtful: 3}, nil, map[string]float64{
+			"open": 4, "doubtful": 3, "waiting": 0, "trouble": 0,
+			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
+			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
+			"deletions_total deleted  a": 3, "deletions_total gone  a": 0,
+			"deletions_total deleted  b": 2, "deletions_total gone  b": 1,
+			"deletions_total deleted  *": 1, "deletions_total gone  *": 0,
+		}},
+		"what rules beyond the bound have deleted is with what no rule has": {ledgers.State{Ledger: rest}, nil, map[string]float64{
+			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 0,
+			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
+			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
+			"deletions_total deleted  a": 3, "deletions_total gone  a": 0,
+			"deletions_total deleted  b": 2, "deletions_total gone  b": 1,
+			"deletions_total deleted  *": 1, "deletions_total gone  *": 0,
+		}},
+		"limits": {ledgers.State{Ledger: &v1alpha1.RetentionLedger{}, Charged: 20, Waiting: 7}, limits, map[string]float64{
+			"open": 0, "doubtful": 0, "waiting": 7, "trouble": 0, "charged": 20, "limit": 20,
+		}},
+		"a ledger that is missing": {ledgers.State{Trouble: ledgers.ErrMissing}, nil, map[string]float64{
+			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 1,
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
+				w.after(5 * time.Second)
+				if diff := cmp.Diff(test.want, gathered(t, "sunset_ledger_")); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *world) {
+		w.after(5 * time.Second)
+		expect(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
+	})
+}
+
+func TestTheStatusSumsTheLedgerUp(t *testing.T) {
+	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble begins at midnight
+	limits := &policy.Limits{Max: 20, Window: time.Hour}
+	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
+	inBubble(t, counted(full, limits), func(t *testing.T, w *world) {
+		w.after(5 * time.Second)
+		s := w.status()
+		charged := int64(20)
+		expect(t, "ledger", &v1alpha1.LedgerStatus{
+			Name: "uid-p", LedgerCount: count(12, 3), Open: 4, Charged: &charged, LimitedUntil: s.Ledger.LimitedUntil,
+		}, s.Ledger)
+		expect(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
+		expect(t, "deleted", 12, s.Deleted)
+		expect(t, "deleted by a", 9, s.Rules[0].Deleted)
+		expect(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{
+			{Name: "Failed", LedgerCount: count(1, 2)}, {Name: "Succeeded", LedgerCount: count(5, 0)},
+		}, s.Rules[0].Outcomes)
+	})
+}
+
+func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
+	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC)
+	limits := &policy.Limits{Max: 20, Window: time.Hour}
+	tests := map[string]struct {
+		state  ledgers.State
+		limits *policy.Limits
+		want   string
+		says   string
+	}{
+		"nothing":                    {ledgers.State{Ledger: kept()}, nil, "True Enforcing", ""},
+		"limits, and somebody waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and Sunset can delete some of them at 2000-01-01T03:00:00Z"},
+		"limits, and nobody waits":   {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
+		"an object that nobody can read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
+			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},
+		"an object that nobody can read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
+			"False EntriesUnread", "forbidden; grant get on that kind"},
+		"one that cannot be written":   {ledgers.State{Ledger: kept(), Trouble: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
+		"one that is recorded is gone": {ledgers.State{Trouble: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "missing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
+				w.set(func() {
+					e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+					w.kinds = append(w.kinds, kindOf(e, w.began))
+				})
+				w.after(10 * time.Second)
+				expect(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
+				if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
+					t.Errorf("the message is %q", said)
+				}
+			})
+		})
+	}
+}
+
+func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
+	arrange := func(w *world) {
+		counted(ledgers.State{}, nil)(w)
+		delete(w.ledgers, "uid-p")
+	}
+	inBubble(t, arrange, func(t *testing.T, w *world) {
+		w.after(5 * time.Second)
+		expect(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
+	})
+}
+
+func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
+	arrange := func(w *world) {
+		counted(ledgers.State{Trouble: ledgers.ErrMissing}, nil)(w)
+		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}
+	}
+	inBubble(t, arrange, func(t *testing.T, w *world) {
+		w.after(5 * time.Second)
+		expect(t, "deleted", 12, w.status().Deleted)
+		expect(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
+	})
+}
+
+func TestWhatIsChargedFallsInTime(t *testing.T) {
+	limits := &policy.Limits{Max: 20, Window: time.Hour}
+	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
+	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *world) {
+		w.set(func() { w.kinds = []retention.KindState{kindOf(policyset.Edition{Book: w.book}, time.Now())} })
+		w.after(time.Minute)
+		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
+		w.after(28 * time.Minute)
+		expect(t, "charged before", 15, *w.status().Ledger.Charged)
+		w.after(2 * time.Minute)
+		expect(t, "charged after", 5, *w.status().Ledger.Charged)
+	})
+}

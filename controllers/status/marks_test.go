@@ -1,0 +1,92 @@
+package status_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestWhereTheNextLeaderMustNotBelieveMarks: what the status says while a leader runs, and once it has stopped.
+func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
+	now := time.Now()
+	marks := func(r *policy.Rule) { r.Mark = "mark" }
+	suspended := func(r *policy.Rule) { r.Suspended = true }
+	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[0].target.apiVersion"}} }
+	since := func(r *policy.Rule) { r.MarksSince = now }
+	sinceIn := func(r *policy.Rule) { r.MarksSinceIn = map[string]time.Time{"team-a": now} }
+	with := func(f policy.Facts) *index.Row {
+		f.Selected, f.Marked = true, true
+		return packed(policy.Subject{Namespace: "team-a", Name: "x", UID: "x", ResourceVersion: "1"}, f)
+	}
+	marked := with(policy.Facts{Eligible: true, Start: now.Add(-time.Minute)})
+	unmarked, used := with(policy.Facts{Eligible: true}), with(policy.Facts{Start: now.Add(-time.Minute)})
+	in, all := []string{"team-a"}, []string{v1alpha1.AllNamespaces}
+	tests := map[string]struct {
+		rule           []func(*policy.Rule) // beside marks
+		rows           []*index.Row
+		unlisted       bool
+		before         []string
+		deposed        bool
+		forbidden      bool
+		unmarkable     bool
+		running, ended []string
+	}{
+		"marked":                              {rows: []*index.Row{marked}},
+		"marked, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, running: in},
+		"not marked, and nobody may write":    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{unmarked}},
+		"in use, and marked":                  {rows: []*index.Row{used}, running: in, ended: in},
+		"in use, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{used}, running: in, ended: in},
+		"marked before marks count":           {rule: []func(*policy.Rule){since}, rows: []*index.Row{marked}, running: in, ended: in},
+		"marked before marks count there":     {rule: []func(*policy.Rule){sinceIn}, rows: []*index.Row{marked}, running: in, ended: in},
+		"said before, and all is well":        {rows: []*index.Row{marked}, before: in},
+		"said before, and not listed yet":     {unlisted: true, before: in, running: in, ended: in},
+		"not listed, and marks count since":   {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
+		"not listed, and they do there":       {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
+		"another may lead":                    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
+		"a permission is missing":             {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.Row{unmarked}, forbidden: true, running: in, ended: in},
+		"the kind is read at another version": {rule: []func(*policy.Rule){invalid}, rows: []*index.Row{marked}, running: all, ended: all},
+		"the kind cannot be marked":           {rows: []*index.Row{marked}, unmarkable: true, running: all},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rule("a", append(test.rule, marks)...)
+			p := policyOf(v1alpha1.Enforce, r)
+			inBubble(t, func(w *world) {
+				if test.deposed {
+					w.Leadership = lost{}
+				}
+				if test.forbidden {
+					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
+				}
+			}, func(t *testing.T, w *world) {
+				var e policyset.Edition
+				w.store(p, v1alpha1.RetentionPolicyStatus{Rules: []v1alpha1.RuleStatus{{Name: "a", DistrustedMarks: test.before}}})
+				e = editionOf(p)
+				k := kindOf(e, now, test.rows...)
+				if test.unlisted {
+					k.Index = index.New(jobs.GroupKind(), func() {})
+				}
+				if test.unmarkable {
+					k.Unmarkable = &retention.Trouble{Reason: "Forbidden", Message: "may not patch"}
+				}
+				w.set(func() { w.kinds = []retention.KindState{k} })
+				w.Use(e)
+				w.after(10 * time.Second)
+				expect(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
+				w.stop()
+				expect(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)
+			})
+		})
+	}
+}
+
+type lost struct{}
+
+func (lost) Check() error { return context.Canceled }

@@ -1,0 +1,190 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Nodes is what a Reporter may see of what nodes report.
+type Nodes interface {
+	// Version changes whenever the sums may have changed.
+	Version() uint64
+	// Sum is what the reports come to about policies; false until all have been read.
+	Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool)
+	// Resume makes what a policy has removed at least so much.
+	Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64)
+	// Unread is why reports are not read; nil when they are, or are being read.
+	Unread() *retention.Trouble
+}
+
+// Board is what a Reporter may see of what nodes are told.
+type Board interface {
+	// Missing reports whether the rules of a policy do not fit.
+	Missing(policy types.UID) bool
+	// Unwritten is why node agents do not get the rules of policies; nil when they do.
+	Unwritten() error
+}
+
+// nodesNow is what is known of nodes in one round of statuses. It is zero without rules about images.
+type nodesNow struct {
+	sums      agentapi.Sums
+	read      bool // all reports, so that sums count
+	unread    *retention.Trouble
+	missing   map[types.UID]*policy.Policy
+	unwritten error
+}
+
+// nodesNow sums up what nodes report.
+func (r *Reporter) nodesNow(ctx context.Context, book *policy.Book) nodesNow {
+	about := slices.DeleteFunc(slices.Clone(book.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
+	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
+	if len(about) == 0 || r.Nodes == nil || r.Board == nil {
+		return n
+	}
+	for _, p := range about {
+		if r.Board.Missing(p.UID) {
+			n.missing[p.UID] = p
+		}
+		// What cannot be read is told when the status is written.
+		if rec, err := r.record(ctx, p); err == nil && rec != nil && rec.status.NodeImages != nil {
+			r.Nodes.Resume(p.UID, rec.status.NodeImages.Removed, removedBy(p, rec.status))
+		}
+	}
+	n.sums, n.read = r.Nodes.Sum(about, r.counted)
+	n.unread, n.unwritten = r.Nodes.Unread(), r.Board.Unwritten()
+	return n
+}
+
+// removedBy is how many images each rule of a policy has removed, as its status says.
+func removedBy(p *policy.Policy, s v1alpha1.RetentionPolicyStatus) map[string]int64 {
+	all := map[string]int64{}
+	for _, r := range p.Rules {
+		i := slices.IndexFunc(s.Rules, func(known v1alpha1.RuleStatus) bool { return known.Name == r.ID.Rule })
+		if i >= 0 && r.OnNodes() {
+			all[r.ID.Rule] = s.Rules[i].Deleted
+		}
+	}
+	return all
+}
+
+// imagesOf is how many of what a status calls deleted are images.
+func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
+	if s.NodeImages == nil {
+		return 0
+	}
+	return s.NodeImages.Removed.Images
+}
+
+// keepImages counts the images of a policy that has no rule about any by now as what it has deleted before.
+func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
+	if before, ok := r.before[p.UID]; ok && !agentapi.OnNodes(p) && written.NodeImages != nil {
+		before.total += written.NodeImages.Removed.Images
+		r.before[p.UID] = before
+		written.NodeImages.Removed.Images = 0 // should this status not be written: once is enough
+	}
+}
+
+// withImages puts into a status what nodes report, and gives what the policy has deleted with the images. Until every
+// report has been read that is what the status said before.
+func (v *view) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, before v1alpha1.RetentionPolicyStatus, deleted history) history {
+	if !agentapi.OnNodes(p) {
+		return deleted
+	}
+	deleted.rules = maps.Clone(deleted.rules)
+	if deleted.rules == nil {
+		deleted.rules = deletions{}
+	}
+	removed := removedBy(p, before)
+	s.NodeImages = before.NodeImages.DeepCopy()
+	if sum := v.nodes.about(p); sum != nil {
+		s.NodeImages, removed = &sum.Status, sum.Removed
+	}
+	for _, r := range p.Rules {
+		if r.OnNodes() {
+			deleted.rules[r.ID.Rule] = removed[r.ID.Rule]
+		}
+	}
+	deleted.total += imagesOf(s)
+	return deleted
+}
+
+// about is what nodes report about a policy; nil until every report has been read, and for one without rules about images.
+func (n *nodesNow) about(p *policy.Policy) *agentapi.Sum {
+	if of := n.sums.Policies[p.UID]; n.read && of != nil {
+		return of
+	}
+	return nil
+}
+
+// reading reports whether the reports are being read.
+func (n *nodesNow) reading() bool { return !n.read && n.unread == nil }
+
+// counted reports whether every node has counted what the present rules of a policy are about.
+func (n *nodesNow) counted(p *policy.Policy) bool {
+	return n.read && n.unread == nil && n.missing[p.UID] == nil && n.sums.Counted(p.UID)
+}
+
+// watching says whether nodes report about a policy; well is what there is to say of its other rules.
+func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
+	sum := n.about(p)
+	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
+	switch {
+	case n.unread != nil:
+		return standing{false, n.unread.Reason, rbac.Line(n.unread.Message)}
+	case sum == nil:
+		return standing{false, "Listing", "Sunset is reading the NodeImageReports"}
+	case n.missing[p.UID] != nil:
+		return standing{false, "RulesTooLarge", fmt.Sprintf(
+			"the rules about images of all policies are longer than %d bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images", agentapi.MaxBytes)}
+	case n.sums.Nodes+n.sums.Stale == 0:
+		return standing{false, "NoAgents", "no node agent reports: install sunset-node-agent"}
+	case n.sums.Nodes == 0:
+		return standing{false, "AgentsSilent", fmt.Sprintf("none of %d node agents has reported for half an hour; check the DaemonSet sunset-node-agent", n.sums.Stale)}
+	case waits && !n.sums.Settled():
+		return standing{false, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
+	case sum.Status.Nodes == 0 || waits && sum.Behind > 0:
+		return standing{false, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
+	case sum.Status.StaleNodes > 0:
+		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this version of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
+	}
+	return well
+}
+
+// delays are what keeps nodes from removing images of a policy in force, a Delay for each reason.
+func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
+	if !agentapi.OnNodes(p) || p.Mode != v1alpha1.Enforce {
+		return nil
+	}
+	for _, o := range n.sums.Obstacles {
+		where := fmt.Sprintf("images of node %s (%d of %d nodes)", o.Node, o.Nodes, n.sums.Nodes)
+		all = append(all, retention.Delay{Policy: p.Name, Name: where, Reason: o.Reason, Message: o.Message})
+	}
+	return all
+}
+
+// withheld says why no image goes on the word of a policy in force, whatever its own rules say.
+func (n *nodesNow) withheld(p *policy.Policy) standing {
+	if !agentapi.OnNodes(p) {
+		return standing{ok: true}
+	}
+	if n.unwritten != nil {
+		return standing{false, "RulesNotWritten", rbac.Line("node agents do not receive changed rules, and keep their images: " + n.unwritten.Error())}
+	}
+	for _, other := range n.missing {
+		if other.Mode != v1alpha1.DryRun {
+			return standing{false, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
+		}
+	}
+	return standing{ok: true}
+}

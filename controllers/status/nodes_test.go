@@ -1,0 +1,291 @@
+package status_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// fleet is the nodes of a test. It implements report.Nodes and report.Board.
+type fleet struct {
+	*agentapi.Reports // nil while they are read
+	version           uint64
+	unread            *retention.Trouble
+	missing           map[types.UID]bool
+	unwritten         error
+}
+
+func (f *fleet) Version() uint64               { return f.version }
+func (f *fleet) Unread() *retention.Trouble    { return f.unread }
+func (f *fleet) Missing(policy types.UID) bool { return f.missing[policy] }
+func (f *fleet) Unwritten() error              { return f.unwritten }
+
+func (f *fleet) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
+	if f.Reports == nil {
+		return agentapi.Sums{}, false
+	}
+	return f.Reports.Sum(policies, now), true
+}
+
+func (f *fleet) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
+	if f.Reports != nil {
+		f.Reports.Resume(policy, all, rules)
+	}
+}
+
+// onNodes makes a rule one about images.
+func onNodes(r *policy.Rule) { r.Kind = v1alpha1.ImageKind }
+
+// withImages is policy p in force with rule a about Jobs and rule img about images, of which 5 may go at once unseen.
+func withImages(gate *policy.Gate) *policy.Policy {
+	return gated(gate, rule("a"), rule("img", onNodes))
+}
+
+// nodeReport is what a node says that has been there for long: ten images, some of them due, one removed.
+func nodeReport(name string, p *policy.Policy, at time.Time, due int64) *v1alpha1.NodeImageReport {
+	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n * 10} }
+	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
+	r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{
+		Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash, Matched: 10, Eligible: due, Errors: 1, Due: all, Removed: count(1),
+		Rules: []v1alpha1.NodeImageRuleReport{{
+			Name: "img", Matched: 10, Eligible: due, Errors: 1, ErrorSample: "no such key", Due: all, Removed: count(1),
+			Soonest: []v1alpha1.ImageSample{{Name: "app:v1", ID: "sha256:1", DueTime: timeOf(at)}},
+		}},
+	}}}
+	r.Name, r.CreationTimestamp.Time, r.ObservedTime.Time = name, at.Add(-time.Hour), at
+	return r
+}
+
+func behind(r *v1alpha1.NodeImageReport) *v1alpha1.NodeImageReport {
+	r.Policies[0].Generation--
+	return r
+}
+
+func silent(r *v1alpha1.NodeImageReport) *v1alpha1.NodeImageReport {
+	r.ObservedTime.Time = r.ObservedTime.Add(-time.Hour)
+	return r
+}
+
+func fresh(r *v1alpha1.NodeImageReport) *v1alpha1.NodeImageReport {
+	r.CreationTimestamp = r.ObservedTime
+	return r
+}
+
+func fleetOf(all ...*v1alpha1.NodeImageReport) *fleet {
+	f := &fleet{Reports: agentapi.NewReports()}
+	f.Replace(all)
+	return f
+}
+
+func viewOf(p *policy.Policy, f *fleet, jobs int) status.View {
+	e := editionOf(p)
+	return status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(jobs, now)...)}, Now: now, Nodes: f}
+}
+
+func TestWhatNodesReportIsInTheStatus(t *testing.T) {
+	p := withImages(nil)
+	view := viewOf(p, fleetOf(nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 3), silent(nodeReport("n-3", p, now, 9))), 4)
+	view.Deleted = map[string]int64{"a": 100}
+	s := view.Status(p)
+	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n * 10} }
+	expect(t, "nodes", &v1alpha1.NodeImagesStatus{
+		Nodes: 2, StaleNodes: 1, Images: 20, Due: v1alpha1.ImageDueCounts{Now: count(5), Hour: count(5), Day: count(5), Week: count(5)}, Removed: count(3),
+	}, s.NodeImages)
+	expect(t, "totals", []int64{25, 10, 2, 9, 103}, []int64{s.Matched, s.Eligible, s.Errors, s.Due.Now, s.Deleted})
+	images := s.Rules[1]
+	expect(t, "rule", []int64{20, 5, 2, 5, 3}, []int64{images.Matched, images.Eligible, images.Errors, images.Due.Now, images.Deleted})
+	expect(t, "soonest", []v1alpha1.DueSample{{Name: "n-1: app:v1", DueTime: timeOf(now)}, {Name: "n-2: app:v1", DueTime: timeOf(now)}}, images.Soonest)
+	expect(t, "errors", []v1alpha1.ErrorSample{{Name: "n-1", Message: "no such key"}, {Name: "n-2", Message: "no such key"}}, images.ErrorSamples)
+	expect(t, "the other rule", []int64{5, 4, 100}, []int64{s.Rules[0].Matched, s.Rules[0].Due.Now, s.Rules[0].Deleted})
+	expect(t, "watching", "True Watching", condition(s, v1alpha1.ConditionWatching))
+	expect(t, "message", "Sunset lists and watches every target kind; 1 of 3 nodes do not report about this version of the policy", message(s, v1alpha1.ConditionWatching))
+
+	view.Nodes = &fleet{} // after a restart
+	view.Before, view.Deleted = s, map[string]int64{"a": 100}
+	again := view.Status(p)
+	expect(t, "nodes while they are read", s.NodeImages, again.NodeImages)
+	expect(t, "deleted while they are read", []int64{103, 3}, []int64{again.Deleted, again.Rules[1].Deleted})
+	expect(t, "watching while they are read", "False Listing", condition(again, v1alpha1.ConditionWatching))
+}
+
+func TestWhatGatesAskOfNodes(t *testing.T) {
+	ofImages := &policy.Gate{Hash: "h", Rules: sets.New("img")}
+	p := withImages(nil)
+	counted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}
+	uncounted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"img"}}}
+	few, many := nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 4)
+	tests := map[string]struct {
+		gate     *policy.Gate
+		nodes    *fleet
+		jobs     int
+		before   []v1alpha1.Preview
+		previews []v1alpha1.Preview
+		pending  *v1alpha1.PendingApproval
+	}{
+		"nobody reports":            {everywhere, fleetOf(), 2, nil, uncounted, nil},
+		"nobody reports, and more":  {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 7}},
+		"reports are read":          {everywhere, &fleet{}, 2, nil, nil, nil},
+		"reports cannot be read":    {everywhere, &fleet{unread: &retention.Trouble{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
+		"no more than may go":       {everywhere, fleetOf(few), 3, nil, counted, nil},
+		"more, with the Jobs":       {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 15}},
+		"more, on all nodes":        {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 21}},
+		"one node is behind":        {everywhere, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 2, nil, uncounted, nil},
+		"one is behind, and silent": {everywhere, fleetOf(few, silent(behind(nodeReport("n-2", p, now, 9)))), 2, nil, counted, nil},
+		"one is new":                {everywhere, fleetOf(few, fresh(nodeReport("n-2", p, now, 1))), 2, nil, uncounted, nil},
+		"they do not fit":           {everywhere, &fleet{Reports: fleetOf(few).Reports, missing: map[types.UID]bool{"uid-p": true}}, 2, nil, uncounted, nil},
+		"the images alone wait":     {ofImages, fleetOf(few), 100, uncounted, counted, nil},
+		"and they are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: 6, Week: 6, Selected: 20,
+			Rules: []string{"img"}, Since: &metav1.MicroTime{Time: now}}},
+		"and are not counted":      {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
+		"counted before":           {nil, fleetOf(few, many), 100, counted, counted, nil},
+		"counted, now one is late": {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := withImages(test.gate)
+			view := viewOf(p, test.nodes, test.jobs)
+			view.Before = v1alpha1.RetentionPolicyStatus{Previews: test.before}
+			s := view.Status(p)
+			expect(t, "previews", test.previews, unnumbered(s.Previews))
+			expect(t, "pending", test.pending, s.PendingApproval)
+		})
+	}
+}
+
+// TestImagesThatAnotherPolicyKeptWait: it is gone, and how many it kept no node has reported.
+func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
+	p := withImages(anewIn(""))
+	hash := p.ScopeHash([]string{""}, p.Gate.Namespaces.Since())
+	wait := func(week, of int64) *v1alpha1.PendingApproval {
+		return &v1alpha1.PendingApproval{Hash: hash, Week: week, Selected: of, Namespaces: []string{""}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
+	}
+	// kept is a report of images that are eligible, and of which none is due.
+	kept := func(name string, eligible int64) *v1alpha1.NodeImageReport {
+		r := nodeReport(name, p, now, 0)
+		r.Policies[0].Eligible, r.Policies[0].Rules[0].Eligible = eligible, eligible
+		return r
+	}
+	tests := map[string]struct {
+		nodes   *fleet
+		opens   bool
+		pending *v1alpha1.PendingApproval
+	}{
+		"few":                     {fleetOf(kept("n-1", 2), kept("n-2", 3)), true, nil},
+		"more than may go unseen": {fleetOf(kept("n-1", 2), kept("n-2", 4)), false, wait(6, 20)},
+		"one node is behind":      {fleetOf(kept("n-1", 2), behind(kept("n-2", 0))), false, nil},
+		"no node reports":         {fleetOf(), false, nil},
+		"reports are being read":  {&fleet{}, false, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			view := viewOf(p, test.nodes, 0)
+			expect(t, "pending", test.pending, view.Status(p).PendingApproval)
+			expect(t, "opens", test.opens, view.Opened(p).Has(""))
+		})
+	}
+}
+
+func TestWhatIsSaidOfNodes(t *testing.T) {
+	p := withImages(nil)
+	ofImages := &policy.Gate{Hash: "h", Rules: sets.New("img")}
+	report := nodeReport("n-1", p, now, 2)
+	late := behind(nodeReport("n-2", p, now, 2))
+	left := map[types.UID]bool{"uid-p": true}
+	tests := map[string]struct {
+		gate                *policy.Gate
+		nodes               *fleet
+		watching, enforcing string
+		message             string // of the first that is not well
+	}{
+		"all is well":       {nil, fleetOf(report), "True Watching", "True Enforcing", "Sunset lists and watches every target kind"},
+		"nobody reports":    {nil, fleetOf(), "False NoAgents", "True Enforcing", "no node agent reports: install sunset-node-agent"},
+		"all are silent":    {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "none of 1 node agents has reported for half an hour; check the DaemonSet sunset-node-agent"},
+		"all are behind":    {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
+		"one is behind":     {nil, fleetOf(report, late), "True Watching", "True Enforcing", "Sunset lists and watches every target kind; 1 of 2 nodes do not report about this version of the policy"},
+		"one is waited for": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
+		"one is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
+			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
+		"not read": {nil, &fleet{unread: &retention.Trouble{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
+		"too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
+			"the rules about images of all policies are longer than 1048576 bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images"},
+		"not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
+			"node agents do not receive changed rules, and keep their images: no"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := withImages(test.gate)
+			s := viewOf(p, test.nodes, 0).Status(p)
+			expect(t, "watching", test.watching, condition(s, v1alpha1.ConditionWatching))
+			expect(t, "enforcing", test.enforcing, condition(s, v1alpha1.ConditionEnforcing))
+			about := v1alpha1.ConditionWatching
+			if condition(s, about) == "True Watching" && test.enforcing != "True Enforcing" {
+				about = v1alpha1.ConditionEnforcing
+			}
+			expect(t, "message", test.message, message(s, about))
+			ready := "True Ready"
+			if s.Errors > 0 {
+				ready = "False EvaluationFailed"
+			}
+			if test.watching != "True Watching" {
+				ready = test.watching
+			} else if test.enforcing != "True Enforcing" {
+				ready = test.enforcing
+			}
+			expect(t, "ready", ready, condition(s, v1alpha1.ConditionReady))
+		})
+	}
+}
+
+// TestOnlyAPolicyWithASayWithholdsImages from the others, where its rules do not fit.
+func TestOnlyAPolicyWithASayWithholdsImages(t *testing.T) {
+	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
+		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
+		other.Name, other.UID = "q", "uid-q"
+		e := editionOf(p, other)
+		f := fleetOf(nodeReport("n-1", p, now, 2))
+		f.missing = map[types.UID]bool{"uid-q": true}
+		view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now, Nodes: f}
+		expect(t, string(mode), want, condition(view.Status(p), v1alpha1.ConditionEnforcing))
+	}
+}
+
+func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
+	f := fleetOf()
+	p := withMode(policyOf(v1alpha1.DryRun, rule("img", onNodes)), v1alpha1.DryRun)
+	p.Hash = "h"
+	inBubble(t, func(w *world) { w.Nodes, w.Board = f, f }, func(t *testing.T, w *world) {
+		w.create(p, v1alpha1.RetentionPolicyStatus{
+			Deleted: 50, NodeImages: &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 40}}, Rules: []v1alpha1.RuleStatus{{Name: "img", Deleted: 40}},
+		})
+		w.after(10 * time.Second)
+		writes := len(w.written())
+		w.set(func() {
+			f.Put(nodeReport("n-1", p, time.Now(), 2))
+			f.version++
+		})
+		w.after(4 * time.Second)
+		s := w.status()
+		expect(t, "images", int64(10), s.NodeImages.Images)
+		expect(t, "deleted", []int64{51, 41, 41}, []int64{s.Deleted, s.Rules[0].Deleted, s.NodeImages.Removed.Images})
+		w.after(29 * time.Minute)
+		expect(t, "writes", 1, len(w.written())-writes)
+		w.after(2 * time.Minute)
+		expect(t, "nodes once it is stale", int64(1), w.status().NodeImages.StaleNodes)
+
+		w.Use(editionOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
+		w.after(10 * time.Second)
+		if s := w.status(); s.NodeImages != nil || s.Deleted != 51 {
+			t.Errorf("without rules about images: %d deleted, %+v", s.Deleted, s.NodeImages)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package status
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// settle says which namespaces need not wait any more, and what waits for approval, once all objects are counted. What the status shows
+// stays as long as nothing changes in its namespaces, so that the approval that it asks for stays valid. Later changes are counted
+// separately, and are shown afterwards. If all namespaces together exceed the thresholds, those with the fewest objects need not wait
+// while their sum is below: one tenant does not delay the others.
+func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.Scope, pending *v1alpha1.PendingApproval) {
+	gate, all := p.Gate, v.waiting(p)
+	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
+	switch {
+	case gate == nil:
+		return nil, nil
+	case gate.Recount != nil:
+		if more := gate.Recount.More(all.Backlog); exceeds(more) {
+			return nil, pendingOf(gate.Hash, more, nil)
+		}
+		return nil, nil
+	case gate.Rules != nil:
+		uncounted, _ := v.uncounted(p)
+		shown := &v1alpha1.PendingApproval{
+			Rules: sets.List(gate.Rules.Difference(sets.New(uncounted...))),
+			Since: &metav1.MicroTime{Time: v.now.UTC().Truncate(time.Microsecond)},
+		}
+		if rulesStillShown(p, before) && slices.Equal(before.Rules, shown.Rules) {
+			shown = before
+		}
+		hash := p.RulesHash(shown.Rules, shown.Since.Time)
+		if len(shown.Rules) == 0 || p.Approved == hash || !exceeds(all.Backlog) {
+			return nil, nil
+		}
+		return nil, pendingOf(hash, all.Backlog, shown)
+	case gate.Namespaces == nil && (p.Approval.Always || exceeds(all.Backlog)):
+		return nil, pendingOf(gate.Hash, all.Backlog, nil)
+	case gate.Namespaces == nil:
+		return nil, nil
+	}
+	opened = policy.Scope{}
+	shown := stillShown(p, before)
+	of := backlogIn(all, shown)
+	if !exceeds(of) {
+		maps.Copy(opened, shown)
+		shown = nil
+	}
+	fresh := gate.Namespaces.Without(opened).Without(shown)
+	rest := backlogIn(all, fresh)
+	left := policy.Scope{}
+	sum := policy.Backlog{Selected: rest.Selected}
+	for _, namespace := range leastFirst(all, fresh) {
+		alone := policy.Scope{namespace: fresh[namespace]}
+		more := backlogIn(all, alone)
+		sum.Week += more.Week
+		if more.Week == 0 || !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
+			maps.Copy(opened, alone)
+		} else {
+			maps.Copy(left, alone)
+		}
+	}
+	switch {
+	case len(shown) > 0:
+		pending = pendingOf(before.Hash, of, before)
+	case len(left) > 0:
+		names, since := left.Names(), left.Since()
+		pending = pendingOf(p.ScopeHash(names, since), backlogIn(all, left), &v1alpha1.PendingApproval{Namespaces: names, Since: &metav1.MicroTime{Time: since}})
+	}
+	return opened, pending
+}
+
+// stillShown are the namespaces of a pending approval in which nothing has changed since it was shown.
+func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Scope {
+	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
+		return nil
+	}
+	return p.Gate.Namespaces.Among(pending.Namespaces, pending.Since.Time)
+}
+
+// rulesStillShown reports whether a pending approval is of rules of this form that still wait.
+func rulesStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
+	return p.Gate != nil && pending != nil && pending.Since != nil && len(pending.Rules) > 0 && p.Gate.Rules.HasAll(pending.Rules...) &&
+		pending.Hash == p.RulesHash(pending.Rules, pending.Since.Time)
+}
+
+// backlogIn is the sum of what waits in some namespaces.
+func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog) {
+	for namespace := range namespaces {
+		if b := all.Namespaces[namespace]; b != nil {
+			sum = sum.Plus(*b)
+		}
+	}
+	return sum
+}
+
+// leastFirst orders namespaces by the number of objects that wait there.
+func leastFirst(all policy.Pending, namespaces policy.Scope) []string {
+	week := func(namespace string) int64 { return backlogIn(all, policy.Scope{namespace: time.Time{}}).Week }
+	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
+		return cmp.Or(cmp.Compare(week(a), week(b)), cmp.Compare(a, b))
+	})
+}
+
+func pendingOf(hash string, b policy.Backlog, scope *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	pending := &v1alpha1.PendingApproval{Hash: hash, Due: b.Due, Week: b.Week, Selected: b.Selected}
+	if scope != nil {
+		pending.Rules, pending.Namespaces, pending.Since = scope.Rules, scope.Namespaces, scope.Since
+	}
+	return pending
+}
+
+// stillPending is what waited before, if it still waits.
+func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
+	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.Since != nil {
+		return before // which waits once everything has been counted again
+	}
+	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 && !rulesStillShown(p, before) {
+		return nil
+	}
+	return before
+}

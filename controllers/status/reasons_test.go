@@ -1,0 +1,472 @@
+package status_test
+
+import (
+	stdcmp "cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// scene is all that a status of policy p depends on. The zero value has one Job, which is due.
+type scene struct {
+	p, q   func(*policy.Policy)        // p has rule a, q has rule b, which selects nothing
+	kind   func(*retention.KindState)  // of Jobs
+	row    func(*policy.Subject)       // the Job
+	facts  map[string]policy.Facts     // about the Job, by rule
+	doubt  error                       // about everything
+	ledger *ledgers.State              // of p
+	nodes  func(*policy.Policy) *fleet // that report about p, which has a rule about images then
+	pace   float64                     // deletions a second at most; 0 for no maximum
+}
+
+// put makes a scene what there is from now on.
+func (w *world) put(s scene) {
+	rules := []*policy.Rule{rule("a")}
+	if s.nodes != nil {
+		rules = append(rules, rule("img", onNodes))
+	}
+	p, q := policyOf(v1alpha1.Enforce, rules...), policyOf(v1alpha1.Enforce, rule("b"))
+	q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
+	for of, change := range map[*policy.Policy]func(*policy.Policy){p: s.p, q: s.q} {
+		if change != nil {
+			change(of)
+		}
+	}
+	p.Ledger = s.ledger != nil
+	e := editionOf(p, q)
+	if p.Rules[0].ReadsReferences {
+		e.Referred = []references.Kind{job}
+	}
+	start := time.Now().Add(-2 * time.Hour)
+	subject := policy.Subject{Namespace: "team-a", Name: "x", UID: types.UID(fmt.Sprint(time.Now())), ResourceVersion: "1", Created: start}
+	if s.row != nil {
+		s.row(&subject)
+	}
+	about := func(name string, otherwise policy.Facts) policy.Facts {
+		if f, ok := s.facts[name]; ok {
+			return f
+		}
+		return otherwise
+	}
+	kind := kindOf(e, time.Now(), packed(subject, about("a", yes(start)), about("b", policy.Facts{})))
+	if s.kind != nil {
+		s.kind(&kind)
+	}
+	w.Nodes, w.Board, w.MaxPerSecond = nil, nil, s.pace
+	if s.nodes != nil {
+		f := s.nodes(p)
+		w.Nodes, w.Board = f, f
+	}
+	w.set(func() {
+		delete(w.ledgers, p.UID)
+		if s.ledger != nil && s.ledger.Ledger != nil || s.ledger != nil && s.ledger.Trouble != nil {
+			w.ledgers[p.UID] = *s.ledger
+		}
+		w.kinds, w.doubt = []retention.KindState{kind}, s.doubt
+	})
+	w.Use(e)
+}
+
+// address is where reasons are told: to whom, in which condition, by which Events, which alert, and within how many seconds.
+type address struct {
+	who       string
+	condition string // TYPE=STATUS; the type may be the reason
+	events    string // when it begins, and when it ends; they may be made of the reason. Empty for none: it stops nothing
+	alert     string // empty for none: what somebody may have meant wakes nobody
+	seconds   int    // until the Event; the alert follows within two minutes
+	scenes    map[string]scene
+}
+
+const byReason = "REASON"
+
+func troubled(reason string) scene {
+	return scene{kind: func(k *retention.KindState) { k.Lost = &retention.Trouble{Reason: reason, Message: "no"} }}
+}
+
+func delayed(reason string) scene {
+	return scene{kind: func(k *retention.KindState) {
+		k.Delayed = 1
+		k.Delays = func(time.Time) []retention.Delay {
+			return []retention.Delay{{Policy: "p", Namespace: "team-a", Name: "x", Reason: reason, Message: "no"}}
+		}
+	}}
+}
+
+func inMode(m v1alpha1.Mode) func(p *policy.Policy) {
+	return func(p *policy.Policy) {
+		p.Mode = m
+		for _, r := range p.Rules {
+			r.Mode = m
+		}
+	}
+}
+
+// obstacle is a node whose report has a condition.
+func obstacle(condition, reason string) scene {
+	return scene{nodes: func(p *policy.Policy) *fleet {
+		r := nodeReport("n-1", p, time.Now(), 2)
+		r.Conditions = []metav1.Condition{{
+			Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: timeOf(time.Now().Add(-2 * time.Minute)),
+		}}
+		return fleetOf(r)
+	}}
+}
+
+// nodesThat are those of a policy about images.
+func nodesThat(change func(f *fleet, p *policy.Policy)) scene {
+	return scene{nodes: func(p *policy.Policy) *fleet {
+		f := fleetOf(nodeReport("n-1", p, time.Now(), 2))
+		change(f, p)
+		return f
+	}}
+}
+
+var errNo = errors.New("no")
+
+// addresses are those of all reasons that are told by conditions.
+var addresses = []address{
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+		"EvaluationFailed": {facts: map[string]policy.Facts{"a": {Selected: true, Err: errNo}}},
+		"RuleInvalid": {p: func(p *policy.Policy) {
+			p.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+			p.Rules[0].Problems = p.Problems
+		}},
+		"KindNotFound": troubled("KindNotFound"), "AggregatedAPI": troubled("AggregatedAPI"),
+		"RulesTooLarge": nodesThat(func(f *fleet, p *policy.Policy) { f.missing = map[types.UID]bool{p.UID: true} }),
+	}},
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
+		"Forbidden": troubled("Forbidden"), "ListFailed": troubled("ListFailed"), "Stale": {doubt: errors.New("clock skew")},
+		"ReferencesUnknown": {p: func(p *policy.Policy) { p.Rules[0].ReadsReferences = true }},
+		"LedgerNotRead":     {ledger: &ledgers.State{}}, "LedgerUnavailable": {ledger: &ledgers.State{Trouble: errNo}},
+		"EntriesUnread":   {ledger: &ledgers.State{Ledger: kept(), Unread: errNo, Doubtful: 3, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"NoAgents":        {nodes: func(*policy.Policy) *fleet { return fleetOf() }},
+		"AgentsSilent":    {nodes: func(p *policy.Policy) *fleet { return fleetOf(silent(nodeReport("n-1", p, time.Now(), 2))) }},
+		"RulesNotWritten": nodesThat(func(f *fleet, _ *policy.Policy) { f.unwritten = errNo }),
+	}},
+	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetLimitReached", 15, map[string]scene{
+		"LimitReached": {p: func(p *policy.Policy) { p.Limits = &policy.Limits{Max: 20, Window: time.Hour} },
+			ledger: &ledgers.State{Ledger: kept(), Waiting: 7, Charged: 20, FreeAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}},
+	}},
+	{"author of the policy", "Ready=False", "`ApprovalRequired`, `Ready`", "SunsetApprovalRequired", 15, map[string]scene{
+		"ApprovalRequired": {p: waits}, "BacklogTooLarge": {p: waits}, "AlwaysRequired": {p: func(p *policy.Policy) { waits(p); p.Approval.Always = true }},
+	}},
+	{"cluster operator", "Ready=False", byReason + ", `Ready`", "SunsetPolicyStuck", 615, map[string]scene{
+		"Listing":  {kind: unlisted},
+		"Counting": {nodes: func(p *policy.Policy) *fleet { return fleetOf(behind(nodeReport("n-1", p, time.Now(), 2))) }},
+	}},
+	{"author of the policy", "Enforcing=False", byReason + ", `Resumed`", "SunsetPolicySuspended", 15, map[string]scene{
+		"Suspended":   {p: inMode(v1alpha1.Suspended)},
+		"Terminating": {p: func(p *policy.Policy) { inMode(v1alpha1.Suspended)(p); p.Terminating = true }},
+	}},
+	{"team of the namespace", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"Refused": delayed("Refused"), "OwnerKept": delayed("OwnerKept"),
+	}},
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"NamespaceInDoubt": delayed("NamespaceInDoubt"), "Denied": delayed("Denied"), "Failing": delayed("Failing"),
+	}},
+	{"author of the policy", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 40, map[string]scene{
+		"OwnerWaits": delayed("OwnerWaits"),
+	}},
+	{"cluster operator", "Delayed=True", "`Delayed`, `NotDelayed`", "SunsetObjectsStay", 15, map[string]scene{
+		"RuntimeUnreachable": obstacle(v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"),
+		"PodsUnknown":        obstacle(v1alpha1.ConditionPodsKnown, "PodsUnknown"),
+		"RulesUnknown":       obstacle(v1alpha1.ConditionRulesKnown, "RulesUnknown"),
+		"FilesystemUnseen":   obstacle(v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"),
+	}},
+	{"team of the namespace", "Enforcing=True", byReason + ", `NotThrottled`", "SunsetNamespacesThrottled", 15, map[string]scene{
+		"Throttled": {kind: func(k *retention.KindState) { k.Throttled = []string{"team-a"} }},
+	}},
+	{"cluster operator", "Enforcing=True", "", "SunsetBacklogGrows", 5, map[string]scene{"Paced": {pace: 0.09}}},
+	{"team of the namespace, author of the policy", byReason + "=True", byReason + ", " + byReason + "Resolved", "", 15, map[string]scene{
+		"ManagedByArgoCD": flagged(policy.OfArgoCD), "ManagedByFlux": flagged(policy.OfFlux), "ManagedByHelm": flagged(policy.OfHelm),
+		"ManagedByMultiKueue": flagged(policy.OfMultiKueue), "NoOwner": {p: func(p *policy.Policy) { p.Rules[0].Owner = true }},
+	}},
+	{"owner of what re-creates the objects", "Recreated=True", "`Recreated`, `RecreatedResolved`", "SunsetObjectsStay", 15, map[string]scene{
+		"Recreated": {row: func(s *policy.Subject) { s.Flags = policy.IsRecreated }},
+	}},
+	{"author of the other policy", "Blocked=True", "`Blocked`, `Unblocked`", "SunsetPolicyBlocked", 15, map[string]scene{
+		"EvaluationFailed": {facts: map[string]policy.Facts{"b": {Selected: true, Err: errNo}}},
+		"Suspended":        {q: inMode(v1alpha1.Suspended), facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+		"RuleInvalid": {q: func(q *policy.Policy) {
+			q.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+			q.Rules[0].Problems = q.Problems
+		}, facts: map[string]policy.Facts{"b": {Selected: true}}},
+		"ReferencesUnknown": {facts: map[string]policy.Facts{"b": {Selected: true, Err: policy.ErrReferencesUnknown}}},
+		"ApprovalRequired":  {q: func(q *policy.Policy) { q.Rules[0].Unapproved = true }, facts: map[string]policy.Facts{"b": {Selected: true, Eligible: true}}},
+		"Forbidden":         {q: func(q *policy.Policy) { q.Rules[0].Unpermitted = true }},
+		"Stale":             {q: func(q *policy.Policy) { q.Rules[0].Key = "no facts yet" }},
+	}},
+	{"author of the other policy", "Blocked=True", "", "", 5, map[string]scene{
+		"KeptNewest": alsoDue(func(s *scene) { s.q = func(q *policy.Policy) { q.Rules[0].Keep = 1 } }),
+		"NeverDue": alsoDue(func(s *scene) {
+			s.q = func(q *policy.Policy) { q.Rules[0].HasTTLExpression = true }
+			s.facts["b"] = policy.Facts{Selected: true, Eligible: true, Start: s.facts["b"].Start, TTL: policy.NeverTTL}
+		}),
+		"NoOwner": alsoDue(func(s *scene) { s.q = func(q *policy.Policy) { q.Rules[0].Owner = true } }),
+		"Unmarked": alsoDue(func(s *scene) {
+			s.facts["b"] = policy.Facts{Selected: true, Eligible: true, Start: s.facts["b"].Start, Estimated: true}
+		}),
+		"ManagedByArgoCD": managed(policy.OfArgoCD), "ManagedByFlux": managed(policy.OfFlux), "ManagedByHelm": managed(policy.OfHelm),
+		"ManagedByMultiKueue": managed(policy.OfMultiKueue),
+	}},
+}
+
+// alsoDue is a scene in which the rule of q selects the Job, which is due by it.
+func alsoDue(change func(*scene)) scene {
+	s := scene{facts: map[string]policy.Facts{"b": yes(time.Now().Add(-24 * 365 * time.Hour))}}
+	change(&s)
+	return s
+}
+
+// managed is a scene in which p allows objects that another controller manages, and q does not.
+func managed(f policy.Flags) scene {
+	return alsoDue(func(s *scene) {
+		s.p = func(p *policy.Policy) { p.Rules[0].AllowManaged = true }
+		s.row = func(s *policy.Subject) { s.Flags = f }
+	})
+}
+
+// waits makes a policy wait for approval.
+func waits(p *policy.Policy) {
+	p.Hash, p.Gate, p.Rules[0].Unapproved = "h", everywhere, true
+}
+
+var update = flag.Bool("update", false, "write testdata/reasons.txt anew")
+
+// TestEveryReasonIsReported: in a condition that kubectl sunset status shows, by a metric, an Event, a line of the log and an alert when it
+// begins, and by an Event and a line of the log when it ends. What stops nothing has no Event. testdata/reasons.txt has what they say.
+func TestEveryReasonIsReported(t *testing.T) {
+	const golden = "testdata/reasons.txt"
+	alerts, said := alertsOf(t), ""
+	for _, a := range addresses {
+		said += fmt.Sprintf("# %s, for the %s\n", a.condition, a.who)
+		for _, reason := range slices.Sorted(maps.Keys(a.scenes)) {
+			s := a.scenes[reason]
+			t.Run(a.condition+"/"+reason, func(t *testing.T) {
+				of := strings.NewReplacer("`", "", byReason, reason)
+				begins, ends, _ := strings.Cut(of.Replace(a.events), ", ")
+				name, status, _ := strings.Cut(of.Replace(a.condition), "=")
+				shown := reason
+				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
+					shown = "ApprovalRequired"
+				}
+				inBubble(t, nil, func(t *testing.T, w *world) {
+					for _, p := range []string{"p", "q"} {
+						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
+					}
+					w.put(scene{})
+					w.after(time.Minute)
+					expect(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+					expect(t, "Events before", nil, w.events())
+					w.put(s)
+					w.after(5 * time.Second)
+					expect(t, name, status+" "+shown, condition(w.status(), name))
+					text := message(w.status(), name)
+					said += fmt.Sprintf("%s: %s\n", reason, text)
+					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
+					expect(t, "kubectl sunset status shows it", a.events != "", stops)
+					expect(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
+					w.after(time.Duration(a.seconds-5) * time.Second)
+					if a.events == "" {
+						w.after(time.Minute)
+						expect(t, "Events about p", nil, slices.DeleteFunc(w.events(), func(e string) bool { return !strings.Contains(e, "/p ") }))
+						return
+					}
+					expect(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
+					w.put(scene{})
+					w.after(time.Minute)
+					said += fmt.Sprintf("  then %s: %s\n", ends, reported(t, w, "Normal "+ends, "problem of policy has ended"))
+				})
+			})
+		}
+		if a.alert != "" && !slices.Contains(alerts, a.alert) {
+			t.Errorf("there is no alert %s", a.alert)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(read(t, golden), said); diff != "" {
+		t.Errorf("%s (go test ./controllers/status -run Reported -update): -golden +said\n%s", golden, diff)
+	}
+}
+
+// reported expects one Event about policy p of a type and reason, and one line of the log that says the same. It returns that.
+func reported(t *testing.T, w *world, event, logged string) string {
+	t.Helper()
+	var found []string
+	for _, e := range w.events() {
+		if _, said, is := strings.Cut(e, "/p "+event+": "); is {
+			found = append(found, said)
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("%d Events with %q in\n%s", len(found), event, strings.Join(w.events(), "\n"))
+		return ""
+	}
+	_, reason, _ := strings.Cut(event, " ")
+	line := fmt.Sprintf(`"policy"="p" "reason"=%q "message"=%q`, reason, found[0])
+	expect(t, "lines of the log that say "+line, 1, strings.Count(strings.Join(w.log(logged), "\n"), line))
+	return found[0]
+}
+
+func alertsOf(t *testing.T) (names []string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "../../charts/sunset/files/alerts.yaml"), -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// verdicts are the reasons why single objects stay or go that no condition tells, with why none does. They are told by the metric
+// sunset_verdicts, and by kubectl sunset explain.
+var verdicts = []struct {
+	why    string
+	scenes map[string]scene
+}{
+	{"an annotation holds the object, or the cluster needs it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
+	{"the rule is written so", map[string]scene{
+		"KeptNewest":     {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
+		"NeverDue":       {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
+		"WithinCapacity": {p: capacity(1)},
+		"NoStartTime":    {facts: withFacts(func(f *policy.Facts) { f.Start = time.Time{} })},
+		"NotEligible":    {facts: withFacts(func(f *policy.Facts) { f.Eligible = false })},
+	}},
+	{"the object is not due yet, or Sunset deletes it now; `status.due` has the numbers", map[string]scene{
+		"Waiting": {facts: withFacts(func(f *policy.Facts) { f.Start = time.Now() })},
+		"Expired": {}, "OverCapacity": {p: capacity(0)},
+	}},
+	{"it ends within seconds; if not, `Enforcing` or `Delayed` has the reason", map[string]scene{
+		"Unmarked": {facts: withFacts(func(f *policy.Facts) { f.Estimated = true })},
+	}},
+	{"the object is already terminating, or waits for the Job controller: [SunsetPodsStayUncounted](#sunsetpodsstayuncounted)", map[string]scene{
+		"Terminating": flagged(policy.IsTerminating), "Uncounted": flagged(policy.IsUncounted),
+	}},
+	{"for images: the node needs the image, or may not be able to pull it again; see `kubectl sunset explain`", map[string]scene{
+		"Pinned": flagged(policy.IsPinned), "InUse": flagged(policy.IsInUse),
+		"Unpullable": {facts: withFacts(func(f *policy.Facts) { f.Unpullable = true })},
+	}},
+}
+
+func flagged(f policy.Flags) scene { return scene{row: func(s *policy.Subject) { s.Flags = f }} }
+
+func withFacts(change func(*policy.Facts)) map[string]policy.Facts {
+	f := yes(time.Now().Add(-2 * time.Hour))
+	change(&f)
+	return map[string]policy.Facts{"a": f}
+}
+
+func capacity(max int) func(*policy.Policy) {
+	return func(p *policy.Policy) {
+		p.Rules[0].TTL, p.Rules[0].Capacity = policy.NeverTTL, policy.Capacity{Bounded: true, Max: max}
+	}
+}
+
+// elsewhere are reasons that call for nobody, with why not.
+var elsewhere = map[string]string{
+	"Ready": "all is well", "AsExpected": "all is well", "Valid": "all is well", "Watching": "all is well", "Enforcing": "all is well",
+	"Permitted": "all is well", "ReferencesKnown": "all is well",
+	"DryRun":       "somebody has chosen it; the condition Enforcing has the numbers",
+	"NotSelected":  "no rule is about the object",
+	"StateNotKept": "stops nothing: images get older before they expire; the NodeImageReport has it",
+}
+
+func TestEveryVerdictIsCounted(t *testing.T) {
+	for _, v := range verdicts {
+		for reason, s := range v.scenes {
+			t.Run(reason, func(t *testing.T) {
+				inBubble(t, nil, func(t *testing.T, w *world) {
+					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
+					w.put(s)
+					w.after(5 * time.Second)
+					expect(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
+				})
+			})
+		}
+	}
+}
+
+const onlyExplained = `
+Reasons of single objects that no condition has:
+
+| reasons | why only ` + "`kubectl sunset explain`" + ` shows them |
+|---|---|
+`
+
+// TestTheTableOfReasons has every reason of docs/runbook.md, which test/runbook_test.go compares with the code, and is there.
+func TestTheTableOfReasons(t *testing.T) {
+	page := read(t, "../../docs/runbook.md")
+	known := map[string]bool{}
+	for reason := range elsewhere {
+		known[reason] = true
+	}
+	want := "| reasons | who can act | condition | Events | alert | seconds |\n|---|---|---|---|---|---|\n"
+	row := func(scenes map[string]scene, cells ...string) {
+		reasons := slices.Sorted(maps.Keys(scenes))
+		for i, reason := range reasons {
+			known[reason] = true
+			reasons[i] = "`" + reason + "`"
+		}
+		want += "| " + strings.Join(append([]string{strings.Join(reasons, ", ")}, cells...), " | ") + " |\n"
+	}
+	for _, a := range addresses {
+		of := strings.NewReplacer(byReason+"Resolved", "the reason and `Resolved`", byReason, "the reason", "`"+byReason+"`", "the reason")
+		name, status, _ := strings.Cut(a.condition, "=")
+		events, alert := stdcmp.Or(a.events, "none"), "none"
+		if a.alert != "" {
+			alert = fmt.Sprintf("[%s](#%s)", a.alert, strings.ToLower(a.alert))
+		}
+		row(a.scenes, a.who, of.Replace(fmt.Sprintf("`%s` is %s", name, status)), of.Replace(events), alert, fmt.Sprint(a.seconds))
+	}
+	want += onlyExplained
+	for _, v := range verdicts {
+		row(v.scenes, v.why)
+	}
+	if !strings.Contains(page, want) {
+		t.Errorf("docs/runbook.md does not have this table:\n%s", want)
+	}
+	_, tables, _ := strings.Cut(page, "\n## Conditions\n")
+	_, tables, _ = strings.Cut(tables, "\n| reason | of |")
+	all := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(tables, -1)
+	for _, found := range all {
+		if !known[found[1]] {
+			t.Errorf("nothing says where reason %s is told", found[1])
+		}
+	}
+	for _, reason := range policy.Reasons() {
+		if !known[string(reason)] {
+			t.Errorf("nothing says where reason %s of a verdict is told", reason)
+		}
+	}
+	if len(all) < 60 {
+		t.Errorf("only %d reasons were found", len(all))
+	}
+}

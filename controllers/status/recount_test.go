@@ -1,0 +1,108 @@
+package status_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestALeaderComparesItsFirstCountWithTheOneBefore: what the leader before counted stays in the status until this leader has found no
+// more, or somebody has approved it, and is counted again then.
+func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
+	counted := func(due int64) *v1alpha1.EnforcedCount {
+		return &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(now), Due: due, Week: due}
+	}
+	at := now.Add(-time.Minute)
+	before := &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(at), Due: 1, Week: 1}
+	recount := &policy.Gate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
+	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
+	first := &policy.Gate{Hash: gated(nil).ApprovalHash()}
+	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+	lost := func(k *retention.KindState) {
+		listing(k)
+		k.Lost = &retention.Trouble{Reason: "KindNotFound"}
+	}
+	tests := map[string]struct {
+		gate      *policy.Gate
+		mode      v1alpha1.Mode
+		due       int // of which 5 more than before may go
+		kind      func(k *retention.KindState)
+		pending   *v1alpha1.PendingApproval // before
+		enforced  *v1alpha1.EnforcedCount
+		shows     string // the hash of what waits
+		week      int64
+		uncounted []string
+	}{
+		"nothing waits":                       {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
+		"a change waits":                      {anew, v1alpha1.Enforce, 6, nil, nil, before, anew.Hash, 6, nil},
+		"a change waits to be counted":        {anew, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"its first count lets it go":          {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
+		"its first count does not":            {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
+		"its first count is not complete":     {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
+		"a dry run":                           {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
+		"suspended":                           {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
+		"nothing waits, and nothing is known": {nil, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"as many as before":                   {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
+		"more than before":                    {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},
+		"not counted yet":                     {recount, v1alpha1.Enforce, 7, listing, nil, before, "", 0, nil},
+		"a kind is lost":                      {recount, v1alpha1.Enforce, 7, lost, nil, before, "", 0, []string{"a"}},
+		"not counted yet, and another waits":  {recount, v1alpha1.Enforce, 7, listing, scoped, before, scoped.Hash, 9, nil},
+		"as many as before, another waits":    {recount, v1alpha1.Enforce, 6, nil, scoped, before, scoped.Hash, 9, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := gated(test.gate)
+			p.Mode = test.mode
+			for _, r := range p.Rules {
+				r.Mode = test.mode
+			}
+			e := editionOf(p)
+			kind := kindOf(e, now, backlog(test.due, now)...)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
+			status := view.Status(p)
+			expect(t, "enforced", test.enforced, status.Enforced)
+			if len(status.Previews) > 0 {
+				expect(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
+			}
+			pending := status.PendingApproval
+			if pending == nil {
+				pending = &v1alpha1.PendingApproval{}
+			}
+			expect(t, "hash", test.shows, pending.Hash)
+			expect(t, "week", test.week, pending.Week)
+			for _, c := range status.Conditions {
+				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
+					expect(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
+				}
+			}
+		})
+	}
+}
+
+// TestALeaderChangeAloneOpensWithoutAStatus: where no more is due than for the leader before, nothing has to be written first.
+func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
+	for due, opens := range map[int]int{6: 1, 7: 0} {
+		inBubble(t, func(w *world) {
+			p := gated(&policy.Gate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
+			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(w.began), Due: 1, Week: 1}}
+			e := w.create(p, before)
+			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
+		}, func(t *testing.T, w *world) {
+			w.after(time.Second)
+			expect(t, "opened", opens, min(1, len(w.previewed)))
+			expect(t, "written", 1-opens, len(w.written()))
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package status
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// References is what a Reporter may see of what refers to ConfigMaps and Secrets.
+type References interface {
+	Of(references.Target) references.Uses
+	Doubts(references.Kind) []references.Doubted
+	Sources() []references.Source
+	Len(references.Kind) int
+}
+
+// Referrers says how the kinds stand that refer to others.
+type Referrers interface{ States() []referrers.State }
+
+// referred is what is known of the references to one kind.
+type referred struct {
+	doubt   error
+	sources []references.Doubted // those in doubt
+	since   time.Time            // since when what refers to the kind is known, and declared, as it is; zero in doubt
+}
+
+// String is the same as long as nothing changes.
+func (k referred) String() string { return fmt.Sprint(k.doubt, k.sources, k.since.UnixNano()) }
+
+// referredNow is what is known of the kinds about which rules ask.
+func (r *Reporter) referredNow(e policyset.Edition) map[references.Kind]referred {
+	all := map[references.Kind]referred{}
+	for _, kind := range e.Referred {
+		all[kind] = r.referredTo(kind, e.ReferencesSince)
+	}
+	return all
+}
+
+func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred {
+	if r.References == nil {
+		return referred{doubt: errUnfollowed}
+	}
+	nothing := r.References.Of(references.Target{Kind: kind}) // which nobody refers to
+	if nothing.Doubt != nil {
+		return referred{doubt: nothing.Doubt, sources: r.References.Doubts(kind)}
+	}
+	if declared.After(nothing.Since) {
+		return referred{since: declared}
+	}
+	return referred{since: nothing.Since}
+}
+
+var errUnfollowed = errors.New("feature gate References is off")
+
+// referrersNow is how the kinds stand that refer to others.
+func (r *Reporter) referrersNow() []referrers.State {
+	if r.Referrers == nil {
+		return nil
+	}
+	return r.Referrers.States()
+}
+
+// settlesAt is when everything has been as it is for the quiet period: what is unused goes then, and can be counted.
+// Zero says that nobody knows.
+func (k referred) settlesAt() time.Time {
+	if k.since.IsZero() {
+		return time.Time{}
+	}
+	return k.since.Add(policy.QuietPeriod)
+}
+
+// asks reports whether a rule asks what refers to something, and of which kind.
+func asks(r *policy.Rule) (references.Kind, bool) {
+	return references.Kind(r.Kind.Kind), r.ReadsReferences && !r.Invalid()
+}
+
+// unsettled reports whether a rule asks what refers to something, and what is unused could not be due for the count.
+func (v *view) unsettled(r *policy.Rule) bool {
+	kind, ok := asks(r)
+	if !ok {
+		return false
+	}
+	at := v.referred[kind].settlesAt()
+	return at.IsZero() || v.now.Before(at)
+}
+
+// referencesKnown is the condition of a policy with rules that ask what refers to something; ok is false for any other.
+func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
+	known = standing{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
+	for _, r := range p.Rules {
+		kind, asks := asks(r)
+		if !asks {
+			continue
+		}
+		ok = true
+		if k := v.referred[kind]; known.ok && k.doubt != nil {
+			known = standing{false, "ReferencesUnknown", v.unreferable(p, k.message(p, kind))}
+		}
+	}
+	return known, ok
+}
+
+// absent names the declared kinds that the cluster does not have: one may be misspelt.
+func (v *view) absent() string {
+	var names []string
+	for _, s := range v.referrers {
+		declared := func(d references.Declared) bool { return d.From == s.Kind }
+		if s.Phase == referrers.Absent && slices.ContainsFunc(v.edition.References, declared) {
+			names = append(names, string(s.From))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return rbac.Line("; the cluster does not have these kinds: " + strings.Join(names, ", "))
+}
+
+// message says which referrers are in doubt, and why. Those who write in a namespace do not learn what is in others.
+func (k referred) message(p *policy.Policy, kind references.Kind) string {
+	if len(k.sources) == 0 {
+		return fmt.Sprintf("rules that read references keep every %s: %v", kind, k.doubt)
+	}
+	const shown = 3
+	var said []string
+	for _, s := range k.sources[:min(len(k.sources), shown)] {
+		if p.Namespace != "" {
+			said = append(said, string(s.From))
+		} else {
+			said = append(said, fmt.Sprintf("%s: %v", s.From, s.Why))
+		}
+	}
+	if more := len(k.sources) - shown; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind, strings.Join(said, "; "))
+}
+
+// references says what is known of references, while some rule asks.
+func (g *gauges) references(known References, states []referrers.State, asked []references.Kind) {
+	if known == nil || len(asked) == 0 {
+		return
+	}
+	for _, kind := range asked {
+		g.count = append(g.count, metrics.References.Of(float64(known.Len(kind)), string(kind)))
+	}
+	sources := map[references.From]references.Source{}
+	for _, s := range known.Sources() {
+		sources[s.From] = s
+	}
+	isAsked := func(kind references.Kind) bool { return slices.Contains(asked, kind) }
+	objects, doubted := map[string]int{}, map[string]bool{}
+	for _, s := range states { // a kind may be there twice, by several versions
+		source := sources[s.From]
+		if !slices.ContainsFunc(source.To, isAsked) {
+			continue // what it refers to nobody asks
+		}
+		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // a declaration that is not understood is about no kind
+		objects[name] += source.Referrers
+		doubted[name] = doubted[name] || slices.ContainsFunc(source.Doubted, isAsked)
+	}
+	for name, n := range objects {
+		synced := 1.0
+		if doubted[name] {
+			synced = 0
+		}
+		g.count = append(g.count, metrics.Referrers.Of(float64(n), name), metrics.Synced.Of(synced, name))
+	}
+}

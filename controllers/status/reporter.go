@@ -1,0 +1,333 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	tickEvery  = time.Second
+	countEvery = 2 * time.Second // at least, between two counts
+	// At most, between a change and the count that shows it, however long counting takes.
+	countAtLeast = 15 * time.Second
+	writeEvery   = 3 * time.Second // at least, between two writes of one policy's status
+	// At the end: how long to wait for deletions under way, and then for the last statuses.
+	deletionsEnd = 22 * time.Second
+	writeLast    = 5 * time.Second
+	writeTimeout = 30 * time.Second // of reading or writing one status
+	restFactor   = 50               // counting takes at most one part in so many of a core,
+	editFactor   = 5                // or in so many while somebody waits for the status of an edited policy: on a busy machine a count takes long
+)
+
+// Reporter writes the status of every policy. It is the retention.Witness of what happens.
+type Reporter struct {
+	Client   client.Client // for status; reads go to the API server
+	Live     client.Reader
+	Events   Events
+	Clock    clock.WithTicker
+	State    State
+	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
+	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
+	Rights       func(*policy.Rule) (err error, known bool)
+	Gates        Gates
+	Ledgers      Ledgers
+	Nodes        Nodes                      // nil: no agent reports
+	Board        Board                      // nil: as if all was well
+	Leadership   interface{ Check() error } // whether this process leads; nil: it does
+	Trouble      func() error               // why nothing can be deleted, whether or not anything is due; nil for no reason
+	MaxPerSecond float64                    // --max-deletions-per-second; 0 for no maximum
+	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
+	References References
+	Referrers  Referrers
+	// Pulse beats with each tick and each status; nil for nobody to listen.
+	Pulse *liveness.Pulse
+
+	hurry chan struct{} // somebody waits for a count
+
+	mu      sync.Mutex
+	edition policyset.Edition
+	told    diary
+	dirty   bool
+
+	written    map[types.UID]*record
+	before     map[types.UID]history // what was deleted before this process
+	seen       string                // the state of the reconciler as last counted
+	counted    time.Time             // when the last count began
+	took       time.Duration         // how long it took
+	changes    time.Time             // when the counts change by themselves
+	summarized time.Time             // when the log last summed up
+	unopened   unopened              // what the gates are still to be told
+	writes     writes                // of statuses
+	reading    time.Duration         // how long the report under way has read statuses
+}
+
+// Ledgers is what a Reporter may see of the ledgers.
+type Ledgers interface {
+	// State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
+	State(policy types.UID) (ledgers.State, bool)
+	// Recorded is told that the status of a policy names its ledger.
+	Recorded(policy types.UID)
+	// Done is closed when no ledger is written any more.
+	Done() <-chan struct{}
+}
+
+// State is what a Reporter may see of the reconciler.
+type State interface {
+	Kinds() []retention.KindState
+	// Done is closed when nothing is deleted any more: the reconciler has ended.
+	Done() <-chan struct{}
+	// Doubt says why the fence stopped the latest deletion; nil when it did not.
+	Doubt() error
+}
+
+// record is the status as last written.
+type record struct {
+	name   string // of the policy
+	status v1alpha1.RetentionPolicyStatus
+	at     time.Time
+
+	problems map[string]problem // by type of condition
+
+	summary summary // that was last logged
+}
+
+// Use takes a new edition of the policies. Those behind gates are counted at once: they wait for it.
+func (r *Reporter) Use(e policyset.Edition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.edition, r.dirty = e, true
+	if r.hurry == nil {
+		r.hurry = make(chan struct{}, 1)
+	}
+	if hasGates(e) {
+		select {
+		case r.hurry <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
+func hasGates(e policyset.Edition) bool {
+	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), waitsForCount)
+}
+
+// Changed makes the next tick count, though no subject has changed.
+func (r *Reporter) Changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirty = true
+}
+
+// NeedLeaderElection says that only the leader writes status.
+func (r *Reporter) NeedLeaderElection() bool { return true }
+
+// Start runs until ctx ends, then writes what was not written yet.
+func (r *Reporter) Start(ctx context.Context) error {
+	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
+	ticker := r.Clock.NewTicker(tickEvery)
+	defer ticker.Stop()
+	hurry := r.hurries()
+	for {
+		select {
+		case <-ctx.Done():
+			r.Pulse.Stop()
+			r.reportLast(context.WithoutCancel(ctx))
+			return nil
+		case w := <-r.writes.ended:
+			r.wrote(ctx, w)
+			r.tellGates(0)
+			continue
+		case <-ticker.C():
+		case <-hurry:
+		}
+		r.Pulse.Beat()
+		r.tick(ctx)
+	}
+}
+
+func (r *Reporter) hurries() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hurry == nil {
+		r.hurry = make(chan struct{}, 1)
+	}
+	return r.hurry
+}
+
+// reportLast waits for the deletions under way, so that none is missing from the counts.
+func (r *Reporter) reportLast(ctx context.Context) {
+	end := r.Clock.After(deletionsEnd)
+	for _, done := range []<-chan struct{}{r.State.Done(), r.Ledgers.Done()} {
+		select {
+		case <-done:
+		case <-end:
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeLast)
+	defer cancel()
+	r.awaitWrites(ctx)
+	r.report(ctx, true)
+	r.summarize(ctx)
+}
+
+func (r *Reporter) tick(ctx context.Context) {
+	r.tellEvents()
+	now := r.Clock.Now()
+	if now.Sub(r.summarized) >= summarizeEvery {
+		r.summarize(ctx)
+	}
+	if now.Sub(r.counted) < r.rest() || !r.stale(now) {
+		return
+	}
+	r.report(ctx, false)
+}
+
+// inUse is the latest edition.
+func (r *Reporter) inUse() policyset.Edition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.edition
+}
+
+// fingerprint changes whenever a count or a condition may have.
+func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
+	parts := make([]string, 0, len(kinds)+2)
+	for _, k := range kinds {
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.Lost, k.Undeletable, k.Unmarkable))
+	}
+	if r.Nodes != nil {
+		parts = append(parts, fmt.Sprint("nodes", r.Nodes.Version()))
+	}
+	for kind, k := range r.referredNow(r.inUse()) {
+		parts = append(parts, fmt.Sprint(kind, k))
+	}
+	for _, s := range r.referrersNow() {
+		parts = append(parts, fmt.Sprint(s.From, s.Phase))
+	}
+	slices.Sort(parts)
+	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
+}
+
+// report counts everything and writes each status that differs; last writes them however recently they were written.
+func (r *Reporter) report(ctx context.Context, last bool) {
+	r.counted = r.Clock.Now()
+	r.mu.Lock()
+	edition := r.edition
+	r.dirty = false
+	r.mu.Unlock()
+	if edition.Book == nil {
+		return
+	}
+	kinds, doubt := r.State.Kinds(), r.doubt()
+	r.seen = r.fingerprint(kinds, doubt)
+	began := r.Clock.Now() // asking for the kinds may have meant waiting
+	view := newView(edition, kinds, r.counted)
+	view.warnings, view.rights = r.Warnings, r.Rights
+	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
+	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(edition.Book)
+	view.nodes, view.referrers = r.nodesNow(ctx, edition.Book), r.referrersNow()
+	view.counted(r.count(edition.Book, kinds, view))
+	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known
+	for _, k := range view.referred {
+		if at := k.settlesAt(); at.After(r.counted) {
+			r.changes = soonest(r.changes, at)
+		}
+	}
+	r.took = r.Clock.Since(began)
+	var conditions []prometheus.Metric
+	r.unopened.since = r.Clock.Now()
+	r.reading = 0
+	var known, unknown []*policy.Policy
+	for _, p := range edition.Book.Policies() {
+		if r.written[p.UID] != nil {
+			known = append(known, p)
+		} else {
+			unknown = append(unknown, p)
+		}
+	}
+	r.writeAll(ctx, r.prepareAll(ctx, known, view, last), last) // before the statuses of others are read, which takes long
+	if len(unknown) > 0 {
+		r.writeAll(ctx, r.prepareAll(ctx, unknown, view, last), last)
+	}
+	for _, p := range edition.Book.Policies() {
+		if rec := r.written[p.UID]; rec != nil {
+			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
+		}
+	}
+	r.tellGates(0)
+	metrics.Standing.Set(conditions)
+	r.dropRemoved()
+}
+
+// count goes through every subject once.
+func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view) *policy.Tallies {
+	all := policy.NewTallies(r.counted)
+	for _, p := range book.Policies() {
+		if p.Namespace != "" {
+			all.Teams[p.Namespace] = policy.NewTeam()
+		}
+	}
+	gauges := &gauges{}
+	for _, k := range kinds {
+		all.Reasons = map[policy.Reason]int64{}
+		k.Index.ScanAfter(all.AddAfter)
+		gauges.kind(k, all.Reasons)
+		if k.Index.Kind() == (schema.GroupKind{Kind: "Pod"}) {
+			gauges.lingering(all.Lingering)
+		}
+	}
+	gauges.rules(all)
+	gauges.nodes(book, v.nodes)
+	gauges.references(r.References, v.referrers, v.edition.Referred)
+	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(book, r.counted))
+	for _, p := range book.Policies() {
+		if kept, ok := v.ledger(p); ok {
+			gauges.ledger(p, kept)
+			r.changes = soonest(r.changes, kept.EasesAt)
+		}
+	}
+	gauges.publish()
+	return all
+}
+
+// dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
+func (r *Reporter) dropRemoved() {
+	r.mu.Lock()
+	book := r.edition.Book
+	r.mu.Unlock()
+	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
+	for _, p := range book.Policies() {
+		uids[p.UID], namespaces[p.Namespace] = true, true
+		for _, r := range p.Rules {
+			rules[r.ID] = true
+		}
+	}
+	gone := func(uid types.UID) bool { return !uids[uid] }
+	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
+	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
+	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
+	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
+		return l.current == nil && !namespaces[namespace]
+	})
+	r.forget(gone)
+}

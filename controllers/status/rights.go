@@ -1,0 +1,132 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// lacking says what troubles a kind, with roles to apply for every kind of the policy where Sunset lacks rights.
+func (v *view) lacking(p *policy.Policy, trouble *retention.Trouble) string {
+	if trouble.Resource.Empty() {
+		return rbac.Line(trouble.Message)
+	}
+	var missing []rbac.Right
+	for _, r := range p.Rules {
+		k, ok := v.kinds[policy.StoredAs(r.Kind)]
+		if resource := deniedOf(k, r); ok && !resource.Empty() {
+			missing = with(missing, rbac.OfSunset(p, policy.StoredAs(r.Kind), resource))
+		}
+	}
+	return rbac.Message(trouble.Message, missing...)
+}
+
+// deniedOf is the resource on which a rule lacks rights; empty where it lacks none.
+func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
+	troubles := []*retention.Trouble{k.Lost, k.Undeletable}
+	if r.Mark != "" {
+		troubles = append(troubles, k.Unmarkable)
+	}
+	for _, t := range troubles {
+		if t != nil && !t.Resource.Empty() {
+			return t.Resource
+		}
+	}
+	return schema.GroupResource{}
+}
+
+// with adds a right that is not there yet and gives something.
+func with(rights []rbac.Right, right rbac.Right) []rbac.Right {
+	known := slices.ContainsFunc(rights, func(r rbac.Right) bool { return r.For == right.For })
+	if known || len(right.Verbs) == 0 {
+		return rights
+	}
+	return append(rights, right)
+}
+
+// permitted says whether the ServiceAccount of a policy has the rights that its rules need.
+func (v *view) permitted(p *policy.Policy) standing {
+	if known, ok := v.allowed[p.UID]; ok {
+		return known
+	}
+	v.allowed[p.UID] = v.permittedNow(p)
+	return v.allowed[p.UID]
+}
+
+func (v *view) permittedNow(p *policy.Policy) standing {
+	var first error
+	var missing []rbac.Right
+	for _, r := range p.Rules {
+		err := v.forbidden(r)
+		if err == nil || r.Invalid() {
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		if lack := (*permissions.Lack)(nil); errors.As(err, &lack) {
+			missing = with(missing, rbac.OfAccount(p, policy.StoredAs(r.Kind), lack.Resource))
+		}
+	}
+	switch {
+	case first == nil:
+		return standing{true, "Permitted", "the ServiceAccount has every permission that the rules need"}
+	case len(missing) == 0:
+		return standing{false, "Forbidden", rbac.Line(first.Error())}
+	}
+	return standing{false, "Forbidden", rbac.Message(first.Error(), missing...)}
+}
+
+// forbidden says which right a rule of a RetentionPolicy lacks; nil when it has all, and for the cluster's rules.
+func (v *view) forbidden(r *policy.Rule) error {
+	if r.Namespace == "" || v.rights == nil {
+		return nil
+	}
+	err, known := v.rights(r)
+	if !known {
+		return fmt.Errorf("the permissions of ServiceAccount %s are not known yet", r.ServiceAccount)
+	}
+	return err
+}
+
+// unreferable says why it is not known what refers to something, with roles to apply where Sunset lacks rights. They are for those who
+// write ClusterRoles: a RetentionPolicy says no more of the cluster than its namespace may know.
+func (v *view) unreferable(p *policy.Policy, why string) string {
+	var missing []rbac.Right
+	for _, q := range v.edition.Book.Policies() {
+		var referrers []schema.GroupResource
+		concerns := false
+		for _, s := range v.referrers {
+			if s.Resource.Empty() || !follows(q, s.Kind) {
+				continue
+			}
+			referrers = append(referrers, s.Resource)
+			concerns = concerns || s.Denied && (q == p || declares(q, s.Kind)) // a declaration counts for all policies
+		}
+		if concerns {
+			missing = append(missing, rbac.OfReferences(q, referrers...))
+		}
+	}
+	if len(missing) == 0 || p.Namespace != "" {
+		return rbac.Line(why)
+	}
+	return rbac.Message(why, missing...)
+}
+
+// follows reports whether a kind is watched on the word of a policy, for what its objects refer to.
+func follows(p *policy.Policy, kind schema.GroupVersionKind) bool {
+	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads })
+	return reads && references.IsBuiltIn(kind.GroupKind()) || declares(p, kind)
+}
+
+func declares(p *policy.Policy, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(p.References, func(r *policy.Reference) bool { return r.From.GroupKind() == kind.GroupKind() })
+}

@@ -1,0 +1,111 @@
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
+
+// TestTheRoleThatIsMissingIsInTheCondition, whole, and only where it is about rights on the kind; Ready leaves it at the sentence.
+func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
+	denied := &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not delete jobs.batch", Resource: resource}
+	elsewhere := &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not get apiservices"}
+	for name, test := range map[string]struct {
+		kind      func(k *retention.KindState)
+		condition string
+		role      bool
+	}{
+		"nothing is known of it":     {func(k *retention.KindState) { k.Lost = denied }, v1alpha1.ConditionWatching, true},
+		"it cannot be deleted":       {func(k *retention.KindState) { k.Undeletable = denied }, v1alpha1.ConditionEnforcing, true},
+		"it cannot be marked":        {func(k *retention.KindState) { k.Unmarkable = denied }, v1alpha1.ConditionEnforcing, true},
+		"other rights are missing":   {func(k *retention.KindState) { k.Lost = elsewhere }, v1alpha1.ConditionWatching, false},
+		"both, and the kind's first": {func(k *retention.KindState) { k.Lost, k.Undeletable = elsewhere, denied }, v1alpha1.ConditionEnforcing, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
+			p.Rules[1].Mark = "m"
+			e := editionOf(p)
+			kind := kindOf(e, now)
+			test.kind(&kind)
+			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+			said := message(s, test.condition)
+			want := rbac.OfSunset(p, jobs.GroupKind(), resource).YAML()
+			expect(t, "has the role", test.role, strings.Contains(said, "\n"+want))
+			if ready := message(s, v1alpha1.ConditionReady); strings.Contains(ready, "\n") || !strings.HasPrefix(ready, "Sunset may not ") {
+				t.Errorf("ready: %s", ready)
+			}
+		})
+	}
+}
+
+func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
+	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
+	lack := &permissions.Lack{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
+	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
+	expect(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+}
+
+// TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
+func TestWhatAConditionSaysIsOneLine(t *testing.T) {
+	const evil = "a\r---\u2028b\nc"
+	const said = "a --- b c"
+	p := ownPolicy(v1alpha1.Enforce, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now)
+	kind.Lost = &retention.Trouble{Reason: "KindNotFound", Message: evil}
+	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Lack{Resource: resource, What: evil}} {
+		s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
+		expect(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
+		expect(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
+	}
+}
+
+// TestTheRoleToFollowReferencesIsInTheCondition: that of the policy that asks, and that of another that declares what may not be seen.
+func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
+	app, pod := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	apps, pods := schema.GroupResource{Group: "example.com", Resource: "apps"}, schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		denied map[schema.GroupVersionKind]bool
+		roles  func(p, q *policy.Policy) []rbac.Right
+	}{
+		"what Sunset knows":        {map[schema.GroupVersionKind]bool{pod: true}, func(p, _ *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(p, pods)} }},
+		"what another declares":    {map[schema.GroupVersionKind]bool{app: true}, func(_, q *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(q, apps)} }},
+		"no right that is missing": {nil, func(_, _ *policy.Policy) []rbac.Right { return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
+				p, q := policyOf(v1alpha1.DryRun, rule("a", asking)), policyOf(v1alpha1.DryRun, rule("a"))
+				q.Name, q.UID = "q", "q"
+				q.References = []*policy.Reference{{From: app}}
+				w.Referrers = states{
+					{Kind: app, From: "App.v1.example.com", Phase: referrers.Unknown, Resource: apps, Denied: test.denied[app]},
+					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod]},
+				}
+				e := w.asks(p)
+				e.Book = editionOf(p, q).Book
+				w.Use(e)
+				w.after(10 * time.Second)
+				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
+				expect(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
+				if roles := test.roles(p, q); len(roles) > 0 {
+					want = rbac.Message(want, roles...)
+				}
+				expect(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
+			})
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates, but for rules
+// that nobody knows when they can be counted; and who edited a policy reads its status next.
+func (r *Reporter) rest() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*policy.Policy
+	if r.edition.Book != nil {
+		all = r.edition.Book.Policies()
+	}
+	switch {
+	case slices.ContainsFunc(all, r.isAwaited):
+		return min(r.took, countAtLeast)
+	case slices.ContainsFunc(all, r.isEdited):
+		return min(editFactor*r.took, countAtLeast)
+	default:
+		return min(max(countEvery, restFactor*r.took), countAtLeast)
+	}
+}
+
+// isEdited reports whether the status of a policy is about an earlier spec.
+func (r *Reporter) isEdited(p *policy.Policy) bool {
+	rec := r.written[p.UID]
+	return rec == nil || rec.status.ObservedGeneration != p.Generation
+}
+
+// isAwaited reports whether a policy waits for its first count, and not for an approval or a right.
+func (r *Reporter) isAwaited(p *policy.Policy) bool {
+	if !waitsForCount(p) || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Unpermitted }) {
+		return false
+	}
+	rec := r.written[p.UID]
+	return rec == nil || stillPending(p, rec.status.PendingApproval) == nil
+}
+
+// stale reports whether a count would differ from the last one.
+func (r *Reporter) stale(now time.Time) bool {
+	r.mu.Lock()
+	dirty := r.dirty
+	r.mu.Unlock()
+	if dirty || (!r.changes.IsZero() && !now.Before(r.changes)) {
+		return true
+	}
+	return r.seen != r.fingerprint(r.State.Kinds(), r.doubt())
+}

@@ -1,0 +1,180 @@
+package status
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record/util"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+const (
+	eventsWaiting = 200                   // at most, to be written in one namespace
+	eventsInAll   = 10 * eventsWaiting    // and in all namespaces
+	eventsAtOnce  = 16                    // namespaces in which Events are written at the same time
+	eventsPause   = 15 * time.Millisecond // between two, so that a burst of them delays no deletion
+	eventTimeout  = 5 * time.Second
+	eventTries    = 3
+	eventAgain    = 2 * time.Second
+)
+
+// Scribe writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
+// recorder it takes none for another one about the same object that has the same reason, whose note would be lost, and remembers none.
+// Create it with NewScribe.
+type Scribe struct {
+	client client.Client
+	clock  clock.WithTicker
+	host   string
+	wake   chan struct{} // there is a turn
+
+	mu      sync.Mutex
+	waiting map[string][]*eventsv1.Event // by namespace; the first of a namespace may be under way
+	inAll   int                          // of waiting
+	turns   []string                     // the namespaces of which none is under way, in order
+}
+
+// NewScribe makes a Scribe with nothing to write.
+func NewScribe(c client.Client, clock clock.WithTicker) *Scribe {
+	host, _ := os.Hostname()
+	return &Scribe{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
+}
+
+// Tell implements Events.
+func (s *Scribe) Tell(e *eventsv1.Event) bool {
+	now := s.clock.Now()
+	if e.Namespace = e.Regarding.Namespace; e.Namespace == "" {
+		e.Namespace = "default" // where Events about what is in no namespace are
+	}
+	e.Name = util.GenerateEventName(e.Regarding.Name, now.UnixNano())
+	e.EventTime.Time = now
+	e.ReportingController, e.ReportingInstance = "sunset", "sunset-"+s.host
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.waiting[e.Namespace])
+	if before >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // there are few about policies, and each is sent once
+		return false
+	}
+	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)
+	s.inAll++
+	if before == 0 {
+		s.turn(e.Namespace)
+	}
+	return true
+}
+
+func isAboutPolicy(e *eventsv1.Event) bool {
+	return e.Regarding.Kind == v1alpha1.ClusterRetentionPolicyKind.Kind || e.Regarding.Kind == v1alpha1.RetentionPolicyKind.Kind
+}
+
+// turn has the first Event of a namespace written after those of others.
+func (s *Scribe) turn(namespace string) {
+	s.turns = append(s.turns, namespace)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start writes until ctx ends.
+func (s *Scribe) Start(ctx context.Context) error {
+	places := make(chan struct{}, eventsAtOnce)
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	for ctx.Err() == nil {
+		e := s.next()
+		if e == nil {
+			select {
+			case <-ctx.Done():
+			case <-s.wake:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case places <- struct{}{}:
+		}
+		writers.Go(func() {
+			s.write(ctx, e)
+			s.wrote(e)
+			<-places
+		})
+		select {
+		case <-ctx.Done():
+		case <-s.clock.After(eventsPause):
+		}
+	}
+	return nil
+}
+
+// next is the Event whose turn it is; nil for none.
+func (s *Scribe) next() *eventsv1.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.turns) == 0 {
+		return nil
+	}
+	namespace := s.turns[0]
+	s.turns = s.turns[1:]
+	return s.waiting[namespace][0]
+}
+
+// wrote ends the turn of a namespace.
+func (s *Scribe) wrote(e *eventsv1.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inAll--
+	rest := s.waiting[e.Namespace][1:]
+	if s.waiting[e.Namespace] = rest; len(rest) > 0 {
+		s.turn(e.Namespace)
+	} else {
+		delete(s.waiting, e.Namespace)
+	}
+}
+
+// NeedLeaderElection says that only the leader has something to tell.
+func (s *Scribe) NeedLeaderElection() bool { return true }
+
+// write tries until the API server has answered something that trying again does not change.
+func (s *Scribe) write(ctx context.Context, e *eventsv1.Event) {
+	for try := 1; ; try++ {
+		err := s.create(ctx, e)
+		if err == nil {
+			return
+		}
+		if try == eventTries || isFinal(err) {
+			log.FromContext(ctx).V(1).Info("Event not written", "namespace", e.Namespace, "about", e.Regarding.Name, "err", err.Error())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.clock.After(eventAgain):
+		}
+	}
+}
+
+func (s *Scribe) create(ctx context.Context, e *eventsv1.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	return s.client.Create(ctx, e.DeepCopy())
+}
+
+// isFinal reports whether the API server refuses an Event: the namespace is being deleted, say, or the right is missing.
+func isFinal(err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonNotFound, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonUnauthorized:
+		return true
+	}
+	return false
+}

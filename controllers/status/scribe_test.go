@@ -1,0 +1,186 @@
+package status_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/status"
+)
+
+// page is an API server that takes Events.
+type page struct {
+	client.Client
+	mu      sync.Mutex
+	fail    []error // of the next writes
+	tries   []time.Duration
+	written []*eventsv1.Event
+	began   time.Time
+	slow    string // the namespace in which no answer comes
+}
+
+func (p *page) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+	if p.slow != "" && p.slow == o.GetNamespace() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries = append(p.tries, time.Since(p.began))
+	if len(p.fail) > 0 {
+		err := p.fail[0]
+		p.fail = p.fail[1:]
+		if err != nil {
+			return err
+		}
+	}
+	p.written = append(p.written, o.(*eventsv1.Event))
+	return nil
+}
+
+func (p *page) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.written)
+}
+
+// writing runs a test with a Scribe that has begun.
+func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *status.Scribe)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &page{fail: fail, began: time.Now()}
+		s := status.NewScribe(p, clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Start(ctx) }()
+		test(t, p, s)
+		cancel()
+		<-done
+		expect(t, "leader only", true, s.NeedLeaderElection())
+	})
+}
+
+func about(namespace, name string) *eventsv1.Event {
+	return &eventsv1.Event{Regarding: corev1.ObjectReference{Kind: "Job", Namespace: namespace, Name: name}, Reason: "Expired", Action: "Delete", Type: "Normal"}
+}
+
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+		s.Tell(about("team-a", "nightly"))
+		s.Tell(about("", "batch"))
+		settle(time.Second)
+		var namespaces []string
+		for _, e := range p.written {
+			namespaces = append(namespaces, e.Namespace)
+			if e.Name == "" || e.ReportingController != "sunset" || e.ReportingInstance == "" || !e.EventTime.Time.Equal(p.began) {
+				t.Errorf("written %+v", e)
+			}
+		}
+		expect(t, "namespaces", []string{"team-a", "default"}, namespaces)
+	})
+}
+
+func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+		for i := range 10 {
+			e := about("", "batch")
+			e.Note = fmt.Sprint(i)
+			s.Tell(e)
+			settle(time.Second)
+		}
+		names := map[string]bool{}
+		for i, e := range p.written {
+			names[e.Name] = true
+			expect(t, "note", fmt.Sprint(i), e.Note)
+		}
+		expect(t, "names", 10, len(names))
+	})
+}
+
+func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+		taken := 0
+		for i := range 5_000 {
+			if s.Tell(about("team-a", fmt.Sprint("job-", i))) {
+				taken++
+			}
+		}
+		expect(t, "time it took", 0, time.Since(p.began))
+		if taken < 200 || taken > 201 {
+			t.Errorf("%d were taken", taken)
+		}
+		settle(time.Second)
+		if n := p.count(); n < 50 || n > 100 {
+			t.Errorf("%d were written in a second", n)
+		}
+		settle(time.Minute)
+		expect(t, "written in the end", taken, p.count())
+	})
+}
+
+// TestEventsOfANamespaceDelayNoOther though a webhook does not answer there.
+func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+		p.slow = "bad"
+		for i := range 300 {
+			s.Tell(about("bad", fmt.Sprint("job-", i)))
+		}
+		for i := range 20 {
+			expect(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
+		}
+		settle(time.Second)
+		expect(t, "written", 20, p.count())
+	})
+}
+
+// TestEventsAboutPoliciesFindRoom though other namespaces have as many Events waiting as there may be.
+func TestEventsAboutPoliciesFindRoom(t *testing.T) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+		for i := range 3000 {
+			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
+		}
+		expect(t, "taken about a Job", false, s.Tell(about("good", "job")))
+		e := about("", "logs")
+		e.Regarding.Kind = "ClusterRetentionPolicy"
+		expect(t, "taken about a policy", true, s.Tell(e))
+	})
+}
+
+func TestAnEventThatIsNotWritten(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("namespace is being deleted"))
+	lost := errors.New("no answer")
+	tests := map[string]struct {
+		fail  []error
+		tries int
+		wrote int
+	}{
+		"is tried again":                {[]error{lost, lost}, 3, 1},
+		"but not for ever":              {[]error{lost, lost, lost}, 3, 0},
+		"nor when that changes nothing": {[]error{forbidden}, 1, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			writing(t, test.fail, func(t *testing.T, p *page, s *status.Scribe) {
+				s.Tell(about("team-a", "nightly"))
+				settle(time.Minute)
+				expect(t, "tries", test.tries, len(p.tries))
+				expect(t, "written", test.wrote, len(p.written))
+			})
+		})
+	}
+}

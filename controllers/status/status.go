@@ -1,0 +1,331 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// view is everything one round of statuses is made from.
+type view struct {
+	edition   policyset.Edition
+	kinds     map[schema.GroupKind]retention.KindState
+	tallies   *policy.Tallies
+	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
+	warnings  func(key string) []policy.Problem
+	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
+	allowed   map[types.UID]standing                     // what permitted has said of policies
+	ledgers   map[types.UID]ledgers.State                // by policy
+	nodes     nodesNow
+	referred  map[references.Kind]referred // about which rules ask
+	referrers []referrers.State
+	delays    map[string][]retention.Delay // by policy
+	doubt     error
+	pace      float64 // deletions a second at most; 0 for as many as there are
+	now       time.Time
+	last      bool // nothing happens any more
+	deposed   bool // another controller may lead by now
+}
+
+// newView makes a view of what is counted next.
+func newView(e policyset.Edition, kinds []retention.KindState, now time.Time) *view {
+	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
+	for _, k := range kinds {
+		v.kinds[k.Index.Kind()] = k
+		if k.Delayed == 0 {
+			continue
+		}
+		for _, d := range k.Delays(now) {
+			v.delays[d.Policy] = append(v.delays[d.Policy], d)
+		}
+	}
+	v.listed = v.listedNow()
+	return v
+}
+
+// counted takes the count. What was not listed before it, or is not any more, was not counted completely.
+func (v *view) counted(tallies *policy.Tallies) {
+	v.tallies = tallies
+	after := v.listedNow()
+	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
+}
+
+func (v *view) listedNow() map[policy.RuleID]bool {
+	listed := map[policy.RuleID]bool{}
+	for _, p := range v.edition.Book.Policies() {
+		for _, r := range p.Rules {
+			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.edition.Book, r) {
+				listed[r.ID] = true
+			}
+		}
+	}
+	return listed
+}
+
+// status is the whole status of a policy. deleted is what its rules have deleted so far; before is the status it
+// replaces, whose conditions keep their transition times.
+func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
+	s := v1alpha1.RetentionPolicyStatus{
+		ObservedGeneration: p.Generation,
+		ObservedTime:       &metav1.Time{Time: v.now.Truncate(time.Second)},
+		Conditions:         before.DeepCopy().Conditions,
+	}
+	tally := v.tally(p)
+	if p.Namespace != "" {
+		s.ClusterRules = v.clusterRules(p)
+	}
+	s.Previews, s.PendingApproval = v.previews(p, before)
+	s.Approved = v.approved(p, s, before)
+	s.Enforced = v.enforced(p, s, before)
+	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = tally.Matched, tally.Eligible, tally.Held, tally.Errors, tally.Due
+	s.NextDueTime = timeOrNil(tally.NextDue)
+	v.blocked(tally, &s)
+	if kept, ok := v.ledger(p); ok {
+		s.Ledger = ledgerStatus(kept, p, before.Ledger)
+		deleted = countedBy(kept, deleted)
+	}
+	deleted = v.withImages(p, &s, before, deleted)
+	for _, r := range p.Rules {
+		own := tally.Rules[r.ID.Rule]
+		if v.forbidden(r) != nil {
+			own = nil // numbers and names would tell what the ServiceAccount may not read
+		}
+		rule := v.rule(r, own, deleted.rules[r.ID.Rule])
+		rule.Outcomes = deleted.outcomes[r.ID.Rule]
+		rule.DistrustedMarks = v.distrusted(r, own, before)
+		s.Rules = append(s.Rules, rule)
+	}
+	s.Deleted = deleted.total
+	v.conditions(p, &s)
+	return s
+}
+
+// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it. An invalid
+// rule counts what it selects.
+func (v *view) tally(p *policy.Policy) *policy.Tally {
+	tally := v.tallies.Policies[p.Name]
+	switch {
+	case v.nodes.about(p) != nil:
+		return v.nodes.about(p).With(tally)
+	case tally == nil:
+		return &policy.Tally{}
+	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
+		return &policy.Tally{Rules: tally.Rules}
+	default:
+		return tally
+	}
+}
+
+func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1alpha1.RuleStatus {
+	if tally == nil {
+		tally = &policy.RuleTally{}
+	}
+	s := v1alpha1.RuleStatus{
+		Name: r.ID.Rule, Deleted: deleted,
+		Matched: tally.Matched, Eligible: tally.Eligible, Held: tally.Held, Errors: tally.Errors, Due: tally.Due,
+		NextDueTime: timeOrNil(tally.NextDue), Soonest: tally.Soonest, ErrorSamples: tally.Failing,
+		Excess: tally.Excess, Estimated: tally.Estimated,
+		Problems: lines(r.Problems), Warnings: lines(r.Warnings()),
+	}
+	for i := range s.Soonest {
+		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
+	}
+	if program := v.edition.Programs[r.Key]; program != nil && !r.Invalid() {
+		s.Reads = program.Reads()
+		if v.warnings != nil {
+			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
+		}
+	}
+	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
+		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+trouble.Error())
+	}
+	return s
+}
+
+func lines(problems []policy.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// latest is the last moment that RFC 3339 can write.
+var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		t = whole.Add(time.Second)
+	}
+	if t.After(latest) {
+		t = latest
+	}
+	return &metav1.Time{Time: t.UTC()}
+}
+
+// prepare makes the status of one policy. It is nil if the status need not be written, or not yet, or is being written; what an
+// unchanged status says is told.
+func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last bool) (*write, error) {
+	if r.writes.isUnderWay(p) {
+		r.writes.postponed = true
+		return nil, nil
+	}
+	if kept, ok := v.ledger(p); ok && isMissing(kept) {
+		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
+	}
+	if r.written[p.UID] == nil && r.reading >= readsFor && !last {
+		r.Changed()
+		return nil, nil
+	}
+	rec, err := r.record(ctx, p)
+	if err != nil || rec == nil {
+		return nil, err
+	}
+	r.follow(p, v)
+	r.keepImages(p, rec.status)
+	w := &write{policy: p, rec: rec, status: v.status(p, r.historyOf(p.UID), rec.status), now: v.now}
+	preview, counted := previewOf(w.status, p.Hash)
+	known, knew := previewOf(rec.status, p.Hash)
+	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
+	switch passes = passes && counted; {
+	case passes:
+		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
+	case counted && (!knew || v.recounts(p) || !slices.Equal(known.Uncounted, preview.Uncounted)):
+		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
+	}
+	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
+		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
+		r.unopened.counts = append(r.unopened.counts, *w.count)
+		return nil, nil
+	}
+	if sameStatus(rec.status, w.status) {
+		r.isWritten(ctx, w)
+		return nil, nil
+	}
+	if !last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
+		r.Changed()
+		return nil, nil
+	}
+	return w, nil
+}
+
+// historyOf is what a policy has deleted in all, before this process and since.
+func (r *Reporter) historyOf(uid types.UID) history {
+	all := history{total: r.before[uid].total, rules: r.deletedBy(uid)}
+	for _, n := range all.rules {
+		all.total += n
+	}
+	for rule, n := range r.before[uid].rules {
+		all.rules[rule] += n
+	}
+	return all
+}
+
+// objectOf is a policy of the right kind with nothing in it but what names it, and its status.
+func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus) {
+	meta := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.ObjectName()}
+	if p.Namespace != "" {
+		o := &v1alpha1.RetentionPolicy{ObjectMeta: meta}
+		return o, &o.Status
+	}
+	o := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: meta}
+	return o, &o.Status
+}
+
+// kindOf is the kind of a policy of that namespace.
+func kindOf(namespace string) schema.GroupVersionKind {
+	if namespace != "" {
+		return v1alpha1.RetentionPolicyKind
+	}
+	return v1alpha1.ClusterRetentionPolicyKind
+}
+
+// record is what was last written for a policy; at first, what the API server has. It is nil for a policy that is gone.
+func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error) {
+	if rec := r.written[p.UID]; rec != nil {
+		return rec, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	known, status := objectOf(p)
+	began := r.Clock.Now()
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), known)
+	if apierrors.IsNotFound(err) || (err == nil && known.GetUID() != p.UID) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read status: %w", err)
+	}
+	r.reading += r.Clock.Since(began) // failures do not count: the same policies would fail first in each report, and no other be read
+	if _, ok := r.before[p.UID]; !ok {
+		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
+		for _, rule := range status.Rules {
+			before.rules[rule.Name] = rule.Deleted
+		}
+		r.before[p.UID] = before
+	}
+	r.written[p.UID] = &record{name: p.Name, status: *status, problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
+	return r.written[p.UID], nil
+}
+
+// sameDistrust reports whether the next leader is told of the same marks not to believe.
+func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
+	return slices.EqualFunc(a.Rules, b.Rules, func(a, b v1alpha1.RuleStatus) bool { return slices.Equal(a.DistrustedMarks, b.DistrustedMarks) })
+}
+
+// enforcedEvery is how old a count that has not changed may be for a leader that starts, and compares its own with it.
+const enforcedEvery = time.Hour
+
+// enforcedUntil is when a count is too old for that; zero where no policy is enforced.
+func enforcedUntil(book *policy.Book, counted time.Time) time.Time {
+	if !slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Mode == v1alpha1.Enforce }) {
+		return time.Time{}
+	}
+	return counted.Add(enforcedEvery)
+}
+
+// sameStatus compares all but when the counting was done, if that is not long ago.
+func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
+	a.ObservedTime, b.ObservedTime = nil, nil
+	if a.Enforced != nil && b.Enforced != nil && b.Enforced.Time.Sub(a.Enforced.Time.Time) < enforcedEvery {
+		is := *b.Enforced
+		is.Time = a.Enforced.Time
+		b.Enforced = &is
+	}
+	b.Previews = slices.Clone(b.Previews)
+	for i := range min(len(a.Previews), len(b.Previews)) {
+		if was := a.Previews[i].Time; b.Previews[i].Time.Sub(was.Time) < enforcedEvery {
+			b.Previews[i].Time = was
+		}
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}

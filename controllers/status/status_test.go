@@ -1,0 +1,234 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// now is when the tables below are judged.
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func TestConditions(t *testing.T) {
+	problem := func(p *policy.Policy) {
+		p.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
+		p.Rules[0].Problems = p.Problems
+	}
+	lost := &retention.Trouble{Reason: "KindNotFound", Message: "no kind Job"}
+	undeletable := &retention.Trouble{Reason: "Forbidden", Message: "may not delete"}
+	tests := map[string]struct {
+		mode   v1alpha1.Mode
+		policy func(p *policy.Policy)
+		kind   func(k *retention.KindState)
+		doubt  error
+		want   [4]string // Valid, Watching, Enforcing, Ready
+	}{
+		"enforced": {v1alpha1.Enforce, nil, nil, nil,
+			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
+		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
+			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+		"a dry run only because the operator says so": {v1alpha1.DryRun, func(p *policy.Policy) { p.Rehearsed = true }, nil, nil,
+			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
+		"suspended": {v1alpha1.Suspended, nil, nil, nil,
+			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
+		"enforced and invalid": {v1alpha1.Enforce, problem, nil, nil,
+			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},
+		"a dry run and invalid": {v1alpha1.DryRun, problem, nil, nil,
+			[4]string{"False RuleInvalid", "True Watching", "False DryRun", "False RuleInvalid"}},
+		"enforced, the kind is not there": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
+			[4]string{"True Valid", "False KindNotFound", "True Enforcing", "False KindNotFound"}},
+		"a dry run, the kind is not there": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
+			[4]string{"True Valid", "False KindNotFound", "False DryRun", "False KindNotFound"}},
+		"enforced and not listed yet": {v1alpha1.Enforce, nil, unlisted, nil,
+			[4]string{"True Valid", "False Listing", "True Enforcing", "False Listing"}},
+		"enforced, without the right to delete": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
+			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
+		"enforced, without the right to mark": {v1alpha1.Enforce, func(p *policy.Policy) { p.Rules[0].Mark = "m" }, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
+			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
+		"enforced, without the right to mark, which others need": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
+			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
+		"a dry run, without the right to delete": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
+			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+		"enforced, in doubt": {v1alpha1.Enforce, nil, nil, errors.New("clock skew"),
+			[4]string{"True Valid", "True Watching", "False Stale", "False Stale"}},
+		"a dry run, in doubt": {v1alpha1.DryRun, nil, nil, errors.New("clock skew"),
+			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
+		"everything is wrong": {v1alpha1.Enforce, func(p *policy.Policy) { p.Problems = []policy.Problem{{Path: "spec.mode"}} },
+			func(k *retention.KindState) { k.Lost, k.Undeletable = lost, undeletable }, errors.New("clock skew"),
+			[4]string{"False RuleInvalid", "False KindNotFound", "False Forbidden", "False RuleInvalid"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := policyOf(test.mode, rule("a"))
+			if test.policy != nil {
+				test.policy(p)
+			}
+			e := editionOf(p)
+			kind := kindOf(e, now)
+			if test.kind != nil {
+				test.kind(&kind)
+			}
+			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Doubt: test.doubt, Now: now}.Status(p)
+			got := [4]string{}
+			for i, c := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionWatching, v1alpha1.ConditionEnforcing, v1alpha1.ConditionReady} {
+				got[i] = condition(s, c)
+			}
+			expect(t, "conditions", test.want, got)
+			for _, c := range s.Conditions {
+				if c.Message == "" || c.ObservedGeneration != 3 || !c.LastTransitionTime.Time.Equal(now) {
+					t.Errorf("%+v", c)
+				}
+			}
+		})
+	}
+}
+
+func unlisted(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+
+func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"))
+	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	expect(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
+}
+
+func TestManyProblemsAreCutShort(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"))
+	for i := range 10 {
+		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})
+	}
+	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	for _, c := range s.Conditions {
+		if c.Type == v1alpha1.ConditionValid {
+			expect(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
+		}
+	}
+}
+
+func TestConditionsKeepWhenTheyChanged(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now)
+	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+	view.Before = view.Status(p)
+	view.Now, view.Doubt = now.Add(time.Hour), errors.New("clock skew")
+	before := view.Before.DeepCopy()
+	for _, c := range view.Status(p).Conditions {
+		want := now
+		if c.Type == v1alpha1.ConditionEnforcing || c.Type == v1alpha1.ConditionReady {
+			want = now.Add(time.Hour)
+		}
+		expect(t, c.Type, want, c.LastTransitionTime.Time)
+	}
+	expect(t, "the status before", *before, view.Before)
+}
+
+func TestNumbers(t *testing.T) {
+	yes := func(start time.Time) policy.Facts { return policy.Facts{Selected: true, Eligible: true, Start: start} }
+	no := policy.Facts{Selected: true}
+	failed := policy.Facts{Selected: true, Err: errors.New("no such key: status")}
+	other := policy.Facts{}
+	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b", func(r *policy.Rule) { r.TTL = 2 * time.Hour }))
+	e := editionOf(p)
+	heldSubject := row("held", now).Subject()
+	heldSubject.Flags = policy.IsHeld
+	held := index.NewRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
+	kind := kindOf(e, now,
+		row("due", now.Add(-9*time.Hour), yes(now.Add(-9*time.Hour)), other),
+		row("in-an-hour", now, yes(now), other),
+		row("in-two-by-both", now, yes(now), yes(now)),
+		row("in-a-day", now, yes(now.Add(23*time.Hour)), other),
+		row("in-a-week", now, yes(now.Add(6*24*time.Hour)), other),
+		row("in-a-month", now, yes(now.Add(30*24*time.Hour)), other),
+		row("not-eligible", now, no, no),
+		row("failing", now, failed, other),
+		held,
+		row("not-selected", now, other, other),
+	)
+	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
+	s.Conditions, s.Previews = nil, nil
+	expect(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
+	s.Enforced = nil
+	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
+	sample := func(name string, d time.Duration) v1alpha1.DueSample {
+		return v1alpha1.DueSample{Namespace: "team-a", Name: name, DueTime: at(d)}
+	}
+	next := at(-8 * time.Hour)
+	nextB, observed := at(2*time.Hour), at(0)
+	expect(t, "status", v1alpha1.RetentionPolicyStatus{
+		ObservedGeneration: 3, ObservedTime: &observed,
+		Matched: 9, Eligible: 7, Held: 1, Errors: 1, Deleted: 9,
+		Due: v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 4, Week: 5}, NextDueTime: &next,
+		Rules: []v1alpha1.RuleStatus{{
+			Name: "a", Matched: 9, Eligible: 7, Held: 1, Errors: 1, Deleted: 7,
+			ErrorSamples: []v1alpha1.ErrorSample{{Namespace: "team-a", Name: "failing", Message: "no such key: status"}},
+			Due:          v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 4, Week: 5}, NextDueTime: &next,
+			Soonest: []v1alpha1.DueSample{
+				sample("due", -8*time.Hour), sample("in-an-hour", time.Hour), sample("in-two-by-both", 2*time.Hour),
+				sample("in-a-day", 24*time.Hour), sample("in-a-week", 6*24*time.Hour+time.Hour),
+			},
+		}, {
+			Name: "b", Matched: 2, Eligible: 1,
+			Due: v1alpha1.DueCounts{Day: 1, Week: 1}, NextDueTime: &nextB,
+			Soonest: []v1alpha1.DueSample{sample("in-two-by-both", 2*time.Hour)},
+		}},
+	}, s)
+}
+
+func TestTimesAreRoundedUp(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now, row("x", now.Add(1)))
+	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	expect(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
+	expect(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
+}
+
+func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)))
+	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
+	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
+		t.Errorf("%s cannot be written: %v", s.NextDueTime, err)
+	}
+}
+
+func TestAStatusSaysTheSameTwice(t *testing.T) {
+	p := policyOf(v1alpha1.DryRun, rule("a"))
+	e := editionOf(p)
+	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
+	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
+	expect(t, "status", view.Status(p), view.Status(p))
+}
+
+func TestWarningsAndProblemsOfARule(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
+	p.Rules[1].Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing", Hint: "write one"}}
+	e := editionOf(p)
+	warned := func(key string) []policy.Problem { return []policy.Problem{{Path: key, Message: "no such field"}} }
+	s := status.View{Edition: e, Warnings: warned, Now: now}.Status(p)
+	expect(t, "problems of a", nil, s.Rules[0].Problems)
+	expect(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
+	expect(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
+}
+
+func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
+	p := policyOf(v1alpha1.DryRun, rule("a"), rule("img", onNodes))
+	for _, r := range p.Rules {
+		r.TTL = time.Minute
+	}
+	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	expect(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
+	expect(t, "warnings of images", []string{
+		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",
+	}, s.Rules[1].Warnings)
+}

@@ -1,0 +1,48 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// clusterRulesShown bounds the status of a RetentionPolicy.
+const clusterRulesShown = 100
+
+// clusterRules says what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and what of its
+// overrides does not count.
+func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
+	book := v.edition.Book
+	var all []v1alpha1.ClusterRuleStatus
+	for _, r := range book.ClusterRules(p.Namespace) {
+		if len(all) == clusterRulesShown {
+			break
+		}
+		all = append(all, v.clusterRule(p, r))
+	}
+	return all
+}
+
+func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRuleStatus {
+	s := v1alpha1.ClusterRuleStatus{Policy: r.ID.Policy, Rule: r.ID.Rule, Mode: r.Mode, KeepNewest: int32(r.Keep)}
+	if r.Suspended {
+		s.Mode = v1alpha1.Suspended
+	}
+	if !r.HasTTLExpression && r.TTL >= 0 && !r.UnreadTTL() {
+		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)
+	}
+	if base := v.edition.Book.Rule(r.ID); base != nil {
+		s.Messages = base.Remarks(p.Name, v.edition.Book.Overrides(p.Namespace))
+	}
+	if r.Unapproved {
+		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))
+	}
+	team := v.tallies.Teams[p.Namespace]
+	if team == nil || team.Rules[r.ID] == nil {
+		return s
+	}
+	c := team.Rules[r.ID]
+	s.Matched, s.Eligible, s.Held, s.Errors, s.Due, s.NextDueTime = c.Matched, c.Eligible, c.Held, c.Errors, c.Due, timeOrNil(c.NextDue)
+	return s
+}

@@ -1,0 +1,38 @@
+package status_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
+func TestThrottledNamespacesAreNamed(t *testing.T) {
+	const all = "Sunset deletes objects when they are due"
+	for name, test := range map[string]struct {
+		throttled []string
+		want      string
+	}{
+		"none":              {nil, all},
+		"one":               {[]string{"team-a"}, "Sunset deletes objects slowly in team-a: DELETE requests there are slow or fail; check the admission webhooks that select these namespaces; the controller log has the error"},
+		"one without rules": {[]string{"kube-system"}, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *world) {
+				w.set(func() {
+					k := kindOf(editionOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
+					k.Throttled = test.throttled
+					w.kinds = append(w.kinds, k)
+				})
+				w.after(10 * time.Second)
+				reason := "Enforcing"
+				if test.want != all {
+					reason = "Throttled"
+				}
+				expect(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
+				expect(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
+			})
+		})
+	}
+}

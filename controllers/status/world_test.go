@@ -1,0 +1,424 @@
+package status_test
+
+import (
+	stdcmp "cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// rule is an enforced rule about Jobs with a TTL of an hour.
+func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+// policyOf is policy p with these rules.
+func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
+	p := &policy.Policy{Name: "p", UID: "uid-p", Generation: 3, Mode: mode, Namespaces: labels.Everything(), Rules: rules}
+	for i, r := range rules {
+		r.Mode, r.Index = mode, i
+	}
+	return p
+}
+
+func editionOf(p ...*policy.Policy) policyset.Edition {
+	known := map[string]policy.Namespace{"team-a": {}}
+	return policyset.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
+}
+
+// columns are those of every row: rules are named for them.
+var columns = &index.Layout{Columns: []string{"a", "b"}}
+
+// row is a Job of team-a with facts for its columns.
+func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
+	if facts == nil {
+		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
+	}
+	subject := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start}
+	return packed(subject, facts...)
+}
+
+func packed(s policy.Subject, facts ...policy.Facts) *index.Row {
+	return index.NewRow(s, columns, facts...)
+}
+
+// named is a policy of an edition.
+func named(e policyset.Edition, name string) *policy.Policy {
+	for _, p := range e.Book.Policies() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
+
+// kindOf is a listed kind.
+func kindOf(e policyset.Edition, now time.Time, rows ...*index.Row) retention.KindState {
+	x := index.New(jobs.GroupKind(), func() {})
+	x.SetBook(e.Book, now)
+	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
+	return retention.KindState{Index: x, Kind: jobs}
+}
+
+// world is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
+type world struct {
+	*status.Reporter
+	client.Client // the server; only Status is called
+	t             *testing.T
+	began         time.Time
+	cancel        context.CancelFunc
+	stopped       chan struct{}
+	finished      chan struct{} // closed when nothing is deleted any more
+
+	mu        sync.Mutex
+	book      *policy.Book
+	judging   map[*index.Index]*policy.Book
+	kinds     []retention.KindState
+	doubt     error
+	server    map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
+	fail      error
+	slow      func(name string) time.Duration // how long a write takes; nil for no time
+	slowReads time.Duration                   // how long a read of a policy takes
+	writes    []time.Duration                 // when a status was written
+	patches   int                             // also those that failed
+	told      []string                        // Events
+	raw       []*eventsv1.Event
+	deaf      bool // no Event is taken
+
+	previewed []policyset.Count
+	tellings  int // of those
+	ledgers   books
+	lines     []string // of the log
+}
+
+// books are the ledgers of a test, by policy. They implement report.Ledgers.
+type books map[types.UID]ledgers.State
+
+func (b books) State(policy types.UID) (ledgers.State, bool) {
+	s, ok := b[policy]
+	return s, ok
+}
+
+func (books) Recorded(types.UID) {}
+
+func (books) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// inBubble runs a test with a Reporter that has begun.
+func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ledgers: books{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Book{}}
+		w.Reporter = &status.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w, Ledgers: w.ledgers}
+		if arrange != nil {
+			arrange(w)
+		}
+		w.start()
+		test(t, w)
+		w.stop()
+	})
+}
+
+func (w *world) start() {
+	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), funcr.New(w.logged, funcr.Options{})))
+	w.cancel, w.stopped, w.finished = cancel, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(w.stopped)
+		if err := w.Start(ctx); err != nil {
+			w.t.Error(err)
+		}
+	}()
+	synctest.Wait()
+}
+
+// logged takes a line of the log.
+func (w *world) logged(_, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, line)
+}
+
+// log is what was logged with a message.
+func (w *world) log(message string) (lines []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.lines {
+		if _, values, is := strings.Cut(line, fmt.Sprintf(`"msg"=%q `, message)); is {
+			lines = append(lines, values)
+		}
+	}
+	return lines
+}
+
+// stop ends everything; it may be called again.
+func (w *world) stop() {
+	w.cancel()
+	w.finish()
+	<-w.stopped
+}
+
+// finish says that the reconciler has ended.
+func (w *world) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.finished:
+	default:
+		close(w.finished)
+	}
+}
+
+// Done implements report.State.
+func (w *world) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.finished
+}
+
+// create puts a policy with a status on the server, and in force beside the others.
+func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.Edition {
+	e := editionOf(append(others, p)...)
+	w.store(p, status)
+	w.Use(e)
+	return e
+}
+
+// store puts a policy with a status on the server.
+func (w *world) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
+	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
+	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
+	w.set(func() { w.server[p.Name] = known })
+}
+
+// nameOf is the name of a policy: NAMESPACE/NAME of a RetentionPolicy.
+func nameOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
+}
+
+// Kinds implements report.State.
+func (w *world) Kinds() []retention.KindState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
+		if w.judging[k.Index] != w.book {
+			k.Index.SetBook(w.book, time.Now())
+			w.judging[k.Index] = w.book
+		}
+	}
+	return w.kinds
+}
+
+// Use gives the edition to the Reporter, and its book to every kind, as the reconciler does.
+func (w *world) Use(e policyset.Edition) {
+	w.set(func() { w.book = e.Book })
+	w.Reporter.Use(e)
+}
+
+// Previewed implements report.Gates.
+func (w *world) Previewed(counts ...policyset.Count) {
+	w.set(func() { w.previewed, w.tellings = append(w.previewed, counts...), w.tellings+1 })
+}
+
+// Doubt implements report.State.
+func (w *world) Doubt() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.doubt
+}
+
+// Get implements client.Reader.
+func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	w.mu.Lock()
+	slow := w.slowReads
+	w.mu.Unlock()
+	time.Sleep(slow)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	known := w.server[nameOf(key)]
+	if known == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	switch into := into.(type) {
+	case *v1alpha1.ClusterRetentionPolicy:
+		known.DeepCopyInto(into)
+	case *v1alpha1.RetentionPolicy:
+		known.ObjectMeta.DeepCopyInto(&into.ObjectMeta)
+		known.Status.DeepCopyInto(&into.Status)
+	}
+	return nil
+}
+
+// Status implements client.Client.
+func (w *world) Status() client.SubResourceWriter { return statuses{world: w} }
+
+type statuses struct {
+	client.SubResourceWriter
+	world *world
+}
+
+// Patch implements client.SubResourceWriter, for applies.
+func (s statuses) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	w := s.world
+	if w.slow != nil {
+		select {
+		case <-time.After(w.slow(nameOf(client.ObjectKeyFromObject(object)))):
+		case <-ctx.Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.patches++
+	if err := stdcmp.Or(ctx.Err(), w.fail); err != nil {
+		return err
+	}
+	data, err := patch.Data(object)
+	if err != nil || patch.Type() != types.ApplyPatchType {
+		w.t.Errorf("patch of type %s: %v", patch.Type(), err)
+	}
+	applied := &v1alpha1.ClusterRetentionPolicy{} // or, with the same status, a RetentionPolicy
+	if err := json.Unmarshal(data, applied); err != nil {
+		w.t.Error(err)
+	}
+	if kind := reflect.TypeOf(object).Elem().Name(); applied.Kind != kind || nameOf(client.ObjectKeyFromObject(object)) != nameOf(client.ObjectKeyFromObject(applied)) {
+		w.t.Errorf("%s %s is patched as %s %s/%s", kind, client.ObjectKeyFromObject(object), applied.Kind, applied.Namespace, applied.Name)
+	}
+	known := w.server[nameOf(client.ObjectKeyFromObject(object))]
+	if known == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, object.GetName())
+	}
+	if known.UID != applied.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), errors.New("another UID"))
+	}
+	known.Status = applied.Status
+	w.writes = append(w.writes, time.Since(w.began))
+	return nil
+}
+
+// Tell implements report.Events.
+func (w *world) Tell(e *eventsv1.Event) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deaf {
+		return false
+	}
+	said := fmt.Sprintf("%s %s/%s %s %s: %s", time.Since(w.began), e.Regarding.Kind, nameOf(client.ObjectKey{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name}), e.Type, e.Reason, e.Note)
+	if e.Related != nil {
+		said += " by " + nameOf(client.ObjectKey{Namespace: e.Related.Namespace, Name: e.Related.Name})
+	}
+	w.told = append(w.told, said)
+	w.raw = append(w.raw, e)
+	return true
+}
+
+// after lets time pass and everything happen that it brings.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// status is what the server has of policy p.
+func (w *world) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
+
+func (w *world) statusOf(name string) v1alpha1.RetentionPolicyStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return *w.server[name].Status.DeepCopy()
+}
+
+func (w *world) written() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]time.Duration{}, w.writes...)
+}
+
+func (w *world) events() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.told...)
+}
+
+// removed tells the Reporter of removals.
+func (w *world) removed(times int, r *policy.Rule) {
+	for i := range times {
+		w.Removed(retention.Removal{
+			Kind: jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
+		})
+	}
+}
+
+// condition is one condition of a status: STATUS REASON.
+func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+// message is that of a condition.
+func message(s v1alpha1.RetentionPolicyStatus, name string) string {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func expect[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}

@@ -1,0 +1,309 @@
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
+func (w *world) crowd(namespaces ...string) (all []*policy.Policy) {
+	all = []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
+	for _, namespace := range namespaces {
+		for i := range 20 {
+			all = append(all, &policy.Policy{Namespace: namespace, Name: fmt.Sprintf("%s/r-%02d", namespace, i), UID: types.UID(fmt.Sprint(namespace, i)), Generation: 3, Mode: v1alpha1.Enforce})
+		}
+	}
+	for _, p := range all {
+		w.store(p, noStatus)
+	}
+	return all
+}
+
+// writtenOf is how many policies of a namespace have a status.
+func (w *world) writtenOf(namespace string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, p := range w.server {
+		if strings.HasPrefix(name, namespace+"/") && len(p.Status.Conditions) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// slowIn makes writes in namespaces that begin so take a time.
+func slowIn(prefix string, d time.Duration) func(string) time.Duration {
+	return func(name string) time.Duration {
+		if strings.HasPrefix(name, prefix) {
+			return d
+		}
+		return 10 * time.Millisecond
+	}
+}
+
+// TestSlowWritesInANamespaceDelayNoOther: a webhook that takes 10 s for statuses of one namespace.
+func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = slowIn("bad/", 10*time.Second)
+		e := editionOf(w.crowd("bad", "good")...)
+		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+		w.Use(e)
+		w.after(2 * time.Second)
+		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect(t, "written in the good namespace", 20, w.writtenOf("good"))
+		expect(t, "written in the bad namespace", 0, w.writtenOf("bad"))
+
+		w.after(20 * time.Second) // later changes do not wait either
+		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.after(3 * time.Second)
+		expect(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		w.set(func() { w.doubt = nil })
+		w.after(8 * time.Minute)
+		expect(t, "written in the bad namespace", 20, w.writtenOf("bad"))
+	})
+}
+
+// TestWritesInANamespaceAreOneAtATime and of many slow namespaces only some at once, and others are not delayed.
+func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		now, most, inAll, mostInAll := map[string]int{}, 0, 0, 0
+		slow := slowIn("bad", 10*time.Second)
+		w.slow = func(name string) time.Duration {
+			namespace, _, _ := strings.Cut(name, "/")
+			count := func(n int) {
+				w.set(func() {
+					now[namespace] += n
+					inAll += n
+					most, mostInAll = max(most, now[namespace]), max(mostInAll, inAll)
+				})
+			}
+			count(1)
+			d := slow(name)
+			time.AfterFunc(d-time.Millisecond, func() { count(-1) })
+			return d
+		}
+		var names []string
+		for i := range 80 {
+			names = append(names, fmt.Sprintf("bad-%02d", i))
+		}
+		w.Use(editionOf(w.crowd(append(names, "good")...)...))
+		w.after(40 * time.Second)
+		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect(t, "at once in a namespace", 1, most)
+		if mostInAll > 65 {
+			t.Errorf("%d writes at once", mostInAll)
+		}
+	})
+}
+
+// TestTheLastStatusesAreWritten although writes hang in one namespace.
+func TestTheLastStatusesAreWritten(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = slowIn("bad/", time.Hour)
+		all := w.crowd("bad")
+		w.Use(editionOf(all...))
+		w.after(5 * time.Second)
+		w.removed(3, all[0].Rules[0])
+		w.stop()
+		expect(t, "deleted", int64(3), w.status().Deleted)
+	})
+}
+
+// TestTheLastStatusesDoNotWaitForSlowNamespaces however many there are, and wherever in the alphabet.
+func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		ends, last := false, 0
+		slow := slowIn("bad", time.Hour)
+		w.slow = func(name string) time.Duration {
+			w.set(func() {
+				if ends && strings.HasPrefix(name, "good/") {
+					last++
+				}
+			})
+			return slow(name)
+		}
+		namespaces := []string{"good"}
+		for i := range 12 {
+			namespaces = append(namespaces, fmt.Sprintf("bad-%02d", i))
+		}
+		w.Use(editionOf(w.crowd(namespaces...)...))
+		w.after(5 * time.Second)
+		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
+		w.stop()
+		expect(t, "written in the good namespace", 20, last)
+	})
+}
+
+// TestANamespaceThatRecoversIsWrittenAtOnce: one quick write ends the delay.
+func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		end := time.Now().Add(15 * time.Second)
+		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
+		w.Use(editionOf(w.crowd("bad")...))
+		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
+		expect(t, "written", 20, w.writtenOf("bad"))
+		expect(t, "writes", 21, w.patches)
+	})
+}
+
+// TestLargeStatusesAreWrittenFewAtATime: each keeps the API server busy for long, and other requests wait for it.
+func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules, want int
+	}{
+		"small": {1, 16},
+		"large": {400, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
+				now, most := 0, 0
+				w.slow = func(string) time.Duration {
+					w.set(func() { now++; most = max(most, now) })
+					time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
+					return 100 * time.Millisecond
+				}
+				var all []*policy.Policy
+				for i := range 40 {
+					all = append(all, team(w, fmt.Sprint("team-", i), test.rules))
+				}
+				w.Use(editionOf(all...))
+				w.after(10 * time.Second)
+				expect(t, "at once", test.want, most)
+				expect(t, "written", 1, w.writtenOf("team-39"))
+			})
+		})
+	}
+}
+
+// TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited before.
+func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		var all []*policy.Policy
+		for i := range 30 {
+			all = append(all, team(w, fmt.Sprint("team-", i), 400))
+		}
+		all = append(all, team(w, "z", 1))
+		w.Use(editionOf(all...))
+		w.after(time.Minute)
+		w.set(func() { w.slow = func(string) time.Duration { return 300 * time.Millisecond } })
+		for i, p := range all {
+			edited := *p
+			edited.Generation++
+			all[i] = &edited
+		}
+		w.Use(editionOf(all...))
+		w.after(3 * time.Second)
+		w.set(func() { expect(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
+		w.after(time.Minute)
+		w.set(func() { expect(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration) })
+	})
+}
+
+// team stores a policy without a status and with so many rules in a namespace.
+func team(w *world, namespace string, rules int) *policy.Policy {
+	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
+	for k := range rules {
+		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: jobs, Mode: p.Mode})
+	}
+	w.store(p, noStatus)
+	return p
+}
+
+// TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one of the alphabet.
+func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		var order []string
+		w.slow = func(name string) time.Duration {
+			namespace, _, _ := strings.Cut(name, "/")
+			w.set(func() { order = append(order, namespace) })
+			return 100 * time.Millisecond
+		}
+		var busy []string
+		for i := range 30 {
+			busy = append(busy, fmt.Sprintf("busy-%02d", i))
+		}
+		w.Use(editionOf(w.crowd("quiet")...))
+		w.after(10 * time.Second)
+		w.Use(editionOf(w.crowd(append(busy, "quiet")...)...))
+		w.after(time.Minute)
+		w.set(func() { w.doubt, order = errors.New("clock skew"), nil })
+		w.after(time.Minute)
+		if at := slices.Index(order, "quiet"); at < 0 || at >= 16+1 {
+			t.Errorf("the quiet namespace comes after %d others", at)
+		}
+	})
+}
+
+// teams stores a policy without a status in each of so many namespaces.
+func teams(w *world, n int) (all []*policy.Policy) {
+	for i := range n {
+		namespace := fmt.Sprintf("team-%03d", i)
+		p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
+		w.store(p, noStatus)
+		all = append(all, p)
+	}
+	return all
+}
+
+// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read, and the next one before all have.
+func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
+		w.store(edited, noStatus)
+		w.Use(editionOf(edited))
+		w.after(time.Minute)
+		w.set(func() { w.slowReads = 10 * time.Second })
+		next := *edited
+		next.Generation++
+		fresh := teams(w, 60)
+		all := append(fresh, &next)
+		w.Use(editionOf(all...))
+		w.after(3 * time.Second)
+		observed := func(p *policy.Policy) int64 {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.server[p.Name].Status.ObservedGeneration
+		}
+		expect(t, "generation in status", next.Generation, observed(&next))
+		later := next
+		later.Generation++
+		all = append(fresh, &later)
+		w.Use(editionOf(all...))
+		w.after(30 * time.Second)
+		expect(t, "later generation in status", later.Generation, observed(&later))
+		w.set(func() { w.slowReads = 100 * time.Millisecond })
+		w.after(time.Minute)
+		for _, p := range all {
+			expect(t, p.Name+" in status", p.Generation, observed(p))
+		}
+	})
+}
+
+// TestManyWritesDelayNoEdit: an edit is in status before all other statuses are written, which takes eight seconds.
+func TestManyWritesDelayNoEdit(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
+		all := teams(w, 320)
+		w.Use(editionOf(all...))
+		w.after(time.Minute)
+		w.set(func() { w.doubt = errors.New("clock skew") })
+		w.after(2 * time.Second)
+		edited := *all[319]
+		edited.Generation++
+		w.Use(editionOf(append(all[:319:319], &edited)...))
+		w.after(3 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		expect(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
+	})
+}

@@ -1,0 +1,79 @@
+package agentapi_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+)
+
+// FuzzRead reads anything as the rules that agents are told. Nothing may panic, a rule that says nothing is not in force, and a
+// field that nobody knows, wherever it is, keeps: outside of a spec nothing is read, in a spec none of its rules is valid.
+func FuzzRead(f *testing.F) {
+	const rule = `{"name":"r","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"true","ttl":"1d"}`
+	for _, text := range []string{
+		`{}`, `null`, `{"policies":null,"known":[{}]}`, `{"policies":[{"name":"p","uid":"u","hash":"h","spec":{"mode":"Enforce","rules":[` + rule + `]}}]}`,
+		`{"policies":[{"name":"p","unapproved":["r"],"spec":{"rules":[` + rule + `,` + rule + `,null]}}],"known":[{"name":"p","uid":"u","generation":3}]}`,
+		`{"policies":[{"spec":null},{"spec":7},{"spec":{"rules":[{}]}}]}`, `{"policies":[{"created":"never","spec":{}}]}`, `{"policies":[]}{"policies":[]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		told, err := agentapi.Read(data)
+		if err != nil {
+			return
+		}
+		for _, p := range told.Policies {
+			for _, r := range p.Rules {
+				if !r.Invalid() && (r.Kind.Kind == "" || r.Spec.Eligible == "" || r.ID.Rule == "" || len(p.Problems) > 0 && isWhole(p)) {
+					t.Errorf("valid, and yet %+v with %v", r, p.Problems)
+				}
+			}
+		}
+		var whole map[string]any
+		if json.Unmarshal(data, &whole) != nil || whole == nil {
+			return // something follows, or there is nothing
+		}
+		if again, err := agentapi.Read(with(t, whole, whole)); err == nil {
+			t.Errorf("with a field that nobody knows %d policies are read", len(again.Policies))
+		}
+		delete(whole, newer)
+		if policies, _ := whole["policies"].([]any); len(policies) > 0 {
+			first, _ := policies[0].(map[string]any)
+			if spec, _ := first["spec"].(map[string]any); spec != nil {
+				checkNewer(t, with(t, whole, spec))
+			}
+		}
+	})
+}
+
+// newer is a field that a Sunset of later may have.
+const newer = "keepIfInDoubt"
+
+// with is the JSON of a document with that field in a part of it.
+func with(t *testing.T, whole, part map[string]any) []byte {
+	t.Helper()
+	part[newer] = true
+	data, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func checkNewer(t *testing.T, data []byte) {
+	t.Helper()
+	told, err := agentapi.Read(data)
+	if err != nil {
+		return
+	}
+	for _, r := range told.Policies[0].Rules {
+		if !r.Invalid() {
+			t.Errorf("rule %s is in force, and nobody knows what %s means: %s", r.ID, newer, data)
+		}
+	}
+}
+
+// isWhole reports whether a problem of a policy concerns all of its rules.
+func isWhole(p *policy.Policy) bool { return p.Problems[0].Path == "spec" || p.Problems[0].Path == "" }

@@ -1,0 +1,162 @@
+package agentapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// MaxBytes is how long the rules for agents may be as JSON: etcd takes no more than 1.5 MB, with what else is in the object.
+const MaxBytes = 1 << 20
+
+// LeftOut is the hash of a policy that does not fit. No form of a policy has it.
+const LeftOut = "left-out"
+
+// notCEL is what the agents are told where a rule is not understood, or not there: they do not understand it either, and
+// keep all that it may be about.
+const notCEL = "this rule is not understood: see the status of its policy"
+
+// Rendered is what agents are told.
+type Rendered struct {
+	Policies []v1alpha1.NodeImagePolicy      // with rules about images, by name
+	Known    []v1alpha1.NodeImageKnownPolicy // all ClusterRetentionPolicies, by name; none if no policy is about images
+	// Missing are those of Policies whose rules do not fit. They delete nothing, and if they have a say they keep every
+	// image.
+	Missing sets.Set[types.UID]
+}
+
+// Render says what agents are told of a book, in at most so many bytes. Where that is too little, policies that have a say
+// go first; of those and of the others each by name.
+func Render(b *policy.Book, most int) Rendered {
+	r := Rendered{Missing: sets.New[types.UID]()}
+	var about []*policy.Policy
+	for _, p := range b.Policies() {
+		if p.Namespace != "" {
+			continue
+		}
+		r.Known = append(r.Known, v1alpha1.NodeImageKnownPolicy{Name: p.Name, UID: p.UID, Generation: p.Generation, Approved: p.Approved})
+		if OnNodes(p) {
+			about = append(about, p)
+		}
+	}
+	if len(about) == 0 {
+		return Rendered{Missing: r.Missing}
+	}
+	r.Policies = fit(about, most-sizeOf(r.Known), r.Missing)
+	return r
+}
+
+// OnNodes reports whether a policy has rules about images.
+func OnNodes(p *policy.Policy) bool { return slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) }
+
+// fit renders all policies, as many as possible whole.
+func fit(about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alpha1.NodeImagePolicy {
+	all := make([]v1alpha1.NodeImagePolicy, len(about))
+	for i, p := range about {
+		all[i] = stub(p)
+		most -= sizeOf(all[i])
+		missing.Insert(p.UID)
+	}
+	for _, i := range byPrecedence(about) {
+		whole := whole(about[i])
+		if more := sizeOf(whole) - sizeOf(all[i]); more <= most {
+			most -= more
+			all[i] = whole
+			missing.Delete(about[i].UID)
+		}
+	}
+	return all
+}
+
+// byPrecedence are the indexes of policies, those with a say first.
+func byPrecedence(all []*policy.Policy) []int {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rank(all[i]), rank(all[j])) })
+	return order
+}
+
+func rank(p *policy.Policy) int {
+	if p.Mode == v1alpha1.DryRun {
+		return 1
+	}
+	return 0
+}
+
+// whole is a policy with all its rules about images.
+func whole(p *policy.Policy) v1alpha1.NodeImagePolicy {
+	n := named(p, p.Hash)
+	n.Spec.Variables = p.Variables
+	for _, r := range p.Rules {
+		if !r.OnNodes() {
+			continue
+		}
+		n.Spec.Rules = append(n.Spec.Rules, asTold(r))
+		if p.Gate.Covers("", r.ID.Rule) {
+			n.Unapproved = append(n.Unapproved, r.ID.Rule)
+		}
+	}
+	return n
+}
+
+// stub is a policy that keeps every image, if it has a say.
+func stub(p *policy.Policy) v1alpha1.NodeImagePolicy {
+	n := named(p, LeftOut)
+	i := slices.IndexFunc(p.Rules, (*policy.Rule).OnNodes)
+	n.Spec.Rules = []v1alpha1.Rule{notUnderstood(p.Rules[i].ID.Rule)}
+	return n
+}
+
+func named(p *policy.Policy, hash string) v1alpha1.NodeImagePolicy {
+	return v1alpha1.NodeImagePolicy{
+		Name: p.Name, UID: p.UID, Created: metav1.Time{Time: p.Created}, Generation: p.Generation, Hash: hash,
+		Spec: v1alpha1.ClusterRetentionPolicySpec{Mode: p.Mode},
+	}
+}
+
+// asTold is a rule as agents are told of it. What makes one invalid may be something that is lost on the way to them.
+func asTold(r *policy.Rule) v1alpha1.Rule {
+	if !r.Invalid() {
+		return r.Spec
+	}
+	told := notUnderstood(r.ID.Rule)
+	if selectorIsRead(r) {
+		told.NodeSelector = r.Spec.NodeSelector
+	}
+	return told
+}
+
+// selectorIsRead reports whether what is wrong with a rule is in other fields than its nodeSelector. A problem of the rule
+// as a whole, or of its policy, may be anywhere.
+func selectorIsRead(r *policy.Rule) bool {
+	own := fmt.Sprintf("spec.rules[%d].", r.Index)
+	return !slices.ContainsFunc(r.Problems, func(p policy.Problem) bool {
+		field, found := strings.CutPrefix(p.Path, own)
+		return !found || strings.HasPrefix(field, "nodeSelector")
+	})
+}
+
+// notUnderstood is a rule of that name that keeps every image of every node.
+func notUnderstood(name string) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: name, Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
+		Eligible: notCEL, TTL: "0s", Events: v1alpha1.EventsAggregate,
+	}
+}
+
+// sizeOf is the length of something as JSON.
+func sizeOf(v any) int {
+	text, _ := json.Marshal(v) // what is here was read from JSON
+	return len(text)
+}

@@ -1,0 +1,148 @@
+package agentapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	now    = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	images = v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
+	jobs   = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}
+)
+
+// about is a rule as somebody writes it.
+func about(target v1alpha1.Target, name string) v1alpha1.Rule {
+	return v1alpha1.Rule{Name: name, Target: target, Eligible: "true", StartTime: "object.status.lastUsed", TTL: "30d", Events: v1alpha1.EventsAggregate}
+}
+
+// policyOf is a policy as it is loaded.
+func policyOf(name string, mode v1alpha1.Mode, rules ...v1alpha1.Rule) *policy.Policy {
+	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 4, CreationTimestamp: metav1.Time{Time: now}}}
+	d.Spec.Mode, d.Spec.Rules = mode, rules
+	d.Spec.Variables = []v1alpha1.Variable{{Name: "old", Expression: "true"}}
+	return d.Load(policy.DefaultProtection())
+}
+
+func render(most int, policies ...*policy.Policy) agentapi.Rendered {
+	return agentapi.Render(policy.NewBook(policies, nil, policy.DefaultProtection()), most)
+}
+
+func expect(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+func TestWhatAgentsAreTold(t *testing.T) {
+	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
+	mixed.Approved = "4f2a"
+	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
+	expect(t, "rendered", agentapi.Rendered{
+		Policies: []v1alpha1.NodeImagePolicy{{
+			Name: "mixed", UID: "uid-mixed", Created: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash,
+			Spec: v1alpha1.ClusterRetentionPolicySpec{
+				Mode: v1alpha1.Enforce, Variables: mixed.Variables, Rules: []v1alpha1.Rule{about(images, "old"), about(images, "older")},
+			},
+		}},
+		Known: []v1alpha1.NodeImageKnownPolicy{
+			{Name: "mixed", UID: "uid-mixed", Generation: 4, Approved: "4f2a"}, {Name: "others", UID: "uid-others", Generation: 4},
+		},
+	}, got)
+}
+
+func TestWithoutRulesAboutImagesThereIsNothingToTell(t *testing.T) {
+	expect(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs"))))
+	expect(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes))
+}
+
+func TestWhichRulesWait(t *testing.T) {
+	tests := map[string]struct {
+		gate *policy.Gate
+		want []string
+	}{
+		"none":                {nil, nil},
+		"all":                 {&policy.Gate{Hash: "h"}, []string{"old", "older"}},
+		"one":                 {&policy.Gate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
+		"those in namespaces": {&policy.Gate{Hash: "h", Namespaces: policy.Scope{"team-a": {}}}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := policyOf("p", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
+			p.Gate = test.gate
+			expect(t, "unapproved", test.want, render(agentapi.MaxBytes, p).Policies[0].Unapproved)
+		})
+	}
+}
+
+// TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither: it is told as something that does not compile.
+func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}}
+	tests := map[string]struct {
+		path string
+		want *metav1.LabelSelector
+	}{
+		"another field":        {"spec.rules[0].eligible", selector},
+		"an unknown field":     {"spec.rules[0].eligibel", selector},
+		"its selector":         {"spec.rules[0].nodeSelector", nil},
+		"part of its selector": {"spec.rules[0].nodeSelector.matchLabel", nil},
+		"the rule as a whole":  {"spec.rules[0]", nil},
+		"the policy":           {"spec.excludeNamespace", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bad := about(images, "old")
+			bad.NodeSelector = selector
+			p := policyOf("p", v1alpha1.Enforce, bad, about(images, "older"))
+			p.AddProblems(policy.Problem{Path: test.path, Message: "wrong"})
+			told := render(agentapi.MaxBytes, p).Policies[0].Spec.Rules[0]
+			expect(t, "selector", test.want, told.NodeSelector)
+			if told.Name != "old" || !strings.HasPrefix(told.Eligible, "this rule is not understood") {
+				t.Errorf("told as %+v", told)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
+	long := about(images, "old")
+	long.Eligible = strings.Repeat("true || ", 1000) + "true"
+	dry, late := policyOf("a", v1alpha1.DryRun, long), policyOf("c", v1alpha1.Enforce, long)
+	in := policyOf("b", v1alpha1.Suspended, long)
+	for name, test := range map[string]struct {
+		most    int
+		missing []types.UID
+	}{
+		"all fit":  {agentapi.MaxBytes, nil},
+		"two fit":  {20_000, []types.UID{"uid-a"}},
+		"one fits": {12_000, []types.UID{"uid-a", "uid-c"}},
+		"none":     {0, []types.UID{"uid-a", "uid-b", "uid-c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := render(test.most, late, dry, in)
+			expect(t, "missing", test.missing, sets.List(got.Missing))
+			text, err := json.Marshal(got)
+			if err != nil || test.most > 0 && len(text) > test.most {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+			for _, p := range got.Policies {
+				if got.Missing.Has(p.UID) != (p.Hash == agentapi.LeftOut) || got.Missing.Has(p.UID) != strings.HasPrefix(p.Spec.Rules[0].Eligible, "this rule is") {
+					t.Errorf("%s: hash %s, eligible %.30s", p.Name, p.Hash, p.Spec.Rules[0].Eligible)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,251 @@
+package agentapi
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Sums is what all reports come to.
+type Sums struct {
+	Policies map[types.UID]*Sum
+	Nodes    int64     // that report, those that are stale aside
+	Stale    int64     // that have not reported for StaleAfter
+	New      int64     // of Nodes: that have only just begun to
+	Changes  time.Time // when the sums change though nobody reports; zero for never
+
+	Obstacles map[string]Obstacle // by reason
+}
+
+// Obstacle is what has kept nodes from removing images for obstacleAfter: a condition of their reports.
+type Obstacle struct {
+	Reason, Message string // of the first node
+	Node            string // the first by name
+	Nodes           int64
+}
+
+// Sum is what the reports about one policy come to.
+type Sum struct {
+	Status v1alpha1.NodeImagesStatus
+	// Tally counts images as a count of objects does. Pending counts those of rules that wait for approval.
+	Tally   policy.Tally
+	Removed map[string]int64 // images, by rule
+	Behind  int64            // nodes that report, but not about the present form of the policy
+}
+
+// Sum sums up what is reported about the present form of these policies. They are all policies with rules about images.
+func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
+	s := Sums{Policies: make(map[types.UID]*Sum, len(policies)), Obstacles: map[string]Obstacle{}}
+	r.known = sets.New[types.UID]()
+	for _, p := range policies {
+		s.Policies[p.UID] = r.begin(p)
+		r.known.Insert(p.UID)
+	}
+	for uid := range r.gone {
+		if !r.known.Has(uid) {
+			delete(r.gone, uid)
+		}
+	}
+	for name, n := range r.nodes {
+		fresh := s.see(name, n, now)
+		for _, p := range policies {
+			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh)
+		}
+	}
+	for _, p := range policies {
+		s.Policies[p.UID].end(p)
+	}
+	return s
+}
+
+// see counts a node, and reports whether what it says counts.
+func (s *Sums) see(name string, n *report, now time.Time) bool {
+	if age := now.Sub(n.observed); age > StaleAfter || age < -maxSkew {
+		s.Stale++
+		return false
+	}
+	s.Nodes++
+	s.changesAt(n.observed.Add(StaleAfter + 1))
+	if now.Sub(n.created) < settling {
+		s.New++
+		s.changesAt(n.created.Add(settling))
+	}
+	switch {
+	case n.obstacle.Reason == "":
+	case now.Sub(n.since) < obstacleAfter:
+		s.changesAt(n.since.Add(obstacleAfter))
+	default:
+		s.meet(name, n.obstacle)
+	}
+	return true
+}
+
+// meet counts the obstacle of a node.
+func (s *Sums) meet(name string, o Obstacle) {
+	all, known := s.Obstacles[o.Reason]
+	if !known || name < all.Node {
+		all.Reason, all.Message, all.Node = o.Reason, o.Message, name
+	}
+	all.Nodes++
+	s.Obstacles[o.Reason] = all
+}
+
+func (s *Sums) changesAt(t time.Time) {
+	if s.Changes.IsZero() || t.Before(s.Changes) {
+		s.Changes = t
+	}
+}
+
+// Settled reports whether the nodes that report are all that are going to.
+func (s *Sums) Settled() bool { return s.New*10 <= s.Nodes }
+
+// Counted reports whether what a policy's rules about images would delete is known: every node that reports has counted
+// the present form.
+func (s *Sums) Counted(uid types.UID) bool {
+	sum := s.Policies[uid]
+	return sum != nil && sum.Status.Nodes > 0 && sum.Behind == 0 && s.Settled()
+}
+
+// With is the sum beside a count of the objects that the policy's other rules are about, which may be nil. Neither is changed.
+func (s *Sum) With(objects *policy.Tally) *policy.Tally {
+	if objects == nil {
+		objects = &policy.Tally{}
+	}
+	all := *objects
+	all.Rules = maps.Clone(s.Tally.Rules)
+	all.Add(s.Tally.Count)
+	maps.Copy(all.Rules, objects.Rules)
+	return &all
+}
+
+// begin makes the sum of a policy of which only nodes that are no more have reported.
+func (r *Reports) begin(p *policy.Policy) *Sum {
+	sum := &Sum{Tally: policy.Tally{Rules: map[string]*policy.RuleTally{}}, Removed: map[string]int64{}}
+	for _, rule := range p.Rules {
+		if rule.OnNodes() {
+			sum.Tally.Rules[rule.ID.Rule] = &policy.RuleTally{}
+		}
+	}
+	if gone := r.gone[p.UID]; gone != nil {
+		sum.Status.Removed = gone.all
+		for name, images := range gone.rules {
+			sum.Removed[name] = images
+		}
+	}
+	return sum
+}
+
+// add counts what one node says of a policy. Only what it has removed counts whatever else is old.
+func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
+	if e != nil {
+		s.Status.Removed = plus(s.Status.Removed, e.removed)
+		for i := range e.rules {
+			if n := e.rules[i].removed.Images; n > 0 {
+				s.Removed[e.rules[i].name] += n
+			}
+		}
+	}
+	if current := e != nil && e.generation == p.Generation && e.hash == p.Hash; !fresh || !current {
+		s.Status.StaleNodes++
+		if fresh {
+			s.Behind++
+		}
+		return
+	}
+	s.Status.Nodes++
+	s.count(e)
+	for i := range e.rules {
+		if tally := s.Tally.Rules[e.rules[i].name]; tally != nil {
+			addRule(tally, name, &e.rules[i])
+		}
+	}
+}
+
+func (s *Sum) count(e *entry) {
+	s.Status.Images += e.matched
+	s.Status.Due.Now = plus(s.Status.Due.Now, e.due.Now)
+	s.Status.Due.Hour = plus(s.Status.Due.Hour, e.due.Hour)
+	s.Status.Due.Day = plus(s.Status.Due.Day, e.due.Day)
+	s.Status.Due.Week = plus(s.Status.Due.Week, e.due.Week)
+	countInto(&s.Tally.Count, &e.counts)
+}
+
+func countInto(c *policy.Count, n *counts) {
+	c.Matched += n.matched
+	c.Eligible += n.eligible
+	c.Errors += n.errors
+	c.Due.Now += n.due.Now.Images
+	c.Due.Hour += n.due.Hour.Images
+	c.Due.Day += n.due.Day.Images
+	c.Due.Week += n.due.Week.Images
+}
+
+func addRule(t *policy.RuleTally, node string, r *ruleEntry) {
+	countInto(&t.Count, &r.counts)
+	if !r.nextDue.IsZero() && (t.NextDue.IsZero() || r.nextDue.Before(t.NextDue)) {
+		t.NextDue = r.nextDue
+	}
+	for _, s := range r.soonest {
+		if isLater(t.Soonest, node, s.due) {
+			continue // most of them: nothing is made of these
+		}
+		due := v1alpha1.DueSample{Name: node + ": " + s.image}
+		due.DueTime.Time = s.due
+		t.Goes(due)
+	}
+	if r.failing != "" && !(len(t.Failing) == policy.FailingKept && node > t.Failing[policy.FailingKept-1].Name) {
+		t.Fails(v1alpha1.ErrorSample{Name: node, Message: r.failing})
+	}
+}
+
+// isLater reports whether a sample of a node certainly comes after all that are kept.
+func isLater(kept []v1alpha1.DueSample, node string, due time.Time) bool {
+	if len(kept) < policy.SoonestKept {
+		return false
+	}
+	last := kept[len(kept)-1]
+	return due.After(last.DueTime.Time) || due.Equal(last.DueTime.Time) && node > last.Name
+}
+
+// end counts what waits for approval, once everything else is counted.
+func (s *Sum) end(p *policy.Policy) {
+	var pending policy.Pending
+	all := true
+	for _, r := range p.Rules {
+		tally := s.Tally.Rules[r.ID.Rule]
+		if tally == nil || r.Invalid() {
+			continue
+		}
+		s.Tally.NextDue = soonest(s.Tally.NextDue, tally.NextDue)
+		if !p.Gate.Covers("", r.ID.Rule) {
+			all = false
+			continue
+		}
+		// What several rules select is counted for each: at most so many are due, and at least so many selected.
+		pending.Due, pending.Week = pending.Due+tally.Due.Now, pending.Week+tally.Due.Week
+		pending.Selected = max(pending.Selected, tally.Matched)
+	}
+	pending.Due, pending.Week = min(pending.Due, s.Tally.Due.Now), min(pending.Week, s.Tally.Due.Week)
+	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
+		pending = policy.Pending{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
+	}
+	// A policy that kept images is gone, or keeps less, and a report does not say whether its node knows that yet.
+	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {
+		pending.Week = max(pending.Week, s.Tally.Eligible)
+	}
+	s.Tally.Pending = pending
+}
+
+// soonest is the earlier of two times; zero is never.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

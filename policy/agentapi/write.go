@@ -1,0 +1,117 @@
+package agentapi
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Describe gives what an agent reports of each policy it was told of. The tallies are of all images of the node, counted by
+// exactly these policies, with bytes; name gives what people call the image of an ID and its bytes. Removed has what went on
+// the word of each policy so far, also of policies that are no more.
+func Describe(policies []*policy.Policy, t *policy.Tallies, name func(id string) (string, int64), removed []v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
+	reports := make([]v1alpha1.NodeImagePolicyReport, 0, len(policies))
+	for _, p := range policies {
+		report := v1alpha1.NodeImagePolicyReport{Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash}
+		tally := t.Policies[p.Name]
+		if tally == nil {
+			tally = &policy.Tally{}
+		}
+		report.Matched, report.Eligible, report.Errors, report.Due = tally.Matched, tally.Eligible, tally.Errors, dueOf(&tally.Count)
+		for _, r := range p.Rules {
+			report.Rules = append(report.Rules, describe(r.ID.Rule, tally.Rules[r.ID.Rule], name))
+		}
+		reports = append(reports, report)
+	}
+	for i := range removed {
+		reports = AddRemoved(reports, &removed[i])
+	}
+	return reports
+}
+
+func describe(rule string, tally *policy.RuleTally, name func(id string) (string, int64)) v1alpha1.NodeImageRuleReport {
+	report := v1alpha1.NodeImageRuleReport{Name: rule}
+	if tally == nil {
+		return report
+	}
+	report.Matched, report.Eligible, report.Errors, report.Due = tally.Matched, tally.Eligible, tally.Errors, dueOf(&tally.Count)
+	if len(tally.Failing) > 0 {
+		called, _ := name(tally.Failing[0].Name)
+		report.ErrorSample = called + ": " + tally.Failing[0].Message
+	}
+	if !tally.NextDue.IsZero() {
+		report.NextDueTime = &metav1.Time{Time: tally.NextDue}
+	}
+	for _, s := range tally.Soonest[:min(len(tally.Soonest), soonestReported)] {
+		called, bytes := name(s.Name)
+		report.Soonest = append(report.Soonest, v1alpha1.ImageSample{Name: called, ID: s.Name, Bytes: bytes, DueTime: s.DueTime})
+	}
+	return report
+}
+
+// soonestReported is how many samples of what goes next are reported of each rule.
+const soonestReported = 3
+
+func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
+	of := func(images, bytes int64) v1alpha1.ImageCount {
+		return v1alpha1.ImageCount{Images: images, Bytes: bytes}
+	}
+	return v1alpha1.ImageDueCounts{
+		Now: of(c.Due.Now, c.DueBytes.Now), Hour: of(c.Due.Hour, c.DueBytes.Hour),
+		Day: of(c.Due.Day, c.DueBytes.Day), Week: of(c.Due.Week, c.DueBytes.Week),
+	}
+}
+
+// AddRemoved adds to reports what one of them says was removed. A policy or rule that is not among them is there from then
+// on, with nothing but that.
+func AddRemoved(reports []v1alpha1.NodeImagePolicyReport, more *v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
+	if more.Removed.Images == 0 {
+		return reports
+	}
+	i := slices.IndexFunc(reports, func(r v1alpha1.NodeImagePolicyReport) bool { return r.UID == more.UID })
+	if i < 0 {
+		i = len(reports)
+		reports = append(reports, v1alpha1.NodeImagePolicyReport{Name: nameIn(reports, more), UID: more.UID})
+	}
+	to := &reports[i]
+	to.Removed = plus(to.Removed, more.Removed)
+	for _, r := range more.Rules {
+		if r.Removed.Images == 0 {
+			continue
+		}
+		k := slices.IndexFunc(to.Rules, func(o v1alpha1.NodeImageRuleReport) bool { return o.Name == r.Name })
+		if k < 0 {
+			k = len(to.Rules)
+			to.Rules = append(to.Rules, v1alpha1.NodeImageRuleReport{Name: r.Name})
+		}
+		to.Rules[k].Removed = plus(to.Rules[k].Removed, r.Removed)
+	}
+	return reports
+}
+
+// nameIn is the name of a policy that is no more, of which there may be another by now: names in a report differ.
+func nameIn(reports []v1alpha1.NodeImagePolicyReport, p *v1alpha1.NodeImagePolicyReport) string {
+	if slices.ContainsFunc(reports, func(r v1alpha1.NodeImagePolicyReport) bool { return r.Name == p.Name }) {
+		return p.Name + "/" + string(p.UID)
+	}
+	return p.Name
+}
+
+// TakeRemoved takes from a report what another says was removed.
+func TakeRemoved(from, less *v1alpha1.NodeImagePolicyReport) {
+	from.Removed = minus(from.Removed, less.Removed)
+	for i := range from.Rules {
+		for k := range less.Rules {
+			if from.Rules[i].Name == less.Rules[k].Name {
+				from.Rules[i].Removed = minus(from.Rules[i].Removed, less.Rules[k].Removed)
+			}
+		}
+	}
+}
+
+func minus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
+	return v1alpha1.ImageCount{Images: a.Images - b.Images, Bytes: a.Bytes - b.Bytes}
+}

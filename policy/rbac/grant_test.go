@@ -1,0 +1,231 @@
+package rbac_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	yamlv2 "go.yaml.in/yaml/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubectl "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+var (
+	jobs   = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+	job    = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pod    = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// of is a policy with rules.
+func of(name string, rules ...policy.Rule) *policy.Policy {
+	p := &policy.Policy{Name: name}
+	if namespace, _, found := strings.Cut(name, "/"); found {
+		p.Namespace, p.ServiceAccount = namespace, "cleaner"
+	}
+	for _, r := range rules {
+		p.Rules = append(p.Rules, &r)
+	}
+	return p
+}
+
+func TestAPolicyNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules []policy.Rule
+		want  string
+	}{
+		"to find and delete":                {[]policy.Rule{{Kind: job}}, "list watch delete"},
+		"to see what counts exactly":        {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
+		"to see what owners take along":     {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
+		"to mark":                           {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
+		"what any rule needs":               {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
+		"nothing for other kinds":           {[]policy.Rule{{Kind: pod, Mark: "m"}, {Kind: job}}, "list watch delete"},
+		"nothing without a rule":            {[]policy.Rule{{Kind: pod}}, ""},
+		"nothing for what is not carried":   {[]policy.Rule{{Kind: job, Problems: []policy.Problem{{}}}}, ""},
+		"nothing for what agents remove":    {[]policy.Rule{{Kind: v1alpha1.ImageKind}}, ""},
+		"the same while it is only counted": {[]policy.Rule{{Kind: job, Mode: v1alpha1.DryRun}}, "list watch delete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := rbac.OfSunset(of("batch", test.rules...), job.GroupKind(), jobs)
+			if diff := cmp.Diff(test.want, strings.Join(got.Verbs, " ")); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	if right := rbac.OfSunset(of("e", policy.Rule{Kind: events}), policy.StoredAs(events), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}); len(right.Verbs) != 3 {
+		t.Errorf("Events have two names: %v", right)
+	}
+}
+
+func TestARightOfSunset(t *testing.T) {
+	text := rbac.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs).YAML()
+	const want = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: "sunset:batch:jobs.batch"
+  labels: {rbac.sunset.x-k8s.io/aggregate-to-controller: "true"}
+rules:
+- {apiGroups: ["batch"], resources: ["jobs"], verbs: [list, watch, delete]}
+`
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestARightOfAnAccount(t *testing.T) {
+	text := rbac.OfAccount(of("123/on", policy.Rule{Kind: pod, Mark: "m"}), pod.GroupKind(), schema.GroupResource{Resource: "pods"}).YAML()
+	role, binding := &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	for i, document := range strings.Split(text, rbac.Between) {
+		if err := yaml.UnmarshalStrict([]byte(document), []any{role, binding}[i]); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+	}
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "delete", "patch"}}}
+	if diff := cmp.Diff(rules, role.Rules); diff != "" || role.Namespace != "123" || role.Name != "sunset:on:pods" || role.Kind != "Role" {
+		t.Errorf("%s\n%s", text, diff)
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "123", Name: "cleaner"}}
+	if diff := cmp.Diff(subjects, binding.Subjects); diff != "" || binding.Namespace != "123" || binding.Name != role.Name || binding.RoleRef.Name != role.Name {
+		t.Errorf("%s\n%s", text, diff)
+	}
+}
+
+// TestNoPolicyTakesAwayFromAnother: roles have a name for each policy and resource.
+func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range []string{"batch", "batch.jobs", "batch-jobs", "a/batch", "a/b", "a.b", "a-b"} {
+		for _, resource := range []string{"jobs", "batch-jobs"} {
+			right := rbac.OfSunset(of(p, policy.Rule{Kind: job}), job.GroupKind(), schema.GroupResource{Group: "batch", Resource: resource})
+			_, name, _ := strings.Cut(right.YAML(), "name: ")
+			name, _, _ = strings.Cut(name, "\n")
+			if names[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			names[name] = true
+		}
+	}
+}
+
+func TestAMessageIsYAML(t *testing.T) {
+	right := rbac.OfSunset(of("batch", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := rbac.Message("may not:\nno", right, right.And("patch"))
+	if err := yaml.Unmarshal([]byte(strings.Split(message, rbac.Between)[0]), &rbacv1.ClusterRole{}); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(message, "kind: ClusterRole\n"); got != 2 {
+		t.Errorf("%d roles in\n%s", got, message)
+	}
+	if got := rbac.Sentence(message); got != "may not: no" {
+		t.Errorf("the sentence is %q", got)
+	}
+	if got := rbac.Sentence("nothing is missing\nat all"); got != "nothing is missing\nat all" {
+		t.Errorf("another message became %q", got)
+	}
+}
+
+// breaks end a line, and with it a comment, for one YAML reader or another, or are not to be printed.
+var breaks = []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\f", "\x00", "\x1b", "\ufeff", "\xff"}
+
+// TestNothingInASentenceIsAnythingButAComment, whatever a policy names: it is applied with the rights of who applies the role.
+func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
+	right := rbac.OfAccount(of("team-a/own", policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	for _, end := range breaks {
+		sentence := strings.ReplaceAll("ServiceAccount cleaner|---|apiVersion: v1|kind: Secret|---|may not list", "|", end)
+		message := rbac.Message(sentence, right)
+		expected := strings.SplitN(message, "\n", 2)[1]
+		if expected != right.YAML() {
+			t.Errorf("%q: the roles are\n%s", end, expected)
+		}
+		for name, read := range map[string]func(string) ([]any, error){"v2": documentsV2, "v3": documentsV3, "as kubectl": documentsOfKubectl} {
+			got, err := read(message)
+			if err != nil {
+				t.Errorf("%q, %s: %v", end, name, err)
+			}
+			want, _ := read(right.YAML())
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
+				t.Errorf("%q, %s: %d documents: -want +got\n%s", end, name, len(got), diff)
+			}
+		}
+		if got, want := rbac.Line(sentence), rbac.Sentence(message); got != want || strings.Contains(got, end) && end != "\xff" {
+			t.Errorf("%q: the line is %q, the sentence %q", end, got, want)
+		}
+	}
+	if got := rbac.Line("möglich — 可以 🌇"); got != "möglich — 可以 🌇" {
+		t.Errorf("what can be printed became %q", got)
+	}
+}
+
+func documentsV2(text string) ([]any, error) {
+	return documents(yamlv2.NewDecoder(strings.NewReader(text)).Decode)
+}
+func documentsV3(text string) ([]any, error) {
+	return documents(yamlv3.NewDecoder(strings.NewReader(text)).Decode)
+}
+
+// documentsOfKubectl splits the text and reads each part as kubectl does.
+func documentsOfKubectl(text string) ([]any, error) {
+	return documents(kubectl.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096).Decode)
+}
+
+func documents(decode func(any) error) (all []any, err error) {
+	for {
+		var document any
+		switch err := decode(&document); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, document)
+	}
+}
+
+// TestAMessageIsNeverTooLong for a condition: what it has no room for is counted.
+func TestAMessageIsNeverTooLong(t *testing.T) {
+	right := rbac.OfSunset(of(strings.Repeat("p", 253), policy.Rule{Kind: job}), job.GroupKind(), jobs)
+	message := rbac.Message("may not", slices.Repeat([]rbac.Right{right}, 100)...)
+	shown := strings.Count(message, "kind: ClusterRole\n")
+	if len(message) > 32<<10 || shown < 50 || !strings.HasSuffix(message, fmt.Sprintf("\n# and %d more\n", 100-shown)) {
+		t.Errorf("%d bytes, %d roles, and at last %q", len(message), shown, message[len(message)-40:])
+	}
+}
+
+func TestARightToWatchEverythingThatRefers(t *testing.T) {
+	resources := []schema.GroupResource{{Resource: "pods"}, jobs, {Group: "batch", Resource: "cronjobs"}, {Resource: "configmaps"}, {Resource: "pods"}}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict([]byte(rbac.OfReferences(of("unused"), resources...).YAML()), role); err != nil {
+		t.Fatal(err)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"cronjobs", "jobs"}, Verbs: []string{"list", "watch"}},
+	}
+	if diff := cmp.Diff(want, role.Rules); diff != "" || role.Name != "sunset:unused:references" || role.Labels[rbac.CollectedLabel] != "true" {
+		t.Errorf("%s: -want +got\n%s", role.Name, diff)
+	}
+}
+
+func TestWhoMayNotDoWhat(t *testing.T) {
+	p := of("team-a/own", policy.Rule{Kind: job})
+	for want, right := range map[string]rbac.Right{
+		"Sunset may not watch, delete jobs.batch":                                          rbac.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":      rbac.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete everything that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
+	} {
+		missing := rbac.Missing{Right: right, Denied: []string{"watch", "delete"}}
+		if got := missing.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

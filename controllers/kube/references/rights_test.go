@@ -15,7 +15,7 @@ import (
 // TestThePageGrantsWhatIsWatched: whoever applies the ClusterRole of docs/operations.md has no referrer in doubt for want of
 // rights, and grants nothing that is not needed.
 func TestThePageGrantsWhatIsWatched(t *testing.T) {
-	data, err := os.ReadFile("../../docs/operations.md")
+	data, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func FuzzAnnotations(f *testing.F) {
 		}
 		now := created.Add(time.Duration(after) * time.Second)
 		facts := programs[r.Key].Facts(t.Context(), object)
-		got, _ := policy.Decide(subject, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, now)
+		got, _ := policy.Decide(subject, []policy.Evaluation{{Rule: r, Facts: facts, Known: true}}, now)
 
 		var read struct {
 			Metadata struct{ Annotations map[string]string }

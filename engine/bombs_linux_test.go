@@ -54,8 +54,8 @@ func TestF30BombsEnd(t *testing.T) {
 		if isBomb := facts.Err != nil; !isBomb && name != "an object in objects, compared" {
 			t.Errorf("%s: %+v", name, facts)
 		}
-		verdict, warrant := policy.Decide(policy.Subject{Name: "a"}, []policy.Ruling{{Rule: enforcedRule, Facts: facts, Known: true}}, time.Now())
-		if facts.Err != nil && (verdict.Action != policy.Keep || verdict.Reason != policy.EvaluationFailed || warrant.Valid()) {
+		verdict, permit := policy.Decide(policy.Subject{Name: "a"}, []policy.Evaluation{{Rule: enforcedRule, Facts: facts, Known: true}}, time.Now())
+		if facts.Err != nil && (verdict.Action != policy.Keep || verdict.Reason != policy.EvaluationFailed || permit.Valid()) {
 			t.Errorf("%s: %+v", name, verdict)
 		}
 		if after := e.Facts(quick, object(t, "job-complete")); after.Err != nil || !after.Eligible {

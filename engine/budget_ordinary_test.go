@@ -78,7 +78,7 @@ func TestTheBudgetIsOfOneRuleAndOneObject(t *testing.T) {
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	for range 3 {
-		for name, r := range map[string]*engine.Rule{"half": half, "all": whole} {
+		for name, r := range map[string]*engine.Program{"half": half, "all": whole} {
 			if f := e.Facts(r, job); f.Err != nil {
 				t.Errorf("%s of the budget: %v", name, f.Err)
 			}

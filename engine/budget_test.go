@@ -198,7 +198,7 @@ func TestRegularExpressionsOfObjectsAreBounded(t *testing.T) {
 	}
 }
 
-func mustRefuse(t *testing.T, c *engine.Compiler, r *engine.Rule, object map[string]any, want string) {
+func mustRefuse(t *testing.T, c *engine.Compiler, r *engine.Program, object map[string]any, want string) {
 	t.Helper()
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()

@@ -16,7 +16,7 @@ import (
 // schema does not have, values that are compared with another type, one group of all objects. They never change what the rule does, because a
 // schema may be behind the objects. It leaves out what works at run time though CEL's checker refuses it. It does not warn of optional fields that are read without has() or .?, which in
 // Kubernetes are nearly all.
-func (r *Rule) Check(schema *spec.Schema) []policy.Problem {
+func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	if schema == nil {
 		return nil
 	}

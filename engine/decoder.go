@@ -39,7 +39,7 @@ var identity = []string{
 var readAnnotations = []string{v1alpha1.HoldAnnotation, v1alpha1.TTLAnnotation, v1alpha1.MirrorPodAnnotation}
 
 // NewDecoder makes a Decoder for what the rules read.
-func NewDecoder(rules ...*Rule) *Decoder {
+func NewDecoder(rules ...*Program) *Decoder {
 	all := &fields{}
 	for _, path := range identity {
 		all.path(path)

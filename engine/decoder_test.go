@@ -22,7 +22,7 @@ const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"
 "finalizers":["f1","f2"],"generation":3},"spec":{"suspend":false,"backoffLimit":6,"ratio":0.5,"big":12345678901234567890,"none":null},
 "status":{"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2026-03-01T12:10:00Z","message":"m"}],"succeeded":1}}`
 
-func ruleOf(t testing.TB, eligible, start string) *engine.Rule {
+func ruleOf(t testing.TB, eligible, start string) *engine.Program {
 	t.Helper()
 	c, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -118,7 +118,7 @@ func FuzzDecoder(f *testing.F) {
 	f.Add([]byte(decodedJob))
 	f.Add([]byte(`{"metadata":{"name":"a","finalizers":[1,{"x":[[]]}],"annotations":{"\u0073unset.x-k8s.io/hold":null}},"status":{"conditions":{"type":1}}}`))
 	f.Add([]byte(`{"metadata":{"name":"a","deletionTimestamp":""},"kind":"Pod","apiVersion":"v1","status":[]}`))
-	rules := []*engine.Rule{
+	rules := []*engine.Program{
 		ruleOf(f, "finished(object)", "finishedAt(object)"),
 		ruleOf(f, "object.?status.?conditions.orValue([]).exists(c, c.?type.orValue('') == 'Complete')", "object.metadata.creationTimestamp"),
 		ruleOf(f, "object.spec.size() > 0 || has(object.metadata.labels)", "timestamp(object.status.completionTime)"),

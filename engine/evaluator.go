@@ -71,7 +71,7 @@ func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 //
 // A rule about images is asked about the Object of an Image, on the node of SetNode. Without startTime its start is the
 // later of when the image was first seen and last used. It is asked for each tag of the image by itself.
-func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
+func (e *Evaluator) Facts(r *Program, object map[string]any) policy.Facts {
 	if r.images {
 		return e.imageFacts(r, object)
 	}
@@ -79,7 +79,7 @@ func (e *Evaluator) Facts(r *Rule, object map[string]any) policy.Facts {
 }
 
 // NotAsked is Facts of a rule that is not evaluated: if the rule selects the object they have the error.
-func (e *Evaluator) NotAsked(r *Rule, object map[string]any, err error) policy.Facts {
+func (e *Evaluator) NotAsked(r *Program, object map[string]any, err error) policy.Facts {
 	facts := markedBy(r, object)
 	if r.selects(object) {
 		facts.Selected, facts.Err = true, err
@@ -88,14 +88,14 @@ func (e *Evaluator) NotAsked(r *Rule, object map[string]any, err error) policy.F
 }
 
 // markedBy are the facts about the object's mark.
-func markedBy(r *Rule, object map[string]any) policy.Facts {
+func markedBy(r *Program, object map[string]any) policy.Facts {
 	if r.mark == "" {
 		return policy.Facts{}
 	}
 	return policy.Facts{Marked: true, Start: markOf(object, r.mark)}
 }
 
-func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
+func (e *Evaluator) facts(r *Program, object map[string]any) policy.Facts {
 	marked := markedBy(r, object)
 	if !r.selects(object) {
 		return marked
@@ -110,7 +110,7 @@ func (e *Evaluator) facts(r *Rule, object map[string]any) policy.Facts {
 	return facts
 }
 
-func (e *Evaluator) judge(r *Rule, object map[string]any, facts policy.Facts) (policy.Facts, error) {
+func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts) (policy.Facts, error) {
 	facts.Selected = true
 	if err := e.provide(r); err != nil {
 		return facts, err

@@ -75,7 +75,7 @@ func Example() {
 	p := document.Load(policy.DefaultProtection())
 	programs := compiler.Load(p) // adds to p.Problems what is wrong with the expressions
 	namespaces := map[string]policy.Namespace{"team-a": {}}
-	book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+	snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
 
 	job := map[string]any{
 		"apiVersion": "batch/v1",
@@ -91,17 +91,17 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	var rulings []policy.Ruling
-	for _, rule := range book.Page(p.Rules[0].Kind.GroupKind(), subject.Namespace).Rules {
+	var evaluations []policy.Evaluation
+	for _, rule := range snapshot.Effective(p.Rules[0].Kind.GroupKind(), subject.Namespace).Rules {
 		facts := programs[rule.Key].Facts(context.Background(), job)
-		rulings = append(rulings, policy.Ruling{Rule: rule, Facts: facts, Known: true})
+		evaluations = append(evaluations, policy.Evaluation{Rule: rule, Facts: facts, Known: true})
 	}
 	for _, now := range []time.Time{
 		time.Date(2026, time.March, 2, 12, 9, 59, 0, time.UTC),
 		time.Date(2026, time.March, 2, 12, 10, 0, 0, time.UTC),
 	} {
-		verdict, warrant := policy.Decide(subject, rulings, now)
-		fmt.Println(verdict.Action, verdict.Reason, verdict.Rule, verdict.Due, warrant.Valid())
+		verdict, permit := policy.Decide(subject, evaluations, now)
+		fmt.Println(verdict.Action, verdict.Reason, verdict.Rule, verdict.Due, permit.Valid())
 	}
 
 	// Output:
@@ -140,8 +140,8 @@ func ExampleEvaluator_Facts_image() {
 		if !rule.SelectsNode(node.Labels) {
 			continue
 		}
-		ruling := policy.Ruling{Rule: rule, Facts: evaluator.Facts(programs[rule.Key], image.Object()), Known: true}
-		verdict, _ := policy.Decide(image.Subject(), []policy.Ruling{ruling}, time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC))
+		evaluation := policy.Evaluation{Rule: rule, Facts: evaluator.Facts(programs[rule.Key], image.Object()), Known: true}
+		verdict, _ := policy.Decide(image.Subject(), []policy.Evaluation{evaluation}, time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC))
 		fmt.Println(verdict.Action, verdict.Reason, verdict.Due, programs[rule.Key].NodeReads())
 	}
 

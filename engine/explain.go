@@ -40,7 +40,7 @@ const patience = 20
 // Explain says what each expression of the rule gives for the object, and each part of it. What the expressions give is
 // what Facts is made of. It is nil when the rule's selector does not match. It is for people to read: every part is
 // compiled and run on its own, and nothing is kept from one call to the next.
-func (r *Rule) Explain(ctx context.Context, object map[string]any) []Explanation {
+func (r *Program) Explain(ctx context.Context, object map[string]any) []Explanation {
 	return r.ExplainIn(ctx, Surroundings{}, object)
 }
 
@@ -51,7 +51,7 @@ type Surroundings struct {
 }
 
 // ExplainIn is Explain of an object in its surroundings.
-func (r *Rule) ExplainIn(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
+func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
 	if !r.selects(object) {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *Rule) ExplainIn(ctx context.Context, around Surroundings, object map[st
 
 // questions are what Facts asks, in its order: the expressions, and before the TTL the object's own if that cannot be
 // read, which wants no result.
-func (r *Rule) questions(object map[string]any) []expression {
+func (r *Program) questions(object map[string]any) []expression {
 	all := r.source.expressions()
 	if _, err := ownTTL(object); err == nil {
 		return all
@@ -96,7 +96,7 @@ func (r *Rule) questions(object map[string]any) []expression {
 }
 
 // answers asks under the same deadline as Facts. Where nothing could be asked, the first answer says why.
-func (r *Rule) answers(e *Evaluator, object map[string]any, questions []expression) (answers []Explanation, asked bool) {
+func (r *Program) answers(e *Evaluator, object map[string]any, questions []expression) (answers []Explanation, asked bool) {
 	answers = make([]Explanation, len(questions))
 	for i, q := range questions {
 		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: true}
@@ -130,7 +130,7 @@ func fieldOf(q expression) string {
 }
 
 // answer is what one question gives, and whether the next is asked then.
-func (r *Rule) answer(e *Evaluator, wants result) (text string, more bool, err error) {
+func (r *Program) answer(e *Evaluator, wants result) (text string, more bool, err error) {
 	switch wants {
 	case anything:
 		_, err = ownTTL(e.input.object)

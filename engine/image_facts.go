@@ -11,7 +11,7 @@ import (
 // imageFacts says what a rule about images says about one. Of an image with several tags it is asked once for each, with
 // that tag alone in object.spec.tags: the image goes only if the rule holds for all of them. The latest start and the
 // longest time to live count, and the image is in the group of each tag. One that fails makes all fail.
-func (e *Evaluator) imageFacts(r *Rule, object map[string]any) policy.Facts {
+func (e *Evaluator) imageFacts(r *Program, object map[string]any) policy.Facts {
 	image, err := ImageOf(object)
 	if err != nil {
 		return policy.Facts{Selected: r.selects(object), Err: e.shared(err)}
@@ -24,7 +24,7 @@ func (e *Evaluator) imageFacts(r *Rule, object map[string]any) policy.Facts {
 }
 
 // ofTags also gives the tag that decides, empty unless there are several.
-func (e *Evaluator) ofTags(r *Rule, image *Image, object map[string]any) (all policy.Facts, decides string) {
+func (e *Evaluator) ofTags(r *Program, image *Image, object map[string]any) (all policy.Facts, decides string) {
 	if len(image.Tags) < 2 {
 		return e.facts(r, object), ""
 	}
@@ -108,7 +108,7 @@ func (e *tagError) Unwrap() error { return e.err }
 
 // decides is the tag of an image that keeps it longest by a rule, or that the rule fails on. It is empty for an image
 // without several tags, and for any other object.
-func (e *Evaluator) decides(r *Rule, object map[string]any) string {
+func (e *Evaluator) decides(r *Program, object map[string]any) string {
 	if !r.images {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (c *Compiler) unanswered(text string) []finding {
 }
 
 // findings are those of an expression, with the hints that are right for the target.
-func (r *Rule) findings(c *compiled) []finding {
+func (r *Program) findings(c *compiled) []finding {
 	if !r.images {
 		return c.findings
 	}

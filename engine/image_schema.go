@@ -46,7 +46,7 @@ func record(fields map[string]spec.Schema) spec.Schema {
 
 // misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not, or
 // asks what nothing can answer about an image. Those of a variable are told where the rule uses it, since it may be right for other rules.
-func (r *Rule) misfits(d *declared) []policy.Problem {
+func (r *Program) misfits(d *declared) []policy.Problem {
 	typed := d.under("images", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
 			cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),

@@ -13,16 +13,16 @@ import (
 
 // Load compiles every rule of a policy, gives each its Key and adds the problems found to the policy. It gives the
 // compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
-// policy must not be in a Book yet.
-func (c *Compiler) Load(p *policy.Policy) map[string]*Rule {
+// policy must not be in a Snapshot yet.
+func (c *Compiler) Load(p *policy.Policy) map[string]*Program {
 	programs, _ := c.LoadWithin(p, RoomFor(p))
 	return programs
 }
 
 // LoadWithin is Load where not all of the room for a policy is left. It also gives how much room the policy takes. If that is
 // more than the room, the policy is invalid as a whole and nothing of it is compiled.
-func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*Rule, size int) {
-	compiled := make([]*Rule, len(p.Rules))
+func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*Program, size int) {
+	compiled := make([]*Program, len(p.Rules))
 	var problems []policy.Problem
 	if size = c.Size(p); size > room {
 		problems = []policy.Problem{tooLarge(p, size, room)}
@@ -31,7 +31,7 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 		compiled, problems = c.compileRules(p)
 	}
 	p.AddProblems(append(problems, p.SwitchedOff()...)...)
-	programs = map[string]*Rule{}
+	programs = map[string]*Program{}
 	for i, r := range p.Rules {
 		program := compiled[i]
 		if program == nil || r.Invalid() {
@@ -53,8 +53,8 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 }
 
 // compileRules compiles all rules, nil for one that is invalid. It gives each problem once.
-func (c *Compiler) compileRules(p *policy.Policy) ([]*Rule, []policy.Problem) {
-	compiled, problems := make([]*Rule, len(p.Rules)), c.checkReferences(p)
+func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem) {
+	compiled, problems := make([]*Program, len(p.Rules)), c.checkReferences(p)
 	d := c.declared(p.Variables)
 	for i, r := range p.Rules {
 		program, found := c.compileRule(r, d)
@@ -97,7 +97,7 @@ func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string
 // markLength is enough to tell the rules that mark one object apart.
 const markLength = 16
 
-func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Rule, []policy.Problem) {
+func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Program, []policy.Problem) {
 	if r.Spec.Eligible == "" {
 		return nil, nil // said already
 	}
@@ -106,7 +106,7 @@ func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Rule, []policy.Pro
 
 // selection gives a rule that selects what the target does, or every subject of the kind when its selector cannot be
 // understood, and says nothing more. It is nil when even the kind is unknown.
-func (c *Compiler) selection(target v1alpha1.Target) *Rule {
+func (c *Compiler) selection(target v1alpha1.Target) *Program {
 	nothing := v1alpha1.Rule{Target: target, Eligible: "false", StartTime: "object.metadata.creationTimestamp"}
 	if aboutImages(target) {
 		nothing.Target.Selector, nothing.StartTime = nil, "object.status.firstSeen" // images have no labels

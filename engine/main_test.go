@@ -57,7 +57,7 @@ func rule() v1alpha1.Rule {
 	}
 }
 
-func mustCompile(t testing.TB, c *engine.Compiler, r v1alpha1.Rule, variables ...v1alpha1.Variable) *engine.Rule {
+func mustCompile(t testing.TB, c *engine.Compiler, r v1alpha1.Rule, variables ...v1alpha1.Variable) *engine.Program {
 	t.Helper()
 	compiled, problems := c.Rule(r, variables, "spec.rules[0]")
 	for _, p := range problems {

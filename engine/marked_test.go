@@ -17,7 +17,7 @@ import (
 )
 
 // loaded is a rule of a policy in force, and its program.
-func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*policy.Rule, *engine.Rule) {
+func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*policy.Rule, *engine.Program) {
 	t.Helper()
 	r := rule()
 	for _, change := range changes {
@@ -95,7 +95,7 @@ func TestMarksOfOthersArePruned(t *testing.T) {
 	r, program := loaded(t, "u", markMode)
 	facts := program.Facts(t.Context(), annotate(t, v1alpha1.EligibleSinceAnnotation, `{"`+earlier.Mark+`":"2020-01-01T00:00:00Z"}`))
 	facts.Start, facts.Estimated = at, true
-	got := policy.MarkingOf(policy.Subject{}, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, at).Annotation()
+	got := policy.EligibleSincePatchOf(policy.Subject{}, []policy.Evaluation{{Rule: r, Facts: facts, Known: true}}, at).Annotation()
 	if want := `{"` + r.Mark + `":"2026-03-02T12:00:00Z"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -301,12 +301,12 @@ func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	_, plain := loaded(t, "u")
 	_, marks := loaded(t, "u", markMode)
 	for name, test := range map[string]struct {
-		rules []*engine.Rule
+		rules []*engine.Program
 		want  map[string]any
 	}{
 		"no rule":           {nil, always},
-		"a rule":            {[]*engine.Rule{plain}, always},
-		"a rule that marks": {[]*engine.Rule{plain, marks}, withMarks},
+		"a rule":            {[]*engine.Program{plain}, always},
+		"a rule that marks": {[]*engine.Program{plain, marks}, withMarks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(test.rules...).Decode([]byte(text))

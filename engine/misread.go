@@ -38,7 +38,7 @@ func referencesSchema() *spec.Schema {
 
 // misreadings are problems of a rule that reads references, and of the variables that do: what is not there, or is read as what
 // it is not. Where the rule runs that would be an error or, worse, the same answer for what is used and for what is not.
-func (r *Rule) misreadings(d *declared) []policy.Problem {
+func (r *Program) misreadings(d *declared) []policy.Problem {
 	typed := d.under("references", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
 			cel.Variable(objectVariable, cel.DynType),
@@ -174,7 +174,7 @@ func aboutReferencesField(f finding) finding {
 }
 
 // misplaced is a finding about an extra that is not there for the target. One that is nearly right is told what to write.
-func (r *Rule) misplaced(x extra, f finding) finding {
+func (r *Program) misplaced(x extra, f finding) finding {
 	target := r.source.rule.Target
 	if group := groupOf(target.APIVersion); x != referencesExtra || !slices.Contains([]string{"", "core"}, group) {
 		return f

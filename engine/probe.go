@@ -34,7 +34,7 @@ type view struct {
 	told     bool
 }
 
-func (r *Rule) newProbe(ctx context.Context, object map[string]any, around ofExtras[map[string]any]) (*probe, context.CancelFunc) {
+func (r *Program) newProbe(ctx context.Context, object map[string]any, around ofExtras[map[string]any]) (*probe, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience*r.compiler.deadline, ErrDeadline)
 	return &probe{
 		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, extras: around,

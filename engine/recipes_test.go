@@ -154,7 +154,7 @@ func whatHappens(t *testing.T, c *engine.Compiler, try try) (happens string, und
 	t.Helper()
 	o := recipeObject(t, try.object)
 	var policies []*policy.Policy
-	programs := map[string]*engine.Rule{}
+	programs := map[string]*engine.Program{}
 	for i, text := range strings.Split(try.text, "---\n") {
 		data, err := policyOf(fmt.Sprintf("policy-%d", i), text, o)
 		if err != nil {
@@ -221,17 +221,17 @@ func complete(rule, o map[string]any) {
 }
 
 // outcomeOf is what happens to the object, in the words of the page.
-func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*engine.Rule, o map[string]any) (string, bool) {
+func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*engine.Program, o map[string]any) (string, bool) {
 	t.Helper()
 	subject, err := engine.SubjectOf(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]policy.Namespace{subject.Namespace: {}}
-	book := policy.NewBook(policies, known, policy.DefaultProtection())
-	var rulings []policy.Ruling
+	snapshot := policy.NewSnapshot(policies, known, policy.DefaultProtection())
+	var evaluations []policy.Evaluation
 	for _, p := range policies {
-		for _, r := range book.Page(p.Rules[0].Kind.GroupKind(), subject.Namespace).Rules {
+		for _, r := range snapshot.Effective(p.Rules[0].Kind.GroupKind(), subject.Namespace).Rules {
 			if r.ID.Policy != p.Name {
 				continue
 			}
@@ -239,18 +239,18 @@ func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*eng
 			if facts.Err != nil {
 				return "stays, EvaluationFailed: " + facts.Err.Error(), false
 			}
-			rulings = append(rulings, policy.Ruling{Rule: r, Facts: facts, Known: true})
+			evaluations = append(evaluations, policy.Evaluation{Rule: r, Facts: facts, Known: true})
 		}
 	}
 	later := subject.Created.Add(100 * policy.Week)
-	v, _ := policy.Decide(subject, rulings, later)
+	v, _ := policy.Decide(subject, evaluations, later)
 	switch {
 	case v.Action == policy.Delete:
 		return "goes at " + v.Due.Format(time.RFC3339), true
 	case v.Reason != policy.NotSelected:
 		return "stays, " + string(v.Reason), true
 	}
-	if v = policy.Forecast(subject, rulings, policies[0].Name, later); v.Action == policy.Delete {
+	if v = policy.Forecast(subject, evaluations, policies[0].Name, later); v.Action == policy.Delete {
 		return "stays; counted as due at " + v.Due.Format(time.RFC3339), true
 	}
 	return "stays, " + string(v.Reason), true

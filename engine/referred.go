@@ -38,7 +38,7 @@ var errUnfollowed = errors.New("nobody follows what refers to it")
 func (e *Evaluator) SetReferences(r *References) { e.referred = r }
 
 // provide makes the extras ready that a rule reads.
-func (e *Evaluator) provide(r *Rule) error {
+func (e *Evaluator) provide(r *Program) error {
 	if r.images {
 		e.input.extras[nodeExtra] = e.node
 	}
@@ -66,7 +66,7 @@ func unknown(why error) error {
 
 // notBefore is when an object may go at the soonest by a rule that reads references: until then nobody can be sure that
 // whoever refers to it has been seen. By any other rule it may go at any time.
-func (e *Evaluator) notBefore(r *Rule, object map[string]any) (time.Time, error) {
+func (e *Evaluator) notBefore(r *Program, object map[string]any) (time.Time, error) {
 	if !r.ReadsReferences() {
 		return time.Time{}, nil
 	}

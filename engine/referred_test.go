@@ -130,7 +130,7 @@ func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 }
 
 // loadedRule is a rule of a RetentionPolicy, without a namespace of a ClusterRetentionPolicy.
-func loadedRule(t *testing.T, c *engine.Compiler, namespace string, rule v1alpha1.Rule) *engine.Rule {
+func loadedRule(t *testing.T, c *engine.Compiler, namespace string, rule v1alpha1.Rule) *engine.Program {
 	t.Helper()
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{rule}}}
 	if namespace != "" {

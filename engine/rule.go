@@ -14,7 +14,7 @@ import (
 )
 
 // Rule is a compiled rule: it turns objects into facts. It is immutable and safe for concurrent use.
-type Rule struct {
+type Program struct {
 	key      string
 	selector labels.Selector // nil selects everything
 
@@ -72,13 +72,13 @@ func (s *source) expressions() []expression {
 // problems are reported; those of variables are at spec.variables[i].expression, again for each rule. The problems are
 // all there are, in every expression, and the Rule is nil if there is one. The rule's shape (name, ttl, delete) is not
 // the Compiler's business.
-func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Rule, []policy.Problem) {
+func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Program, []policy.Problem) {
 	return c.ruleWith(rule, c.declared(variables), path)
 }
 
-func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Rule, []policy.Problem) {
+func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Program, []policy.Problem) {
 	s := d.scope
-	r := &Rule{
+	r := &Program{
 		compiler: c, fields: &fields{}, extras: nothingOfExtras(), images: aboutImages(rule.Target),
 		source: source{rule: rule, variables: d.variables, path: path},
 	}
@@ -116,7 +116,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Rule
 }
 
 // marked is the rule for one policy's mark: its facts are its own, since nobody else's mark counts.
-func (r *Rule) marked(mark string) *Rule {
+func (r *Program) marked(mark string) *Program {
 	own := *r
 	own.mark, own.key = mark, digest(r.key, mark)
 	own.fields = &fields{}
@@ -126,7 +126,7 @@ func (r *Rule) marked(mark string) *Rule {
 }
 
 // ofNamespace is the rule as one of a RetentionPolicy, which learns nothing of other namespaces.
-func (r *Rule) ofNamespace() *Rule {
+func (r *Program) ofNamespace() *Program {
 	if !listsReferrers(r.extras[referencesExtra]) {
 		return r
 	}
@@ -145,7 +145,7 @@ func (s *scope) problems() []policy.Problem {
 }
 
 // add compiles one expression of the rule.
-func (r *Rule) add(e expression, s *scope) []policy.Problem {
+func (r *Program) add(e expression, s *scope) []policy.Problem {
 	path := e.path(r.source.path)
 	if strings.TrimSpace(e.text) == "" {
 		return []policy.Problem{{Path: path, Message: "missing", Hint: e.wants.example()}}
@@ -202,44 +202,44 @@ func forbidden(target v1alpha1.Target, read *fields) *finding {
 
 // Key names the facts that the rule gives: the target, its selector and the expressions with the variables they use.
 // Rules with equal keys give equal facts about every object, and a change of ttl or mode leaves the key as it is.
-func (r *Rule) Key() string { return r.key }
+func (r *Program) Key() string { return r.key }
 
 // Reads lists the fields of the object that the rule reads, sorted: "status.conditions.*.type", or "*" for the whole
 // object.
-func (r *Rule) Reads() []string { return r.fields.paths() }
+func (r *Program) Reads() []string { return r.fields.paths() }
 
 // MetadataOnly reports whether the rule reads metadata, apiVersion and kind alone, so that it is enough to watch
 // metadata. The caller then puts the target's apiVersion and kind on the object: a PartialObjectMetadata carries its own.
-func (r *Rule) MetadataOnly() bool { return r.fields.within("metadata", "apiVersion", "kind") }
+func (r *Program) MetadataOnly() bool { return r.fields.within("metadata", "apiVersion", "kind") }
 
 // Marks reports whether the rule has no startTime: it reads when an object was marked eligible.
-func (r *Rule) Marks() bool { return r.mark != "" }
+func (r *Program) Marks() bool { return r.mark != "" }
 
 // Owns reports whether the rule lets an object's owner go instead of the object.
-func (r *Rule) Owns() bool { return r.owner }
+func (r *Program) Owns() bool { return r.owner }
 
 // OnNodes reports whether the rule is about images of nodes.
-func (r *Rule) OnNodes() bool { return r.images }
+func (r *Program) OnNodes() bool { return r.images }
 
 // NodeReads lists what the rule reads of the variable node, as Reads does of the object. When any of that changes the
 // facts about every image may; without any they never do.
-func (r *Rule) NodeReads() []string { return r.extras[nodeExtra].paths() }
+func (r *Program) NodeReads() []string { return r.extras[nodeExtra].paths() }
 
 // ReadsNode reports whether the rule reads the variable node.
-func (r *Rule) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
+func (r *Program) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
 
 // ReadsReferences reports whether the rule reads the variable references. When what refers to an object changes, what the
 // rule says of it may.
-func (r *Rule) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
+func (r *Program) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
 
 // Facts says what the rule says about one object. To ask often, use an Evaluator.
-func (r *Rule) Facts(ctx context.Context, object map[string]any) policy.Facts {
+func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {
 	e := r.compiler.NewEvaluator(ctx)
 	defer e.Close()
 	return e.Facts(r, object)
 }
 
-func (r *Rule) selects(object map[string]any) bool {
+func (r *Program) selects(object map[string]any) bool {
 	return r.selector == nil || r.selector.Matches(objectLabels(mapOf(mapOf(object, "metadata"), "labels")))
 }
 

@@ -20,7 +20,7 @@ import (
 type sample struct {
 	file     string
 	rules    []*policy.Rule
-	programs map[string]*engine.Rule
+	programs map[string]*engine.Program
 }
 
 // samplesOf reads every policy.yaml of the samples.
@@ -28,7 +28,7 @@ func samplesOf(t testing.TB, c *engine.Compiler) []sample {
 	t.Helper()
 	var all []sample
 	for _, file := range sampleFiles(t, "policy.yaml") {
-		s := sample{file: file, programs: map[string]*engine.Rule{}}
+		s := sample{file: file, programs: map[string]*engine.Program{}}
 		for _, data := range documentsOf(t, file) {
 			p := enforced(t, data)
 			for key, program := range c.Load(p) {
@@ -117,13 +117,13 @@ func FuzzVerdict(f *testing.F) {
 		for _, referred := range known {
 			e.SetReferences(referred)
 			for _, s := range samples {
-				rulings := s.ask(e, object)
+				evaluations := s.ask(e, object)
 				if err != nil {
 					continue // nobody to judge; that the rules do not panic is all there is to see
 				}
-				s.check(t, subject, rulings, now)
-				for i := range rulings {
-					s.check(t, subject, rulings[i:i+1], now)
+				s.check(t, subject, evaluations, now)
+				for i := range evaluations {
+					s.check(t, subject, evaluations[i:i+1], now)
 				}
 			}
 		}
@@ -131,29 +131,29 @@ func FuzzVerdict(f *testing.F) {
 }
 
 // ask gives what the sample's rules say. A rule whose kind nobody can read has no program, and does not apply.
-func (s sample) ask(e *engine.Evaluator, object map[string]any) []policy.Ruling {
-	var rulings []policy.Ruling
+func (s sample) ask(e *engine.Evaluator, object map[string]any) []policy.Evaluation {
+	var evaluations []policy.Evaluation
 	for _, r := range s.rules {
 		if program := s.programs[r.Key]; program != nil {
-			rulings = append(rulings, policy.Ruling{Rule: r, Facts: e.Facts(program, object), Known: true})
+			evaluations = append(evaluations, policy.Evaluation{Rule: r, Facts: e.Facts(program, object), Known: true})
 		}
 	}
-	return rulings
+	return evaluations
 }
 
-func (s sample) check(t *testing.T, subject policy.Subject, rulings []policy.Ruling, now time.Time) {
+func (s sample) check(t *testing.T, subject policy.Subject, evaluations []policy.Evaluation, now time.Time) {
 	t.Helper()
-	v, warrant := policy.Decide(subject, rulings, now)
-	if warrant.Valid() != (v.Action == policy.Delete) || v.Reason == "" {
-		t.Errorf("%s: warrant %v for %+v", s.file, warrant.Valid(), v)
+	v, permit := policy.Decide(subject, evaluations, now)
+	if permit.Valid() != (v.Action == policy.Delete) || v.Reason == "" {
+		t.Errorf("%s: warrant %v for %+v", s.file, permit.Valid(), v)
 	}
 	if v.Action != policy.Delete {
 		return
 	}
-	if subject.Flags != 0 || v.Due.After(now) || v.Start.Before(subject.Created) || v.TTL < 0 || warrant.Subject() != subject {
+	if subject.Flags != 0 || v.Due.After(now) || v.Start.Before(subject.Created) || v.TTL < 0 || permit.Subject() != subject {
 		t.Errorf("%s: %+v is deleted: %+v", s.file, subject, v)
 	}
-	for _, r := range rulings {
+	for _, r := range evaluations {
 		if r.Facts.Err != nil || r.Facts.Selected && r.Rule.Invalid() {
 			t.Errorf("%s: deleted in spite of rule %s: %v", s.file, r.Rule.ID, r.Facts.Err)
 		}

@@ -72,14 +72,14 @@ func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	rulings := []policy.Ruling{{Rule: r, Facts: programs[r.Key].Facts(t.Context(), job), Known: true}}
+	evaluations := []policy.Evaluation{{Rule: r, Facts: programs[r.Key].Facts(t.Context(), job), Known: true}}
 	life, err := policy.ParseTTL(ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
 	due := at.Add(life)
-	early, _ := policy.Decide(subject, rulings, due.Add(-time.Nanosecond).Local())
-	v, w := policy.Decide(subject, rulings, due.Local())
+	early, _ := policy.Decide(subject, evaluations, due.Add(-time.Nanosecond).Local())
+	v, w := policy.Decide(subject, evaluations, due.Local())
 	if early.Action == policy.Delete || v.Action != policy.Delete || !v.Due.Equal(due) || !w.Valid() {
 		t.Errorf("finished %s, to live %s: %+v, and a nanosecond earlier %+v", stamp, ttl, v, early)
 	}

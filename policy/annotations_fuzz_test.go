@@ -92,7 +92,7 @@ func FuzzMarks(f *testing.F) {
 			t.Errorf("%q has marks %v", text, marks)
 		}
 		eligible := map[string]bool{"a": a, "b": b}
-		m := policy.MarkingOf(policy.Subject{}, rulingsOf(marks, eligible), now)
+		m := policy.EligibleSincePatchOf(policy.Subject{}, rulingsOf(marks, eligible), now)
 		after := marks
 		if m.Valid() {
 			after = policy.ParseMarks(m.Annotation())
@@ -133,12 +133,12 @@ func naiveMarks(text string) map[string]time.Time {
 }
 
 // rulingsOf are what rules a and b, which mark, say of an object with these marks.
-func rulingsOf(marks map[string]time.Time, eligible map[string]bool) []policy.Ruling {
-	var all []policy.Ruling
+func rulingsOf(marks map[string]time.Time, eligible map[string]bool) []policy.Evaluation {
+	var all []policy.Evaluation
 	for _, name := range []string{"a", "b"} {
 		facts := policy.Facts{Selected: true, Eligible: eligible[name], Marked: true, Start: marks[name]}
 		facts.Estimated = facts.Eligible && facts.Start.IsZero()
-		all = append(all, policy.Ruling{Rule: &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mark: name, Mode: v1alpha1.Enforce}, Facts: facts, Known: true})
+		all = append(all, policy.Evaluation{Rule: &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mark: name, Mode: v1alpha1.Enforce}, Facts: facts, Known: true})
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // capacityOf is the capacity of a rule with percentOfQuota in a namespace with these quotas.
-func capacityOf(percent int, quotas ...string) *policy.Page {
+func capacityOf(percent int, quotas ...string) *policy.EffectiveRules {
 	known := map[string]int64{}
 	for _, text := range quotas {
 		policy.AddQuota(known, map[string]resource.Quantity{"count/jobs.batch": resource.MustParse(text)})
@@ -23,8 +23,8 @@ func capacityOf(percent int, quotas ...string) *policy.Page {
 	r := about(jobs, "jobs")
 	r.TTL = 1000 * time.Hour
 	r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: percent}
-	book := policy.NewBook([]*policy.Policy{policyOf("p", r)}, map[string]policy.Namespace{"ns": {Quotas: known}}, policy.Protection{})
-	return book.Page(jobs.GroupKind(), "ns")
+	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", r)}, map[string]policy.Namespace{"ns": {Quotas: known}}, policy.Protection{})
+	return snapshot.Effective(jobs.GroupKind(), "ns")
 }
 
 // TestNoQuotaOverflows decides about 12 finished Jobs: as many go as are beyond the quota, and status counts as many.
@@ -64,24 +64,24 @@ func TestNoQuotaOverflows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			page := capacityOf(test.percent, test.quotas...)
 			facts := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-time.Hour)}
-			var members []policy.Member
+			var members []policy.Candidate
 			for i := range all {
-				members = append(members, policy.Member{Namespace: "ns", UID: types.UID(fmt.Sprint(i)), Start: facts.Start})
+				members = append(members, policy.Candidate{Namespace: "ns", UID: types.UID(fmt.Sprint(i)), Start: facts.Start})
 			}
-			ranking := policy.Ranking{Room: func(string) policy.Room { return page.Room(page.Rules[0].ID) }}
-			tallies, deleted := policy.NewTallies(now), 0
+			ranking := policy.Ranking{Room: func(string) policy.Allowance { return page.Allowance(page.Rules[0].ID) }}
+			stats, deleted := policy.NewStats(now), 0
 			for i, standing := range ranking.Rank(members) {
 				s := policy.Subject{Namespace: "ns", UID: members[i].UID}
-				rulings := []policy.Ruling{{Rule: page.Rules[0], Facts: facts, Standing: standing, Known: true}}
-				if v, _ := policy.Decide(s, rulings, now); v.Action == policy.Delete {
+				evaluations := []policy.Evaluation{{Rule: page.Rules[0], Facts: facts, Standing: standing, Known: true}}
+				if v, _ := policy.Decide(s, evaluations, now); v.Action == policy.Delete {
 					deleted++
 				}
-				tallies.Add(s, rulings)
+				stats.Add(s, evaluations)
 			}
 			if deleted != test.due {
 				t.Errorf("%d of %d are deleted, want %d", deleted, all, test.due)
 			}
-			if tally := tallies.Policies["p"]; tally.Due.Now != int64(test.due) || tally.Excess != int64(test.due) {
+			if tally := stats.Policies["p"]; tally.Due.Now != int64(test.due) || tally.Excess != int64(test.due) {
 				t.Errorf("status says %d due and %d in excess, want %d", tally.Due.Now, tally.Excess, test.due)
 			}
 		})
@@ -161,7 +161,7 @@ func FuzzDue(f *testing.F) {
 		if ttl < 0 || r.Facts.Start.IsZero() || max(seconds, -seconds) > math.MaxInt64/2 { // beyond, package time itself overflows
 			return
 		}
-		v, _ := policy.Decide(policy.Subject{Created: time.Unix(0, 0).UTC()}, []policy.Ruling{r}, now)
+		v, _ := policy.Decide(policy.Subject{Created: time.Unix(0, 0).UTC()}, []policy.Evaluation{r}, now)
 		due := new(big.Int).Mul(big.NewInt(max(0, seconds)), big.NewInt(int64(time.Second)))
 		due.Add(due, big.NewInt(ttl))
 		if want := due.Cmp(big.NewInt(now.UnixNano())) <= 0; (v.Action == policy.Delete) != want {

@@ -8,7 +8,7 @@ import (
 // horizon is how far ahead a change of configuration is looked at.
 const horizon = Week
 
-func (p *Pending) add(namespace string, one Backlog) {
+func (p *PendingStats) add(namespace string, one Backlog) {
 	p.Backlog = p.Plus(one)
 	if p.Namespaces == nil {
 		p.Namespaces = map[string]*Backlog{}
@@ -22,7 +22,7 @@ func (p *Pending) add(namespace string, one Backlog) {
 
 // backlog counts a subject that rules of a policy select which wait for approval: whether it goes once they are approved, or would go
 // by their own word, now and within the horizon, and would not have gone at the same moment by what was in force before.
-func (t *Tallies) backlog(s Subject, all, policy []Ruling, was Was) Backlog {
+func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
 	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
 	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
 		return recount.of(&c, policy)
@@ -49,13 +49,13 @@ func (t *Tallies) backlog(s Subject, all, policy []Ruling, was Was) Backlog {
 // comparison is what is said of a subject about which rules of a policy wait for approval.
 type comparison struct {
 	subject Subject
-	all     []Ruling
-	own     []Ruling // of the rules that wait
-	name    string   // of their policy
+	all     []Evaluation
+	own     []Evaluation // of the rules that wait
+	name    string       // of their policy
 
-	before      Subject  // as it would be if nothing had changed
-	was, wasOwn []Ruling // none if unknown
-	previewed   bool     // what the policy would have deleted as a dry run is not new
+	before      Subject      // as it would be if nothing had changed
+	was, wasOwn []Evaluation // none if unknown
+	previewed   bool         // what the policy would have deleted as a dry run is not new
 
 	now time.Time
 }
@@ -78,14 +78,14 @@ func (c *comparison) comes(by time.Time) bool { return lets(c.subject, c.own, c.
 // goes reports whether the subject goes by a time, by a rule of the policy, once everything is approved. What is not known of the
 // rules of others keeps nothing: else another policy that is still being listed would open the gate.
 func (c *comparison) goes(by time.Time) bool {
-	known, due := voices{}, false
+	known, due := votes{}, false
 	for i := range c.all {
 		r := &c.all[i]
 		as, isOwn := ifApproved(r.Rule), r.Rule.ID.Policy == c.name
 		if as == silent {
 			continue
 		}
-		v := r.say(&c.subject, c.now, as)
+		v := r.vote(&c.subject, c.now, as)
 		if isOwn || !v.isDoubt() {
 			known.add(v)
 		}
@@ -116,9 +116,9 @@ func (c *comparison) partBefore(r *Rule) part {
 
 // lets reports whether a rule, by its own word, lets a subject go by a time: whatever other rules say, and without holds, suspension
 // and what namespaces override.
-func lets(s Subject, rulings []Ruling, now, by time.Time) bool {
+func lets(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 	s.Flags &^= IsHeld | IsUncounted
-	for _, r := range rulings {
+	for _, r := range evaluations {
 		if flagged(s.Flags.under(r.Rule)) != "" {
 			continue
 		}
@@ -126,7 +126,7 @@ func lets(s Subject, rulings []Ruling, now, by time.Time) bool {
 		bare.Suspended, bare.Overrides = false, nil
 		for _, rule := range []*Rule{r.Rule, &bare} {
 			r.Rule = rule
-			if v := r.say(&s, now, supposed); v.isDue() && !v.due.After(by) {
+			if v := r.vote(&s, now, supposed); v.isDue() && !v.due.After(by) {
 				return true
 			}
 		}
@@ -134,7 +134,7 @@ func lets(s Subject, rulings []Ruling, now, by time.Time) bool {
 	return false
 }
 
-// own are the rulings of some rules.
-func own(rulings []Ruling, are func(*Rule) bool) []Ruling {
-	return slices.DeleteFunc(slices.Clone(rulings), func(r Ruling) bool { return !are(r.Rule) })
+// own are the evaluations of some rules.
+func own(evaluations []Evaluation, are func(*Rule) bool) []Evaluation {
+	return slices.DeleteFunc(slices.Clone(evaluations), func(r Evaluation) bool { return !are(r.Rule) })
 }

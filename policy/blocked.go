@@ -47,7 +47,7 @@ func (b *Blocked) Most(n int) []Blocker {
 }
 
 // Blocking are at most n policies of which this one keeps subjects, those of which it keeps the most first.
-func (t *Tally) Blocking(n int) []string {
+func (t *PolicyStats) Blocking(n int) []string {
 	return most(t.Blocks, n, func(string, string) int { return 0 }, strings.Compare)
 }
 
@@ -61,7 +61,7 @@ func most[K comparable](counts map[K]int64, n int, sort, name func(a, b K) int) 
 
 // addBlocked counts a subject that would go by the rules of one policy alone, and that a rule of another policy keeps. base is what
 // all rules in force say.
-func (t *Tallies) addBlocked(s Subject, own []Ruling, base voices) {
+func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 	name, by := own[0].Rule.ID.Policy, base.keep
 	if by.rule == nil || by.rule.ID.Policy == name {
 		return
@@ -91,9 +91,9 @@ func (s BlockedSample) compare(o BlockedSample) int {
 }
 
 // addOverridden counts a subject that would go by the rules of one policy alone, if no override suspended any of them.
-func (t *Tallies) addOverridden(s Subject, own []Ruling) {
+func (t *Stats) addOverridden(s Subject, own []Evaluation) {
 	overridden := func(r *Rule) bool { return r.Suspended && r.Mode == v1alpha1.Enforce }
-	if !slices.ContainsFunc(own, func(r Ruling) bool { return r.Facts.Selected && overridden(r.Rule) }) {
+	if !slices.ContainsFunc(own, func(r Evaluation) bool { return r.Facts.Selected && overridden(r.Rule) }) {
 		return
 	}
 	alone := combine(s, own, t.now, func(r *Rule) part {

@@ -9,27 +9,27 @@ import (
 // TestBlocked: what a policy would delete now, and rules of others keep.
 func TestBlocked(t *testing.T) {
 	tests := map[string]struct {
-		subject policy.Subject
-		rulings []policy.Ruling
-		blocker string // of policy p, as POLICY/RULE REASON; empty for none
+		subject     policy.Subject
+		evaluations []policy.Evaluation
+		blocker     string // of policy p, as POLICY/RULE REASON; empty for none
 	}{
-		"alone":                           {rulings: rulings(says("a"))},
-		"another fails":                   {rulings: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another is suspended":            {rulings: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
-		"another keeps the newest":        {rulings: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
-		"another that is a dry run fails": {rulings: rulings(says("a"), says("z", of("q"), failed, dryRun))},
-		"two others keep":                 {rulings: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another finds it due later":      {rulings: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
-		"it is due later":                 {rulings: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
-		"a rule of its own fails":         {rulings: rulings(says("a"), says("b", failed))},
-		"its own rules fail, and another": {rulings: rulings(says("a", failed), says("z", of("q"), failed))},
-		"a dry run":                       {rulings: rulings(says("a", dryRun), says("z", of("q"), failed))},
-		"it is held":                      {subject: policy.Subject{Flags: policy.IsHeld}, rulings: rulings(says("a"), says("z", of("q"), failed))},
+		"alone":                           {evaluations: rulings(says("a"))},
+		"another fails":                   {evaluations: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another is suspended":            {evaluations: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
+		"another keeps the newest":        {evaluations: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
+		"another that is a dry run fails": {evaluations: rulings(says("a"), says("z", of("q"), failed, dryRun))},
+		"two others keep":                 {evaluations: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another finds it due later":      {evaluations: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
+		"it is due later":                 {evaluations: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
+		"a rule of its own fails":         {evaluations: rulings(says("a"), says("b", failed))},
+		"its own rules fail, and another": {evaluations: rulings(says("a", failed), says("z", of("q"), failed))},
+		"a dry run":                       {evaluations: rulings(says("a", dryRun), says("z", of("q"), failed))},
+		"it is held":                      {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: rulings(says("a"), says("z", of("q"), failed))},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.subject.Namespace, test.subject.Name = "shop", "x"
-			all := tallyOf(test.subject, test.rulings...)
+			all := tallyOf(test.subject, test.evaluations...)
 			got, blocked := "", all.Policies["p"].Blocked
 			for _, by := range blocked.Most(5) {
 				got += by.Rule.String() + " " + string(by.Reason)
@@ -43,7 +43,7 @@ func TestBlocked(t *testing.T) {
 }
 
 func TestTheMostAreFirst(t *testing.T) {
-	all := policy.NewTallies(now)
+	all := policy.NewStats(now)
 	for i, by := range []string{"q", "r", "r", "s", "s"} {
 		all.Add(policy.Subject{Name: string(rune('z' - i))}, rulings(says("a"), says("z", of(by), failed)))
 	}
@@ -60,7 +60,7 @@ func TestTheMostAreFirst(t *testing.T) {
 
 // TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest, of many objects, do not hide one that fails.
 func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
-	all := policy.NewTallies(now)
+	all := policy.NewStats(now)
 	for _, by := range []string{"a", "b", "c", "d", "e"} {
 		for range 9 {
 			all.Add(policy.Subject{Name: by}, rulings(says("x"), says("z", of("q"+by), newest)))
@@ -78,8 +78,8 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 // TestWhatOverridesSuspendIsCounted: subjects that would go if a namespace had not suspended a rule.
 func TestWhatOverridesSuspendIsCounted(t *testing.T) {
 	tests := map[string]struct {
-		rulings []policy.Ruling
-		want    int64
+		evaluations []policy.Evaluation
+		want        int64
 	}{
 		"no override":                            {rulings(says("a")), 0},
 		"its only rule":                          {rulings(says("a", suspendedHere)), 1},
@@ -94,7 +94,7 @@ func TestWhatOverridesSuspendIsCounted(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all := tallyOf(policy.Subject{Namespace: "shop", Name: "x"}, test.rulings...)
+			all := tallyOf(policy.Subject{Namespace: "shop", Name: "x"}, test.evaluations...)
 			expect(t, "in the namespace", test.want, all.Policies["p"].Overridden["shop"])
 		})
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Change is what differs between two books that may let rules delete what was kept before. Create it with Since.
+// Change is what differs between two snapshots that may let rules delete what was kept before. Create it with Since.
 type Change struct {
-	book, before *Book
-	namespaces   []string // known to both, with other labels, overrides, holds or quotas
-	vetoes       []veto   // of policies that are gone, or say something else
+	snapshot, before *Snapshot
+	namespaces       []string // known to both, with other labels, overrides, holds or quotas
+	vetoes           []veto   // of policies that are gone, or say something else
 }
 
 // veto is what a policy kept, and may keep no longer.
@@ -24,9 +24,9 @@ type veto struct {
 	reach  sets.Set[string] // where it applied
 }
 
-// Since compares a book with the one before it.
-func (b *Book) Since(before *Book) Change {
-	c := Change{book: b, before: before, namespaces: b.Changed(before)}
+// Since compares a snapshot with the one before it.
+func (b *Snapshot) Since(before *Snapshot) Change {
+	c := Change{snapshot: b, before: before, namespaces: b.Changed(before)}
 	for _, was := range before.policies {
 		if kinds := was.frees(b.named[was.Name]); len(kinds) > 0 {
 			c.vetoes = append(c.vetoes, veto{was, kinds, before.reach(was)})
@@ -48,9 +48,9 @@ func (c Change) Concerns(p *Policy) bool {
 	})
 }
 
-// Changed are the namespaces known to both books whose labels, overrides, hold or quotas differ. Quotas are not compared
+// Changed are the namespaces known to both snapshots whose labels, overrides, hold or quotas differ. Quotas are not compared
 // that were not known, or are not any more: those bound nothing.
-func (b *Book) Changed(before *Book) []string {
+func (b *Snapshot) Changed(before *Snapshot) []string {
 	var changed []string
 	for name, n := range b.namespaces {
 		was, known := before.namespaces[name]
@@ -73,7 +73,7 @@ func (c Change) Scope(p *Policy) sets.Set[string] {
 		kinds.Insert(StoredAs(r.Kind))
 	}
 	for _, namespace := range c.namespaces {
-		if c.book.applies(p, namespace) && c.frees(p, kinds, namespace) {
+		if c.snapshot.applies(p, namespace) && c.frees(p, kinds, namespace) {
 			scope.Insert(namespace)
 		}
 	}
@@ -82,7 +82,7 @@ func (c Change) Scope(p *Policy) sets.Set[string] {
 			continue
 		}
 		for namespace := range v.reach {
-			if c.book.applies(p, namespace) {
+			if c.snapshot.applies(p, namespace) {
 				scope.Insert(namespace)
 			}
 		}
@@ -92,10 +92,10 @@ func (c Change) Scope(p *Policy) sets.Set[string] {
 
 // frees reports whether a policy may delete in a changed namespace what was kept there before.
 func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace string) bool {
-	was, is := c.before.namespaces[namespace], c.book.namespaces[namespace]
+	was, is := c.before.namespaces[namespace], c.snapshot.namespaces[namespace]
 	switch {
 	case !c.before.applies(p, namespace), was.Held && !is.Held,
-		!sameOverrides(c.before.overridesOf(p, namespace), c.book.overridesOf(p, namespace)):
+		!sameOverrides(c.before.overridesOf(p, namespace), c.snapshot.overridesOf(p, namespace)):
 		return true
 	case was.Quotas != nil && is.Quotas != nil && !maps.Equal(was.Quotas, is.Quotas) && slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.ByQuota }):
 		return true
@@ -103,13 +103,13 @@ func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace str
 		return false
 	}
 	return slices.ContainsFunc(c.before.policies, func(other *Policy) bool {
-		return other.Name != p.Name && c.before.applies(other, namespace) && !c.book.applies(other, namespace) &&
+		return other.Name != p.Name && c.before.applies(other, namespace) && !c.snapshot.applies(other, namespace) &&
 			slices.ContainsFunc(other.Rules, func(r *Rule) bool { return !r.dryRun() && kinds.Has(StoredAs(r.Kind)) })
 	})
 }
 
 // reach is where a policy applies, "" among cluster-scoped objects, of the namespaces that are known and not protected.
-func (b *Book) reach(p *Policy) sets.Set[string] {
+func (b *Snapshot) reach(p *Policy) sets.Set[string] {
 	all := sets.New[string]()
 	if p.Namespace == "" {
 		all.Insert("")
@@ -123,7 +123,7 @@ func (b *Book) reach(p *Policy) sets.Set[string] {
 }
 
 // Reach is where a policy applies, of the namespaces that are known and not protected.
-func (b *Book) Reach(p *Policy) sets.Set[string] { return b.reach(p).Delete("") }
+func (b *Snapshot) Reach(p *Policy) sets.Set[string] { return b.reach(p).Delete("") }
 
 // frees are the kinds of which a policy may keep less than before, once it is what it is now; nil for none any more.
 func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
@@ -170,7 +170,7 @@ func (r *Rule) keepsLike(was *Rule) bool {
 }
 
 // overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
-func (b *Book) overridesOf(p *Policy, namespace string) []*Override {
+func (b *Snapshot) overridesOf(p *Policy, namespace string) []*Override {
 	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
 		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
 	})

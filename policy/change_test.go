@@ -85,7 +85,7 @@ func TestWhatAChangeFrees(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			book := func(change func(*configured)) (*policy.Book, *policy.Policy) {
+			snapshot := func(change func(*configured)) (*policy.Snapshot, *policy.Policy) {
 				c := configured{other: policyOf("other", about(jobs, "jobs")), p: policyOf("p", about(jobs, "jobs"))}
 				c.other.UID, c.p.UID = types.UID("u"), types.UID("p")
 				change(&c)
@@ -94,10 +94,10 @@ func TestWhatAChangeFrees(t *testing.T) {
 					all = append(all, c.other)
 				}
 				known := map[string]policy.Namespace{"team-a": c.here, "team-b": {}, "bare": {}, "kube-system": {}}
-				return policy.NewBook(all, known, policy.DefaultProtection()), c.p
+				return policy.NewSnapshot(all, known, policy.DefaultProtection()), c.p
 			}
-			before, _ := book(test.was)
-			after, p := book(test.is)
+			before, _ := snapshot(test.was)
+			after, p := snapshot(test.is)
 			if diff := cmp.Diff(sets.New(test.want...), after.Since(before).Scope(p)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -121,9 +121,9 @@ func dry(change func(*configured)) func(*configured) {
 // TestWhatIsHeldForNowIsInTheWorstCase: what ends by itself, or by the hand of a tenant, is in the worst case of a preview.
 func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 	for name, test := range map[string]struct {
-		flags  policy.Flags
-		ruling policy.Ruling
-		week   int64
+		flags      policy.Flags
+		evaluation policy.Evaluation
+		week       int64
 	}{
 		"nothing holds it":               {0, says("a", unapproved), 1},
 		"it is held":                     {policy.IsHeld, says("a", unapproved), 1},
@@ -134,7 +134,7 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 		"it is being deleted":            {policy.IsTerminating, says("a", unapproved), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tallyOf(policy.Subject{Flags: test.flags}, test.ruling).Policies["p"].Pending.Week
+			got := tallyOf(policy.Subject{Flags: test.flags}, test.evaluation).Policies["p"].Pending.Week
 			if got != test.week {
 				t.Errorf("%d go within a week at most, want %d", got, test.week)
 			}
@@ -143,16 +143,18 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 }
 
 // living has a namespace set a time to live.
-func living(ttl time.Duration) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Rule.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: true}} }
+func living(ttl time.Duration) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) {
+		r.Rule.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: true}}
+	}
 }
 
 // TestQuotasThatBecomeKnownAreNoChange: nothing was bound by them before, and nothing waits for them.
 func TestQuotasThatBecomeKnownAreNoChange(t *testing.T) {
-	book := func(quotas map[string]int64) *policy.Book {
-		return policy.NewBook(nil, map[string]policy.Namespace{"team-a": {Quotas: quotas}}, policy.Protection{})
+	snapshot := func(quotas map[string]int64) *policy.Snapshot {
+		return policy.NewSnapshot(nil, map[string]policy.Namespace{"team-a": {Quotas: quotas}}, policy.Protection{})
 	}
-	unknown, ten, nine := book(nil), book(map[string]int64{"jobs.batch": 10}), book(map[string]int64{"jobs.batch": 9})
+	unknown, ten, nine := snapshot(nil), snapshot(map[string]int64{"jobs.batch": 10}), snapshot(map[string]int64{"jobs.batch": 9})
 	if !ten.Since(unknown).None() || !unknown.Since(ten).None() || !ten.Since(ten).None() {
 		t.Error("quotas that become known, or unknown, are a change")
 	}

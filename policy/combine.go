@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Ruling is one rule with what it says about one subject.
-type Ruling struct {
+// Evaluation is one rule with what it says about one subject.
+type Evaluation struct {
 	Rule     *Rule
 	Facts    Facts
-	Standing Standing // the subject's place among the others, for a rule that ranks
-	Known    bool     // false while the rule's facts have not been gathered: the rule then keeps the subject
+	Standing RankResult // the subject's place among the others, for a rule that ranks
+	Known    bool       // false while the rule's facts have not been gathered: the rule then keeps the subject
 }
 
-// Decide says what happens to a subject under the rules in force. Dry-run rules have no say. The Warrant permits
+// Decide says what happens to a subject under the rules in force. Dry-run rules have no say. The DeletePermit permits
 // exactly the deletion the verdict calls for, and nothing when it calls for none.
 //
 // A subject goes if at least one rule says due, none says keep, the latest due time has come, and it is neither
-// terminating, held nor uncounted. The order of the rulings never matters.
-func Decide(s Subject, rulings []Ruling, now time.Time) (Verdict, Warrant) {
-	c := combine(s, rulings, now, inForce)
+// terminating, held nor uncounted. The order of the evaluations never matters.
+func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, DeletePermit) {
+	c := combine(s, evaluations, now, inForce)
 	v := c.verdict(s, now)
 	if v.Action != Delete {
-		return v, Warrant{}
+		return v, DeletePermit{}
 	}
-	return v, Warrant{intent: intentOf(s, rulings, c.due.rule, v.Due), reason: v.Reason, rulings: heard(rulings)}
+	return v, DeletePermit{intent: intentOf(s, evaluations, c.due.rule, v.Due), reason: v.Reason, evaluations: voting(evaluations)}
 }
 
-// heard are the rulings that count, of rules that select the subject. Where a verdict deletes, all of them are known.
-func heard(rulings []Ruling) []Ruling {
-	all := make([]Ruling, 0, len(rulings))
-	for i := range rulings {
-		if r := &rulings[i]; inForce(r.Rule) == acting && r.Facts.Selected {
+// heard are the evaluations that count, of rules that select the subject. Where a verdict deletes, all of them are known.
+func voting(evaluations []Evaluation) []Evaluation {
+	all := make([]Evaluation, 0, len(evaluations))
+	for i := range evaluations {
+		if r := &evaluations[i]; inForce(r.Rule) == acting && r.Facts.Selected {
 			all = append(all, *r)
 		}
 	}
@@ -39,23 +39,23 @@ func heard(rulings []Ruling) []Ruling {
 }
 
 // Expect says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
-func Expect(s Subject, rulings []Ruling, at time.Time) (i Intent, ok bool) {
-	c := combine(s, rulings, at, inForce)
+func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent, ok bool) {
+	c := combine(s, evaluations, at, inForce)
 	v := c.verdict(s, at)
 	if v.Action != Delete {
 		return Intent{}, false
 	}
-	return intentOf(s, rulings, c.due.rule, v.Due), true
+	return intentOf(s, evaluations, c.due.rule, v.Due), true
 }
 
 // intentOf is the deletion of a subject on the word of one of the rules.
-func intentOf(s Subject, rulings []Ruling, rule *Rule, due time.Time) Intent {
+func intentOf(s Subject, evaluations []Evaluation, rule *Rule, due time.Time) Intent {
 	i := Intent{Subject: s, Rule: rule, Due: due}
-	for j := range rulings {
-		if rulings[j].Rule == rule {
-			i.Outcome = rulings[j].Facts.Outcome
+	for j := range evaluations {
+		if evaluations[j].Rule == rule {
+			i.Outcome = evaluations[j].Facts.Outcome
 			if rule.Owner {
-				i.Owner = rulings[j].Facts.Owner
+				i.Owner = evaluations[j].Facts.Owner
 			}
 		}
 	}
@@ -63,9 +63,9 @@ func intentOf(s Subject, rulings []Ruling, rule *Rule, due time.Time) Intent {
 }
 
 // Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were
-// enforced beside the rules in force. Other dry runs have no say. There is no Warrant: what is forecast cannot be deleted.
-func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Verdict {
-	c := combine(s, rulings, now, func(r *Rule) part {
+// enforced beside the rules in force. Other dry runs have no say. There is no DeletePermit: what is forecast cannot be deleted.
+func Forecast(s Subject, evaluations []Evaluation, policyName string, now time.Time) Verdict {
+	c := combine(s, evaluations, now, func(r *Rule) part {
 		if r.ID.Policy == policyName {
 			return supposed
 		}
@@ -76,8 +76,8 @@ func Forecast(s Subject, rulings []Ruling, policyName string, now time.Time) Ver
 
 // IfApproved says what would happen to a subject if everything that waits for approval were approved: what waits together
 // may be approved together.
-func IfApproved(s Subject, rulings []Ruling, now time.Time) Verdict {
-	c := combine(s, rulings, now, ifApproved)
+func IfApproved(s Subject, evaluations []Evaluation, now time.Time) Verdict {
+	c := combine(s, evaluations, now, ifApproved)
 	return c.verdict(s, now)
 }
 
@@ -108,13 +108,13 @@ func ifApproved(r *Rule) part {
 }
 
 // voices is what the rules say about one subject, the deciding voice of each sort kept.
-type voices struct {
-	keep    voice // the first reason to keep, in the order of ranks
-	due     voice // the latest due
-	nothing voice // the first reason for saying nothing
+type votes struct {
+	keep    vote // the first reason to keep, in the order of ranks
+	due     vote // the latest due
+	nothing vote // the first reason for saying nothing
 }
 
-type voice struct {
+type vote struct {
 	rule   *Rule
 	reason Reason
 	start  time.Time
@@ -125,24 +125,24 @@ type voice struct {
 }
 
 // isDue reports whether the rule gives a due time. One that does not has a reason.
-func (v voice) isDue() bool { return v.rule != nil && v.reason == "" }
+func (v vote) isDue() bool { return v.rule != nil && v.reason == "" }
 
 // isDoubt reports whether the rule keeps because something is not known, which may be any moment.
-func (v voice) isDoubt() bool {
+func (v vote) isDoubt() bool {
 	return slices.Contains([]Reason{Stale, ReferencesUnknown, IsForbidden}, v.reason)
 }
 
-func combine(s Subject, rulings []Ruling, now time.Time, partOf func(*Rule) part) voices {
-	var all voices
-	for i := range rulings {
-		if as := partOf(rulings[i].Rule); as != silent {
-			all.add(rulings[i].say(&s, now, as))
+func combine(s Subject, evaluations []Evaluation, now time.Time, partOf func(*Rule) part) votes {
+	var all votes
+	for i := range evaluations {
+		if as := partOf(evaluations[i].Rule); as != silent {
+			all.add(evaluations[i].vote(&s, now, as))
 		}
 	}
 	return all
 }
 
-func (all *voices) add(v voice) {
+func (all *votes) add(v vote) {
 	switch {
 	case v.rule == nil:
 	case v.isDue():
@@ -155,16 +155,16 @@ func (all *voices) add(v voice) {
 }
 
 // say is what one rule says. A voice without a rule means that the rule does not select the subject.
-func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
+func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 	f := &r.Facts
-	v := voice{rule: r.Rule}
+	v := vote{rule: r.Rule}
 	switch {
 	case r.Rule.Unpermitted:
 		v.reason = IsForbidden // whatever the object is: what the account may not read must not show
 	case !r.Known:
 		v.reason = Stale
 	case !f.Selected:
-		return voice{}
+		return vote{}
 	case f.failed():
 		v.reason = EvaluationFailed
 	case r.Rule.Invalid():
@@ -198,7 +198,7 @@ func (r *Ruling) say(s *Subject, now time.Time, as part) voice {
 }
 
 // time says when a subject is due that nothing of the rule keeps.
-func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
+func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	v.start = r.Facts.Start
 	if v.start.Before(s.Created) {
 		v.start = s.Created
@@ -224,14 +224,14 @@ func (r *Ruling) time(s *Subject, now time.Time, v *voice) {
 }
 
 // soonest is before when the subject does not go, whatever else the rule says; zero for any time.
-func (r *Ruling) soonest() time.Time {
+func (r *Evaluation) soonest() time.Time {
 	if r.Rule.OnNodes() {
 		return addTime(r.Facts.FirstSeen, r.Rule.Images.MinAge)
 	}
 	return r.Facts.NotBefore
 }
 
-func (all *voices) verdict(s Subject, now time.Time) Verdict {
+func (all *votes) verdict(s Subject, now time.Time) Verdict {
 	v, by := all.unflagged(now)
 	if by == nil {
 		return v
@@ -243,7 +243,7 @@ func (all *voices) verdict(s Subject, now time.Time) Verdict {
 }
 
 // unflagged is the verdict and the rule that decides, nil when none selects the subject.
-func (all *voices) unflagged(now time.Time) (Verdict, *Rule) {
+func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	switch {
 	case all.keep.rule != nil:
 		return Verdict{Reason: all.keep.reason, Rule: all.keep.rule.ID}, all.keep.rule
@@ -257,7 +257,7 @@ func (all *voices) unflagged(now time.Time) (Verdict, *Rule) {
 }
 
 // verdict is that of the latest due.
-func (v *voice) verdict(now time.Time) Verdict {
+func (v *vote) verdict(now time.Time) Verdict {
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	switch {
 	case now.Before(v.due):
@@ -285,14 +285,14 @@ func flagged(f Flags) Reason {
 	}
 }
 
-func later(a, b voice) voice {
+func later(a, b vote) vote {
 	if a.rule == nil || b.due.After(a.due) || (b.due.Equal(a.due) && b.rule.ID.Compare(a.rule.ID) < 0) {
 		return b
 	}
 	return a
 }
 
-func earlierReason(a, b voice) voice {
+func earlierReason(a, b vote) vote {
 	if a.rule == nil {
 		return b
 	}

@@ -14,9 +14,9 @@ import (
 // started is an hour ago: with the TTL of an hour that rules have here, a subject is due to the nanosecond now.
 var started = now.Add(-time.Hour)
 
-// says makes the ruling of an enforced rule; each option changes it. Without any it is due now.
-func says(name string, options ...func(*policy.Ruling)) policy.Ruling {
-	r := policy.Ruling{
+// says makes the evaluation of an enforced rule; each option changes it. Without any it is due now.
+func says(name string, options ...func(*policy.Evaluation)) policy.Evaluation {
+	r := policy.Evaluation{
 		Rule:  enforced("p", name),
 		Facts: policy.Facts{Selected: true, Eligible: true, Start: started},
 		Known: true,
@@ -27,36 +27,40 @@ func says(name string, options ...func(*policy.Ruling)) policy.Ruling {
 	return r
 }
 
-func unknown(r *policy.Ruling)     { r.Known, r.Facts = false, policy.Facts{} }
-func notSelected(r *policy.Ruling) { r.Facts = policy.Facts{} }
-func notEligible(r *policy.Ruling) { r.Facts = policy.Facts{Selected: true} }
-func failed(r *policy.Ruling)      { r.Facts = policy.Facts{Selected: true, Err: errors.New("no such key")} }
-func doubted(r *policy.Ruling)     { r.Facts = policy.Facts{Selected: true, Err: errDoubted} }
-func noStart(r *policy.Ruling)     { r.Facts.Start = time.Time{} }
-func invalid(r *policy.Ruling)     { r.Rule.Problems = []policy.Problem{{Path: "spec"}} }
-func dryRun(r *policy.Ruling)      { r.Rule.Mode = v1alpha1.DryRun }
-func suspended(r *policy.Ruling)   { r.Rule.Mode = v1alpha1.Suspended }
-func never(r *policy.Ruling)       { r.Rule.HasTTLExpression, r.Facts.TTL = true, policy.NeverTTL }
+func unknown(r *policy.Evaluation)     { r.Known, r.Facts = false, policy.Facts{} }
+func notSelected(r *policy.Evaluation) { r.Facts = policy.Facts{} }
+func notEligible(r *policy.Evaluation) { r.Facts = policy.Facts{Selected: true} }
+func failed(r *policy.Evaluation) {
+	r.Facts = policy.Facts{Selected: true, Err: errors.New("no such key")}
+}
+func doubted(r *policy.Evaluation)   { r.Facts = policy.Facts{Selected: true, Err: errDoubted} }
+func noStart(r *policy.Evaluation)   { r.Facts.Start = time.Time{} }
+func invalid(r *policy.Evaluation)   { r.Rule.Problems = []policy.Problem{{Path: "spec"}} }
+func dryRun(r *policy.Evaluation)    { r.Rule.Mode = v1alpha1.DryRun }
+func suspended(r *policy.Evaluation) { r.Rule.Mode = v1alpha1.Suspended }
+func never(r *policy.Evaluation)     { r.Rule.HasTTLExpression, r.Facts.TTL = true, policy.NeverTTL }
 
-func ttl(d time.Duration) func(*policy.Ruling) { return func(r *policy.Ruling) { r.Rule.TTL = d } }
-func mode(m v1alpha1.Mode) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Rule.Mode = m }
+func ttl(d time.Duration) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.TTL = d }
 }
-func ttlExpression(d time.Duration) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Rule.HasTTLExpression, r.Facts.TTL = true, d }
+func mode(m v1alpha1.Mode) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.Mode = m }
 }
-func notBefore(at time.Time) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Facts.NotBefore = at }
+func ttlExpression(d time.Duration) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.HasTTLExpression, r.Facts.TTL = true, d }
 }
-func start(at time.Time) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Facts.Start = at }
+func notBefore(at time.Time) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Facts.NotBefore = at }
+}
+func start(at time.Time) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Facts.Start = at }
 }
 
 // job is who owns a subject in these tests.
 var job = &policy.Owner{Kind: jobs, Name: "job", UID: "uid-job"}
 
-func lets(owner *policy.Owner) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Rule.Owner, r.Facts.Owner = true, owner }
+func lets(owner *policy.Owner) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.Owner, r.Facts.Owner = true, owner }
 }
 
 // outcome is what the tables below compare: action, reason and the rule that decided.
@@ -77,8 +81,8 @@ func check(t *testing.T, got policy.Verdict, want outcome) {
 
 func TestOneRule(t *testing.T) {
 	tests := map[string]struct {
-		ruling policy.Ruling
-		want   outcome
+		evaluation policy.Evaluation
+		want       outcome
 	}{
 		"due":                                   {says("a"), outcome{policy.Delete, policy.Expired, "a"}},
 		"due in one nanosecond":                 {says("a", ttl(time.Hour+1)), outcome{policy.Wait, policy.Waiting, "a"}},
@@ -131,7 +135,7 @@ func TestOneRule(t *testing.T) {
 		"its owner is to go":                           {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
 		"its owner is to go, later":                    {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
 		"no owner to go":                               {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not even an unfinished one":   {says("a", lets(nil), func(r *policy.Ruling) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to go, not even an unfinished one":   {says("a", lets(nil), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, later":                        {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, over capacity":                {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
 		"no owner to go, within capacity":              {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
@@ -157,11 +161,11 @@ func TestOneRule(t *testing.T) {
 		"over capacity and suspended":                  {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
 		"over capacity and an error":                   {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
 		"within capacity, without a ttl":               {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
-		"within capacity, and the ttl is over":         {says("a", func(r *policy.Ruling) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
+		"within capacity, and the ttl is over":         {says("a", func(r *policy.Evaluation) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, _ := policy.Decide(policy.Subject{}, []policy.Ruling{test.ruling}, now)
+			v, _ := policy.Decide(policy.Subject{}, []policy.Evaluation{test.evaluation}, now)
 			check(t, v, test.want)
 		})
 	}
@@ -169,8 +173,8 @@ func TestOneRule(t *testing.T) {
 
 func TestSeveralRules(t *testing.T) {
 	tests := map[string]struct {
-		rulings []policy.Ruling
-		want    outcome
+		evaluations []policy.Evaluation
+		want        outcome
 	}{
 		"no rule":                                  {nil, outcome{policy.Keep, policy.NotSelected, ""}},
 		"two are due: the latest decides":          {rulings(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
@@ -201,13 +205,13 @@ func TestSeveralRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, _ := policy.Decide(policy.Subject{}, test.rulings, now)
+			v, _ := policy.Decide(policy.Subject{}, test.evaluations, now)
 			check(t, v, test.want)
 		})
 	}
 }
 
-func rulings(r ...policy.Ruling) []policy.Ruling { return r }
+func rulings(r ...policy.Evaluation) []policy.Evaluation { return r }
 
 // TestReasonsInOrder has every reason apply at once and takes the first away, again and again.
 func TestReasonsInOrder(t *testing.T) {
@@ -233,16 +237,16 @@ func TestReasonsInOrder(t *testing.T) {
 }
 
 // owned makes a rule one that lets the subject's owner go.
-func owned(r *policy.Ruling) {
+func owned(r *policy.Evaluation) {
 	r.Rule.Owner, r.Facts.Owner = true, &policy.Owner{Name: "owner", UID: "o"}
 }
 
 func TestFlagsKeep(t *testing.T) {
 	const every = policy.IsTerminating | policy.IsHeld | policy.IsUncounted
 	tests := map[string]struct {
-		flags  policy.Flags
-		ruling policy.Ruling
-		want   outcome
+		flags      policy.Flags
+		evaluation policy.Evaluation
+		want       outcome
 	}{
 		"terminating comes first":              {every, says("a"), outcome{policy.Keep, policy.Terminating, "a"}},
 		"then held":                            {policy.IsHeld | policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Held, "a"}},
@@ -250,7 +254,7 @@ func TestFlagsKeep(t *testing.T) {
 		"held comes before an error":           {policy.IsHeld, says("a", failed), outcome{policy.Keep, policy.Held, "a"}},
 		"held while not due":                   {policy.IsHeld, says("a", ttl(policy.Day)), outcome{policy.Keep, policy.Held, "a"}},
 		"held, and no rule selects it":         {policy.IsHeld, says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
-		"held, and the rule is without a name": {policy.IsHeld, says("", func(r *policy.Ruling) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
+		"held, and the rule is without a name": {policy.IsHeld, says("", func(r *policy.Evaluation) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
 		"a controller owns it":                 {policy.IsControlled, says("a"), outcome{policy.Keep, policy.Held, "a"}},
 		"a controller owns it, managed or not": {policy.IsControlled, says("a", allowManaged), outcome{policy.Keep, policy.Held, "a"}},
 		"a controller owns it, and is to go":   {policy.IsControlled, says("a", owned), outcome{policy.Delete, policy.Expired, "a"}},
@@ -259,7 +263,7 @@ func TestFlagsKeep(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.ruling), now)
+			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.evaluation), now)
 			check(t, v, test.want)
 			if w.Valid() != (v.Action == policy.Delete) {
 				t.Errorf("warrant is %v", w.Valid())
@@ -313,8 +317,8 @@ func TestReasonsAreACopy(t *testing.T) {
 // TestWhenItIsDueAfterAQuietPeriod: the later of both counts.
 func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
 	for name, test := range map[string]struct {
-		ruling policy.Ruling
-		due    time.Time
+		evaluation policy.Evaluation
+		due        time.Time
 	}{
 		"the TTL is longer":        {says("a", ttl(2*hour), notBefore(now.Add(1))), now.Add(hour)},
 		"the TTL is shorter":       {says("a", notBefore(now.Add(1))), now.Add(1)},
@@ -323,7 +327,7 @@ func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
 		"there have been for long": {says("a", ttl(2*hour), excess, notBefore(now.Add(-1))), now},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v, _ := policy.Decide(policy.Subject{}, rulings(test.ruling), now); !v.Due.Equal(test.due) {
+			if v, _ := policy.Decide(policy.Subject{}, rulings(test.evaluation), now); !v.Due.Equal(test.due) {
 				t.Errorf("due %s, want %s", v.Due, test.due)
 			}
 		})

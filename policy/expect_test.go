@@ -11,15 +11,15 @@ import (
 // TestWhatIsExpectedIsWhatIsDecidedThen: what Expect says of a later time is what Decide says when it has come.
 func TestWhatIsExpectedIsWhatIsDecidedThen(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w world) bool {
-		for i := range w.rulings {
-			w.rulings[i].Facts.Outcome = w.rulings[i].Rule.ID.String()
+		for i := range w.evaluations {
+			w.evaluations[i].Facts.Outcome = w.evaluations[i].Rule.ID.String()
 		}
 		at := now.Add(time.Duration(r.Intn(6)-2) * time.Hour)
-		v, warrant := w.decide(at)
-		i, ok := policy.Expect(w.subject, w.rulings, at)
+		v, permit := w.decide(at)
+		i, ok := policy.PredictIntent(w.subject, w.evaluations, at)
 		if !ok {
 			return v.Action != policy.Delete && i == policy.Intent{}
 		}
-		return v.Action == policy.Delete && i == warrant.Intent() && i.Rule == warrant.Rule() && i.Outcome == v.Rule.String() && i.Due.Equal(v.Due)
+		return v.Action == policy.Delete && i == permit.Intent() && i.Rule == permit.Rule() && i.Outcome == v.Rule.String() && i.Due.Equal(v.Due)
 	})
 }

@@ -46,7 +46,7 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 
 // Rehearse makes a policy that is enforced a dry run, whatever it says. Overrides stay in force: what it counts is what it would
 // delete.
-func (p *Policy) Rehearse() {
+func (p *Policy) ForceDryRun() {
 	if p.Mode != v1alpha1.Enforce {
 		return
 	}

@@ -116,7 +116,9 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-func pageOf(r *policy.Rule) *policy.Page { return &policy.Page{Rules: []*policy.Rule{r}} }
+func pageOf(r *policy.Rule) *policy.EffectiveRules {
+	return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
+}
 
 // TestEveryFieldOfARuleIsCompared: a rule that differs is judged again.
 func TestEveryFieldOfARuleIsCompared(t *testing.T) {
@@ -145,12 +147,12 @@ func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
 	})
 	t.Run("approval", func(t *testing.T) {
 		checkFields(t, base, listed, func(a, b *policy.Override) bool {
-			book := func(o *policy.Override) *policy.Book {
+			snapshot := func(o *policy.Override) *policy.Snapshot {
 				own := policyOf("team-a/own")
 				own.Namespace, own.Overrides = "team-a", []*policy.Override{o}
-				return policy.NewBook([]*policy.Policy{own}, namespaces, policy.DefaultProtection())
+				return policy.NewSnapshot([]*policy.Policy{own}, namespaces, policy.DefaultProtection())
 			}
-			return len(book(b).Changed(book(a))) > 0
+			return len(snapshot(b).Changed(snapshot(a))) > 0
 		})
 	})
 }

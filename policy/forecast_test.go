@@ -6,15 +6,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// of puts a ruling into another policy.
-func of(policyName string) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { r.Rule.ID.Policy = policyName }
+// of puts a evaluation into another policy.
+func of(policyName string) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { r.Rule.ID.Policy = policyName }
 }
 
 func TestForecast(t *testing.T) {
 	tests := map[string]struct {
-		rulings []policy.Ruling
-		want    outcome
+		evaluations []policy.Evaluation
+		want        outcome
 	}{
 		"the dry run counts as enforced":  {rulings(says("a", of("dry"), dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
 		"so does a policy without a mode": {rulings(says("a", of("dry"), mode(""))), outcome{policy.Delete, policy.Expired, "a"}},
@@ -49,7 +49,7 @@ func TestForecast(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, policy.Forecast(policy.Subject{}, test.rulings, "dry", now), test.want)
+			check(t, policy.Forecast(policy.Subject{}, test.evaluations, "dry", now), test.want)
 		})
 	}
 }

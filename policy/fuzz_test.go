@@ -44,7 +44,7 @@ func read(t *testing.T, data []byte) {
 			t.Errorf("valid, and yet %+v", o)
 		}
 	}
-	policy.NewBook([]*policy.Policy{p, policyOf("p", about(jobs, "jobs"))}, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a")
+	policy.NewSnapshot([]*policy.Policy{p, policyOf("p", about(jobs, "jobs"))}, nil, policy.Protection{}).Effective(jobs.GroupKind(), "team-a")
 }
 
 func checkValid(t *testing.T, r *policy.Rule) {

@@ -179,7 +179,7 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	}}
 	ours := d.Load(policy.DefaultProtection())
 	namespaces := map[string]policy.Namespace{"team-a": {}}
-	b := policy.NewBook([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
+	b := policy.NewSnapshot([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
 	want := []string{"spec.overrides[0].rule: rule batch/images is about images of nodes, which are in no namespace (leave the override out)"}
 	if diff := cmp.Diff(want, problems(b.Policies()[1].Problems)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -187,7 +187,7 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
 		t.Errorf("rules of the namespace are %v", rules)
 	}
-	page := b.Page(v1alpha1.ImageKind.GroupKind(), "")
+	page := b.Effective(v1alpha1.ImageKind.GroupKind(), "")
 	if len(page.Rules) != 1 || page.Rules[0].Suspended || page.Rules[0].TTL != policy.Week {
 		t.Errorf("of images the rules are %+v", page.Rules)
 	}
@@ -221,27 +221,29 @@ func TestDecideAboutImages(t *testing.T) {
 	due := policy.Facts{Selected: true, Eligible: true, Start: start, FirstSeen: start}
 	tests := map[string]struct {
 		flags  policy.Flags
-		change func(*policy.Ruling)
+		change func(*policy.Evaluation)
 		want   policy.Verdict
 	}{
-		"it goes":            {0, func(*policy.Ruling) {}, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
-		"pinned it stays":    {policy.IsPinned, func(*policy.Ruling) {}, policy.Verdict{Reason: policy.Pinned, Due: start.Add(hour)}},
-		"in use it stays":    {policy.IsInUse, func(*policy.Ruling) {}, policy.Verdict{Reason: policy.InUse, Due: start.Add(hour)}},
-		"unpullable stays":   {0, func(r *policy.Ruling) { r.Facts.Unpullable = true }, policy.Verdict{Reason: policy.Unpullable}},
-		"unless it may go":   {0, func(r *policy.Ruling) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
-		"too young it waits": {0, func(r *policy.Ruling) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
+		"it goes":            {0, func(*policy.Evaluation) {}, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"pinned it stays":    {policy.IsPinned, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.Pinned, Due: start.Add(hour)}},
+		"in use it stays":    {policy.IsInUse, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.InUse, Due: start.Add(hour)}},
+		"unpullable stays":   {0, func(r *policy.Evaluation) { r.Facts.Unpullable = true }, policy.Verdict{Reason: policy.Unpullable}},
+		"unless it may go":   {0, func(r *policy.Evaluation) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"too young it waits": {0, func(r *policy.Evaluation) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
 		"for want of space it goes at once": {
-			0, func(r *policy.Ruling) { r.Rule.TTL, r.Standing.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
+			0, func(r *policy.Evaluation) { r.Rule.TTL, r.Standing.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
 		"but not too young": {
-			0, func(r *policy.Ruling) { r.Rule.TTL, r.Standing.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour },
+			0, func(r *policy.Evaluation) {
+				r.Rule.TTL, r.Standing.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour
+			},
 			policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := policy.Ruling{Rule: enforced("nodes", "images"), Facts: due, Known: true}
+			r := policy.Evaluation{Rule: enforced("nodes", "images"), Facts: due, Known: true}
 			r.Rule.Kind = v1alpha1.ImageKind
 			test.change(&r)
-			v, _ := policy.Decide(policy.Subject{Name: "sha256:1", Created: start, Flags: test.flags}, []policy.Ruling{r}, now)
+			v, _ := policy.Decide(policy.Subject{Name: "sha256:1", Created: start, Flags: test.flags}, []policy.Evaluation{r}, now)
 			got := policy.Verdict{Action: v.Action, Reason: v.Reason, Due: v.Due}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
@@ -251,11 +253,11 @@ func TestDecideAboutImages(t *testing.T) {
 }
 
 func TestAnImageOfSeveralGroups(t *testing.T) {
-	member := func(uid string, age time.Duration, group string, also ...string) policy.Member {
-		return policy.Member{UID: types.UID(uid), Group: group, Also: also, Start: now.Add(-age)}
+	member := func(uid string, age time.Duration, group string, also ...string) policy.Candidate {
+		return policy.Candidate{UID: types.UID(uid), Group: group, Also: also, Start: now.Add(-age)}
 	}
-	ranking := policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: 2} }}
-	members := []policy.Member{
+	ranking := policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: 2} }}
+	members := []policy.Candidate{
 		member("newest of a", 1*hour, "a"),
 		member("third of a, second of b", 3*hour, "a", "b"),
 		member("second of a", 2*hour, "a"),

@@ -40,7 +40,7 @@ func settled(r *policy.Rule, overrides ...*policy.Override) *policy.Rule {
 		mine.Overrides = []*policy.Override{o}
 		policies = append(policies, mine)
 	}
-	return policy.NewBook(policies, namespaces, policy.Protection{}).Page(r.Kind.GroupKind(), "team-a").Rules[0]
+	return policy.NewSnapshot(policies, namespaces, policy.Protection{}).Effective(r.Kind.GroupKind(), "team-a").Rules[0]
 }
 
 // annotated is a subject with a TTL of its own; below 0 it has none.
@@ -347,7 +347,7 @@ func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 
 // goes reports whether the rule, alone, lets the subject go now, and how much it keeps.
 func (s setting) goes(r *policy.Rule) (bool, time.Duration, int) {
-	v, _ := policy.Decide(s.subject, rulings(policy.Ruling{Rule: r, Facts: s.facts, Known: true}), now)
+	v, _ := policy.Decide(s.subject, rulings(policy.Evaluation{Rule: r, Facts: s.facts, Known: true}), now)
 	return v.Action == policy.Delete, r.Lifetime(s.subject, s.facts).TTL, r.Keep
 }
 
@@ -438,7 +438,7 @@ func TestARuleOfACapacityHasNoTTL(t *testing.T) {
 	of := settled(r, hours(0))
 	for _, m := range []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.DryRun} {
 		of.Mode = m
-		v := policy.Forecast(annotated(0), rulings(policy.Ruling{Rule: of, Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: started}}), "p", now)
+		v := policy.Forecast(annotated(0), rulings(policy.Evaluation{Rule: of, Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: started}}), "p", now)
 		if v.Action != policy.Keep || v.Reason != policy.WithinCapacity {
 			t.Errorf("%s: verdict %+v", m, v)
 		}

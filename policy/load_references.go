@@ -25,29 +25,29 @@ const (
 func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
 
 // Misread is something about referrers that nobody understands. It may name anything.
-type Misread struct {
+type InvalidReference struct {
 	Path string
 	To   v1alpha1.Referred // what it is about; empty where nobody knows
 	Why  string
 }
 
 // Misread is what of the references of a policy is not understood.
-func (p *Policy) Misread() []Misread {
+func (p *Policy) InvalidReferences() []InvalidReference {
 	if p.unread != nil {
-		return []Misread{{Path: referencesField, Why: p.unread.String()}}
+		return []InvalidReference{{Path: referencesField, Why: p.unread.String()}}
 	}
-	var all []Misread
+	var all []InvalidReference
 	for i, r := range p.References {
 		if path := referencePath(i); r.Invalid {
-			all = append(all, p.misread(path, r.To))
+			all = append(all, p.invalidReference(path, r.To))
 		}
 	}
 	return all
 }
 
 // misread tells the first problem of a reference. What it refers to counts if it can be read itself.
-func (p *Policy) misread(path string, to v1alpha1.Referred) Misread {
-	m := Misread{Path: path, To: to}
+func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidReference {
+	m := InvalidReference{Path: path, To: to}
 	for _, problem := range p.Problems {
 		if !within(problem.Path, path) {
 			continue

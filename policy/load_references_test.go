@@ -68,13 +68,13 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 // TestWhatIsMisread: what is not understood of references may name anything, or anything of one kind if that much is clear.
 func TestWhatIsMisread(t *testing.T) {
 	const fine = `{"from": {"apiVersion": "example.com/v1", "kind": "App"}, "to": "Secret", "names": "[]"}`
-	one := func(to v1alpha1.Referred) []policy.Misread {
-		return []policy.Misread{{Path: "spec.references[0]", To: to}}
+	one := func(to v1alpha1.Referred) []policy.InvalidReference {
+		return []policy.InvalidReference{{Path: "spec.references[0]", To: to}}
 	}
-	whole := []policy.Misread{{Path: "spec.references"}}
+	whole := []policy.InvalidReference{{Path: "spec.references"}}
 	tests := map[string]struct {
 		spec string
-		want []policy.Misread
+		want []policy.InvalidReference
 	}{
 		"nothing":               {`{"references": [` + fine + `]}`, nil},
 		"without references":    {`{}`, nil},
@@ -96,7 +96,7 @@ func TestWhatIsMisread(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, `{"metadata": {"name": "p"}, "spec": `+test.spec+`}`).Load(policy.DefaultProtection())
-			got := p.Misread()
+			got := p.InvalidReferences()
 			for i := range got {
 				if got[i].Why == "" {
 					t.Errorf("nobody says why: %+v", got[i])
@@ -110,7 +110,7 @@ func TestWhatIsMisread(t *testing.T) {
 		})
 	}
 	own := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": {}}}`)
-	expect(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).Misread())
+	expect(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
 }
 
 // TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.

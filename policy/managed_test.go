@@ -11,16 +11,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-func allowManaged(r *policy.Ruling) { r.Rule.AllowManaged = true }
+func allowManaged(r *policy.Evaluation) { r.Rule.AllowManaged = true }
 
 // TestManagedObjectsAreKept: by each rule that finds it eligible and does not allow it, whatever other rules say.
 func TestManagedObjectsAreKept(t *testing.T) {
 	kept := func(reason policy.Reason, rule string) outcome { return outcome{policy.Keep, reason, rule} }
 	deleted := outcome{policy.Delete, policy.Expired, "a"}
 	tests := map[string]struct {
-		flags   policy.Flags
-		rulings []policy.Ruling
-		want    outcome
+		flags       policy.Flags
+		evaluations []policy.Evaluation
+		want        outcome
 	}{
 		"by MultiKueue":                   {policy.OfMultiKueue, rulings(says("a")), kept(policy.ManagedByMultiKueue, "a")},
 		"by Argo CD":                      {policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
@@ -48,21 +48,21 @@ func TestManagedObjectsAreKept(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := policy.Subject{Flags: test.flags}
-			v, w := policy.Decide(s, test.rulings, now)
+			v, w := policy.Decide(s, test.evaluations, now)
 			check(t, v, test.want)
 			if w.Valid() != (v.Action == policy.Delete) {
 				t.Errorf("warrant is %v", w.Valid())
 			}
 			kept := func() int {
-				tallies := policy.NewTallies(now)
-				tallies.Add(s, test.rulings)
-				if p := tallies.Policies["p"]; p != nil {
+				stats := policy.NewStats(now)
+				stats.Add(s, test.evaluations)
+				if p := stats.Policies["p"]; p != nil {
 					return len(p.Rules["a"].Kept)
 				}
 				return 0
 			}
-			for i := range test.rulings { // as a dry run its numbers are the same, but that it keeps nothing
-				if r := test.rulings[i].Rule; len(test.rulings) == 1 && r.Mode == v1alpha1.Enforce {
+			for i := range test.evaluations { // as a dry run its numbers are the same, but that it keeps nothing
+				if r := test.evaluations[i].Rule; len(test.evaluations) == 1 && r.Mode == v1alpha1.Enforce {
 					if lasts := slices.Contains(policy.Lasting(), test.want.reason) || s.Flags.IsHeld(); lasts != (kept() == 1) {
 						t.Errorf("kept for %d lasting reasons", kept())
 					}
@@ -70,10 +70,10 @@ func TestManagedObjectsAreKept(t *testing.T) {
 					if kept() != 0 {
 						t.Error("a dry run counts what it keeps")
 					}
-					check(t, policy.Forecast(s, test.rulings, "p", now), test.want)
-					tallies := policy.NewTallies(now)
-					tallies.Add(s, test.rulings)
-					if due := tallies.Policies["p"]; due != nil && (due.Due.Now == 1) != (test.want.action == policy.Delete) {
+					check(t, policy.Forecast(s, test.evaluations, "p", now), test.want)
+					stats := policy.NewStats(now)
+					stats.Add(s, test.evaluations)
+					if due := stats.Policies["p"]; due != nil && (due.Due.Now == 1) != (test.want.action == policy.Delete) {
 						t.Errorf("a dry run counts %d due", due.Due.Now)
 					}
 				}

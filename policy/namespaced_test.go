@@ -155,15 +155,15 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 			if diff := cmp.Diff(test.paths, paths); diff != "" {
 				t.Errorf("problems: -want +got\n%s", diff)
 			}
-			book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs"), about(pods, "pods")), mine}, namespaces, policy.Protection{})
+			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs"), about(pods, "pods")), mine}, namespaces, policy.Protection{})
 			var got concerned
-			got.jobs = book.Page(jobs.GroupKind(), "team-a").Rules[0].Suspended
-			got.pods = book.Page(pods.GroupKind(), "team-a").Rules[0].Suspended
+			got.jobs = snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Suspended
+			got.pods = snapshot.Effective(pods.GroupKind(), "team-a").Rules[0].Suspended
 			got.own = len(mine.Rules) > 0 && mine.Rules[0].Invalid()
 			if got != test.want {
 				t.Errorf("concerned are %+v, want %+v", got, test.want)
 			}
-			if book.Page(jobs.GroupKind(), "team-b").Rules[0].Suspended {
+			if snapshot.Effective(jobs.GroupKind(), "team-b").Rules[0].Suspended {
 				t.Error("another namespace is concerned")
 			}
 		})
@@ -173,8 +173,8 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 func TestARetentionPolicyBesideSpecIsStrictToo(t *testing.T) {
 	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"name": "mine", "namespace": "team-a"}, "overrides": [{"policy": "p", "suspend": true}],
 		"spec": {"overrides": [{"policy": "p", "rule": "other", "ttl": "1h"}]}}`).Load(policy.DefaultProtection())
-	book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.Protection{})
-	if !book.Page(jobs.GroupKind(), "team-a").Rules[0].Suspended {
+	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.Protection{})
+	if !snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Suspended {
 		t.Error("overrides that are not indented keep nothing")
 	}
 }
@@ -366,7 +366,7 @@ func own(namespace, name string, rules ...*policy.Rule) *policy.Policy {
 }
 
 func TestPageOfOwnRules(t *testing.T) {
-	book := policy.NewBook([]*policy.Policy{
+	snapshot := policy.NewSnapshot([]*policy.Policy{
 		policyOf("everywhere", about(jobs, "jobs")),
 		own("team-a", "mine", about(jobs, "jobs")), own("unborn", "mine", about(jobs, "jobs")), own("kube-system", "mine", about(jobs, "jobs")),
 	}, namespaces, policy.DefaultProtection())
@@ -382,12 +382,12 @@ func TestPageOfOwnRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, names(book.Page(jobs.GroupKind(), test.namespace))); diff != "" {
+			if diff := cmp.Diff(test.want, names(snapshot.Effective(jobs.GroupKind(), test.namespace))); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"everywhere/jobs"}, names(&policy.Page{Rules: book.ClusterRules("team-a")})); diff != "" {
+	if diff := cmp.Diff([]string{"everywhere/jobs"}, names(&policy.EffectiveRules{Rules: snapshot.ClusterRules("team-a")})); diff != "" {
 		t.Errorf("cluster rules: -want +got\n%s", diff)
 	}
 }
@@ -395,8 +395,8 @@ func TestPageOfOwnRules(t *testing.T) {
 func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
 	p := own("kube-system", "mine")
 	p.Overrides = []*policy.Override{{Policy: "p", Suspend: true, Path: "spec.overrides[0]"}}
-	book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.DefaultProtection())
-	if o := book.Overrides("kube-system"); len(o) > 0 {
+	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.DefaultProtection())
+	if o := snapshot.Overrides("kube-system"); len(o) > 0 {
 		t.Errorf("overrides %v, want none", o)
 	}
 }
@@ -406,13 +406,13 @@ func TestATenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
 	for _, m := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce} {
 		// By policy name the tenant's come first.
 		theirs := policyOf("z", at("v1", "r", m))
-		book := policy.NewBook([]*policy.Policy{
+		snapshot := policy.NewSnapshot([]*policy.Policy{
 			own("a", "mine", at("v2", "r", v1alpha1.Enforce)), own("kube-system", "mine", at("v3", "r", v1alpha1.Enforce)), theirs,
 		}, nil, policy.DefaultProtection())
-		if got := book.Version(kind).Version; got != "v1" {
+		if got := snapshot.Version(kind).Version; got != "v1" {
 			t.Errorf("read at %s, want v1", got)
 		}
-		for _, r := range book.Rules(kind) {
+		for _, r := range snapshot.Rules(kind) {
 			if tenant := r.Namespace != ""; r.Invalid() != tenant {
 				t.Errorf("%s: invalid is %v", r.ID, r.Invalid())
 			}
@@ -439,8 +439,8 @@ func TestOverridesOfWhatIsNotThere(t *testing.T) {
 			test.override.Path = "spec.overrides[0]"
 			mine := own("team-a", "mine", about(jobs, "own"))
 			mine.Overrides = []*policy.Override{&test.override}
-			book := policy.NewBook([]*policy.Policy{policyOf("batch", about(jobs, "jobs")), policyOf("other", about(jobs, "sweep")), mine}, nil, policy.Protection{})
-			got := book.Policies()[2]
+			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("batch", about(jobs, "jobs")), policyOf("other", about(jobs, "sweep")), mine}, nil, policy.Protection{})
+			got := snapshot.Policies()[2]
 			if diff := cmp.Diff(test.want, problems(got.Problems)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -460,7 +460,7 @@ func TestQuotas(t *testing.T) {
 	}
 	r := about(jobs, "jobs")
 	r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 25}
-	book := policy.NewBook([]*policy.Policy{policyOf("p", r)}, spaces, policy.Protection{})
+	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", r)}, spaces, policy.Protection{})
 	for namespace, want := range map[string]policy.Capacity{
 		"large":   {Bounded: true, ByQuota: true, Percent: 25, Max: 50},
 		"small":   {Bounded: true, ByQuota: true, Percent: 25, Max: 3},
@@ -470,14 +470,14 @@ func TestQuotas(t *testing.T) {
 		"unborn":  {},
 		"":        {},
 	} {
-		if got := book.Page(jobs.GroupKind(), namespace).Rules[0].Capacity; got != want {
+		if got := snapshot.Effective(jobs.GroupKind(), namespace).Rules[0].Capacity; got != want {
 			t.Errorf("%q: capacity is %+v, want %+v", namespace, got, want)
 		}
 	}
 	if r.Capacity.Max != 0 || !r.Capacity.ByQuota {
 		t.Error("the rule given was changed")
 	}
-	if book.Page(jobs.GroupKind(), "large").SameSettings(book.Page(jobs.GroupKind(), "small")) {
+	if snapshot.Effective(jobs.GroupKind(), "large").SameSettings(snapshot.Effective(jobs.GroupKind(), "small")) {
 		t.Error("another quota gives the same settings")
 	}
 }
@@ -502,22 +502,22 @@ func TestNamespaceEqual(t *testing.T) {
 func TestAGateCoversWhatItSays(t *testing.T) {
 	both := policyOf("p", about(jobs, "jobs"), about(jobs, "more"))
 	for name, test := range map[string]struct {
-		gate *policy.Gate
+		gate *policy.ApprovalGate
 		want map[string][]bool // by namespace: whether each rule waits
 	}{
 		"no gate":            {nil, map[string][]bool{"a": {false, false}, "b": {false, false}}},
-		"everything":         {&policy.Gate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
-		"a namespace":        {&policy.Gate{Namespaces: policy.Scope{"a": now}}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
-		"a rule":             {&policy.Gate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
-		"a rule somewhere":   {&policy.Gate{Namespaces: policy.Scope{"b": now}, Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
-		"a cluster's object": {&policy.Gate{Namespaces: policy.Scope{"a": now}}, map[string][]bool{"": {false, false}}},
+		"everything":         {&policy.ApprovalGate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
+		"a namespace":        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
+		"a rule":             {&policy.ApprovalGate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
+		"a rule somewhere":   {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"b": now}, Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
+		"a cluster's object": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"": {false, false}}},
 	} {
 		gated := *both
 		gated.Gate = test.gate
-		book := policy.NewBook([]*policy.Policy{&gated}, map[string]policy.Namespace{"a": {}, "b": {}}, policy.Protection{})
+		snapshot := policy.NewSnapshot([]*policy.Policy{&gated}, map[string]policy.Namespace{"a": {}, "b": {}}, policy.Protection{})
 		for namespace, want := range test.want {
 			var got []bool
-			for _, r := range book.Page(jobs.GroupKind(), namespace).Rules {
+			for _, r := range snapshot.Effective(jobs.GroupKind(), namespace).Rules {
 				got = append(got, r.Unapproved)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -540,10 +540,10 @@ func TestTheOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
 		policies = append(policies, mine)
 	}
 	policies = append(policies, policyOf("p", about(jobs, "jobs")))
-	first := policy.NewBook(policies, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a")
+	first := policy.NewSnapshot(policies, nil, policy.Protection{}).Effective(jobs.GroupKind(), "team-a")
 	for i := range policies {
 		policies[0], policies[i] = policies[i], policies[0]
-		if !policy.NewBook(policies, nil, policy.Protection{}).Page(jobs.GroupKind(), "team-a").SameSettings(first) {
+		if !policy.NewSnapshot(policies, nil, policy.Protection{}).Effective(jobs.GroupKind(), "team-a").SameSettings(first) {
 			t.Fatal("another order gives other settings")
 		}
 	}

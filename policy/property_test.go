@@ -19,8 +19,8 @@ const rounds = 20_000
 
 // world is a random subject with what the rules of up to four policies say about it.
 type world struct {
-	subject policy.Subject
-	rulings []policy.Ruling
+	subject     policy.Subject
+	evaluations []policy.Evaluation
 }
 
 var (
@@ -43,61 +43,61 @@ func randomWorld(r *rand.Rand) world {
 		m := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended, ""}[r.Intn(5)]
 		waiting := r.Intn(20) == 0
 		for i := range r.Intn(3) {
-			ruling := randomRuling(r)
-			ruling.Rule.ID = policy.RuleID{Policy: fmt.Sprint("p", p), Rule: fmt.Sprint("r", i)}
-			ruling.Rule.Mode, ruling.Rule.Unapproved = m, waiting
-			w.rulings = append(w.rulings, ruling)
+			evaluation := randomRuling(r)
+			evaluation.Rule.ID = policy.RuleID{Policy: fmt.Sprint("p", p), Rule: fmt.Sprint("r", i)}
+			evaluation.Rule.Mode, evaluation.Rule.Unapproved = m, waiting
+			w.evaluations = append(w.evaluations, evaluation)
 		}
 	}
 	return w
 }
 
-func randomRuling(r *rand.Rand) policy.Ruling {
+func randomRuling(r *rand.Rand) policy.Evaluation {
 	seldom := func() bool { return r.Intn(20) == 0 }
-	ruling := policy.Ruling{
+	evaluation := policy.Evaluation{
 		Rule:  &policy.Rule{TTL: randomTTL(r), HasTTLExpression: r.Intn(3) == 0},
 		Facts: policy.Facts{Selected: !seldom(), Eligible: r.Intn(5) > 0, Start: randomTime(r), TTL: randomTTL(r)},
 		Known: !seldom(),
 	}
 	if seldom() {
-		ruling.Rule.Problems = []policy.Problem{{Path: "spec"}}
+		evaluation.Rule.Problems = []policy.Problem{{Path: "spec"}}
 	}
 	if seldom() {
-		ruling.Facts = policy.Facts{Selected: true, Err: errRandom}
+		evaluation.Facts = policy.Facts{Selected: true, Err: errRandom}
 	}
 	if seldom() {
-		ruling.Facts = policy.Facts{Selected: true, Err: errDoubted}
+		evaluation.Facts = policy.Facts{Selected: true, Err: errDoubted}
 	}
 	if seldom() {
-		ruling.Facts.Start = time.Time{}
+		evaluation.Facts.Start = time.Time{}
 	}
-	if r.Intn(10) == 0 && ruling.Facts.Err == nil {
-		ruling.Facts.NotBefore = now.Add(time.Duration(r.Intn(5)-2) * time.Hour)
+	if r.Intn(10) == 0 && evaluation.Facts.Err == nil {
+		evaluation.Facts.NotBefore = now.Add(time.Duration(r.Intn(5)-2) * time.Hour)
 	}
 	if seldom() {
-		ruling.Facts.TTL = policy.NeverTTL
+		evaluation.Facts.TTL = policy.NeverTTL
 	}
-	randomize(r, &ruling)
-	return ruling
+	randomize(r, &evaluation)
+	return evaluation
 }
 
-// randomize gives a ruling what namespaces, objects, ranks and marks make of it.
-func randomize(r *rand.Rand, ruling *policy.Ruling) {
+// randomize gives a evaluation what namespaces, objects, ranks and marks make of it.
+func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 	seldom := func() bool { return r.Intn(20) == 0 }
-	ruling.Standing = policy.Standing{Newest: seldom(), Excess: r.Intn(10) == 0}
-	ruling.Facts.Estimated = seldom() && ruling.Facts.Eligible
-	ruling.Rule.Suspended = seldom()
-	ruling.Rule.AllowManaged = r.Intn(2) == 0
-	ruling.Rule.Owner = r.Intn(4) == 0
+	evaluation.Standing = policy.RankResult{Newest: seldom(), Excess: r.Intn(10) == 0}
+	evaluation.Facts.Estimated = seldom() && evaluation.Facts.Eligible
+	evaluation.Rule.Suspended = seldom()
+	evaluation.Rule.AllowManaged = r.Intn(2) == 0
+	evaluation.Rule.Owner = r.Intn(4) == 0
 	if !seldom() {
-		ruling.Facts.Owner = job
+		evaluation.Facts.Owner = job
 	}
 	if seldom() {
-		ruling.Rule.TTL, ruling.Rule.HasTTLExpression, ruling.Rule.Capacity.Bounded = policy.NeverTTL, false, true
+		evaluation.Rule.TTL, evaluation.Rule.HasTTLExpression, evaluation.Rule.Capacity.Bounded = policy.NeverTTL, false, true
 	}
 	if r.Intn(3) == 0 {
-		ruling.Rule.Bounds = randomBounds(r)
-		ruling.Rule.Overrides = []*policy.Override{randomOverride(r), randomOverride(r)}
+		evaluation.Rule.Bounds = randomBounds(r)
+		evaluation.Rule.Overrides = []*policy.Override{randomOverride(r), randomOverride(r)}
 	}
 }
 
@@ -105,17 +105,17 @@ func randomize(r *rand.Rand, ruling *policy.Ruling) {
 func randomTime(r *rand.Rand) time.Time    { return now.Add(-time.Duration(r.Intn(8)) * time.Hour) }
 func randomTTL(r *rand.Rand) time.Duration { return time.Duration(r.Intn(6)) * time.Hour }
 
-func (w world) decide(at time.Time) (policy.Verdict, policy.Warrant) {
-	return policy.Decide(w.subject, w.rulings, at)
+func (w world) decide(at time.Time) (policy.Verdict, policy.DeletePermit) {
+	return policy.Decide(w.subject, w.evaluations, at)
 }
 
-// with is the world with the rulings changed, the rules copied.
+// with is the world with the evaluations changed, the rules copied.
 func (w world) with(change func(*policy.Rule)) world {
-	w.rulings = slices.Clone(w.rulings)
-	for i := range w.rulings {
-		rule := *w.rulings[i].Rule
+	w.evaluations = slices.Clone(w.evaluations)
+	for i := range w.evaluations {
+		rule := *w.evaluations[i].Rule
 		change(&rule)
-		w.rulings[i].Rule = &rule
+		w.evaluations[i].Rule = &rule
 	}
 	return w
 }
@@ -132,7 +132,7 @@ func forEach(t *testing.T, property func(*rand.Rand, world) bool) {
 		}
 		if !property(r, w) {
 			v, _ := w.decide(now)
-			t.Fatalf("does not hold for %+v\n%s\nverdict %+v", w.subject, describe(w.rulings), v)
+			t.Fatalf("does not hold for %+v\n%s\nverdict %+v", w.subject, describe(w.evaluations), v)
 		}
 	}
 	if deletions < rounds/20 {
@@ -140,8 +140,8 @@ func forEach(t *testing.T, property func(*rand.Rand, world) bool) {
 	}
 }
 
-func describe(rulings []policy.Ruling) (text string) {
-	for _, r := range rulings {
+func describe(evaluations []policy.Evaluation) (text string) {
+	for _, r := range evaluations {
 		text += fmt.Sprintf("%+v known %v: %+v\n", *r.Rule, r.Known, r.Facts)
 	}
 	return text
@@ -149,35 +149,35 @@ func describe(rulings []policy.Ruling) (text string) {
 
 func TestOrderNeverMatters(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w world) bool {
-		v, warrant := w.decide(now)
-		r.Shuffle(len(w.rulings), func(i, j int) { w.rulings[i], w.rulings[j] = w.rulings[j], w.rulings[i] })
+		v, permit := w.decide(now)
+		r.Shuffle(len(w.evaluations), func(i, j int) { w.evaluations[i], w.evaluations[j] = w.evaluations[j], w.evaluations[i] })
 		shuffled, other := w.decide(now)
-		return cmp.Equal(v, shuffled) && warrant.Rule() == other.Rule() && warrant.Due().Equal(other.Due())
+		return cmp.Equal(v, shuffled) && permit.Rule() == other.Rule() && permit.Due().Equal(other.Due())
 	})
 }
 
 func TestEveryVerdictIsWhole(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
-		v, warrant := w.decide(now)
+		v, permit := w.decide(now)
 		notBefore := w.notBefore(v.Rule)
 		timely := v.Due.Equal(v.Start.Add(v.TTL)) || v.Due.Equal(notBefore)
 		switch v.Action {
 		case policy.Delete:
 			expired := v.Reason == policy.Expired && !v.Due.After(now) && timely && !v.Due.Before(v.Start.Add(v.TTL))
 			over := v.Reason == policy.OverCapacity && v.Due.Equal(now) && (v.TTL < 0 || v.Start.Add(v.TTL).After(now))
-			return (expired || over) && !v.Due.Before(notBefore) && !v.Start.Before(w.subject.Created) && warrant.Valid() && warrant.Rule().ID == v.Rule && warrant.Reason() == v.Reason
+			return (expired || over) && !v.Due.Before(notBefore) && !v.Start.Before(w.subject.Created) && permit.Valid() && permit.Rule().ID == v.Rule && permit.Reason() == v.Reason
 		case policy.Wait:
-			return v.Reason == policy.Waiting && timely && !v.Due.Before(notBefore) && v.Due.After(now) && !warrant.Valid()
+			return v.Reason == policy.Waiting && timely && !v.Due.Before(notBefore) && v.Due.After(now) && !permit.Valid()
 		default:
-			return v.Reason != "" && v.Reason != policy.Expired && v.Reason != policy.OverCapacity && v.Reason != policy.Waiting && !warrant.Valid()
+			return v.Reason != "" && v.Reason != policy.Expired && v.Reason != policy.OverCapacity && v.Reason != policy.Waiting && !permit.Valid()
 		}
 	})
 }
 
 // notBefore is before when a rule lets the subject not go.
 func (w world) notBefore(id policy.RuleID) (at time.Time) {
-	for i := range w.rulings {
-		if r := &w.rulings[i]; r.Rule.ID == id {
+	for i := range w.evaluations {
+		if r := &w.evaluations[i]; r.Rule.ID == id {
 			at = r.Facts.NotBefore
 		}
 	}
@@ -188,11 +188,11 @@ func (w world) notBefore(id policy.RuleID) (at time.Time) {
 func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
 		v, _ := w.decide(now)
-		for i := range w.rulings {
-			alone := world{subject: w.subject, rulings: w.rulings[i : i+1]}
+		for i := range w.evaluations {
+			alone := world{subject: w.subject, evaluations: w.evaluations[i : i+1]}
 			said, _ := alone.decide(now)
 			if says := said.Reason == policy.Expired || said.Reason == policy.OverCapacity || said.Reason == policy.Waiting; says &&
-				now.Before(w.rulings[i].Facts.NotBefore) && v.Action == policy.Delete {
+				now.Before(w.evaluations[i].Facts.NotBefore) && v.Action == policy.Delete {
 				return false
 			}
 		}
@@ -202,20 +202,20 @@ func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
 
 func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
-		v, warrant := w.decide(now)
-		if !warrant.Valid() {
-			return warrant.Owner() == nil
+		v, permit := w.decide(now)
+		if !permit.Valid() {
+			return permit.Owner() == nil
 		}
-		return (warrant.Owner() != nil) == warrant.Rule().Owner && warrant.Owner() == v.Owner
+		return (permit.Owner() != nil) == permit.Rule().Owner && permit.Owner() == v.Owner
 	})
 }
 
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
-	keeping := []func(*policy.Ruling){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
+	keeping := []func(*policy.Evaluation){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
 		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), lets(nil)}
 	forEach(t, func(r *rand.Rand, w world) bool {
 		before, _ := w.decide(now)
-		w.rulings = append(w.rulings, says("z", of("z"), keeping[r.Intn(len(keeping))]))
+		w.evaluations = append(w.evaluations, says("z", of("z"), keeping[r.Intn(len(keeping))]))
 		after, _ := w.decide(now)
 		return after.Action != policy.Delete || before.Action == policy.Delete
 	})
@@ -279,7 +279,7 @@ func TestOnceDeleteAlwaysDelete(t *testing.T) {
 
 // overCapacity reports whether a rule finds too many: what it says is due now, whenever that is.
 func (w world) overCapacity() bool {
-	return slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Standing.Excess })
+	return slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Standing.Excess })
 }
 
 func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
@@ -295,25 +295,25 @@ func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
 }
 
 func TestDryRunsNeverChangeADecision(t *testing.T) {
-	isDryRun := func(r policy.Ruling) bool { return r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "" }
+	isDryRun := func(r policy.Evaluation) bool { return r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "" }
 	forEach(t, func(r *rand.Rand, w world) bool {
-		v, warrant := w.decide(now)
-		w.rulings = slices.DeleteFunc(slices.Clone(w.rulings), isDryRun)
+		v, permit := w.decide(now)
+		w.evaluations = slices.DeleteFunc(slices.Clone(w.evaluations), isDryRun)
 		without, other := w.decide(now)
-		return cmp.Equal(v, without) && warrant.Rule() == other.Rule()
+		return cmp.Equal(v, without) && permit.Rule() == other.Rule()
 	})
 }
 
 func TestAForecastWithoutDryRunsIsTheDecision(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
 		v, _ := w.decide(now)
-		return cmp.Equal(v, policy.Forecast(w.subject, w.rulings, "no such policy", now))
+		return cmp.Equal(v, policy.Forecast(w.subject, w.evaluations, "no such policy", now))
 	})
 }
 
 func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
-		forecast := policy.Forecast(w.subject, w.rulings, "p0", now)
+		forecast := policy.Forecast(w.subject, w.evaluations, "p0", now)
 		enforced := w.with(func(rule *policy.Rule) {
 			if rule.ID.Policy != "p0" {
 				return
@@ -323,8 +323,8 @@ func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
 				rule.Mode = v1alpha1.Enforce
 			}
 		})
-		for i := range enforced.rulings {
-			if r := &enforced.rulings[i]; r.Rule.ID.Policy == "p0" {
+		for i := range enforced.evaluations {
+			if r := &enforced.evaluations[i]; r.Rule.ID.Policy == "p0" {
 				r.Facts.Estimated = false
 			}
 		}
@@ -344,9 +344,9 @@ func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
 func TestMoreRoomNeverCausesADeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w world) bool {
 		before, _ := w.decide(now)
-		w.rulings = slices.Clone(w.rulings)
-		for i := range w.rulings {
-			s := &w.rulings[i].Standing
+		w.evaluations = slices.Clone(w.evaluations)
+		for i := range w.evaluations {
+			s := &w.evaluations[i].Standing
 			s.Newest, s.Excess = s.Newest || r.Intn(2) == 0, s.Excess && r.Intn(2) == 0
 		}
 		after, _ := w.decide(now)

@@ -70,15 +70,15 @@ func TestARuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
 		t.Error("Namespaces are not protected by default")
 	}
 	protection.AllowKinds = []schema.GroupKind{kind.GroupKind()}
-	book := policy.NewBook([]*policy.Policy{policyOf("p", about(kind, "namespaces"), about(jobs, "jobs"))}, namespaces, protection)
-	rules := book.Page(kind.GroupKind(), "").Rules
-	if len(rules) != 1 || len(book.Page(jobs.GroupKind(), "kube-system").Rules) != 0 {
-		t.Fatalf("rules about kube-system itself: %d, about Jobs in it: %d", len(rules), len(book.Page(jobs.GroupKind(), "kube-system").Rules))
+	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(kind, "namespaces"), about(jobs, "jobs"))}, namespaces, protection)
+	rules := snapshot.Effective(kind.GroupKind(), "").Rules
+	if len(rules) != 1 || len(snapshot.Effective(jobs.GroupKind(), "kube-system").Rules) != 0 {
+		t.Fatalf("rules about kube-system itself: %d, about Jobs in it: %d", len(rules), len(snapshot.Effective(jobs.GroupKind(), "kube-system").Rules))
 	}
 	for flags, want := range map[policy.Flags]policy.Action{0: policy.Delete, policy.IsHeld: policy.Keep} {
 		subject := policy.Subject{Name: "kube-system", UID: "uid-1", Created: now.Add(-2 * hour), Flags: flags}
 		facts := policy.Facts{Selected: true, Eligible: true, Start: subject.Created}
-		if v, _ := policy.Decide(subject, []policy.Ruling{{Rule: rules[0], Facts: facts, Known: true}}, now); v.Action != want {
+		if v, _ := policy.Decide(subject, []policy.Evaluation{{Rule: rules[0], Facts: facts, Known: true}}, now); v.Action != want {
 			t.Errorf("with flags %v: %v", flags, v)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Member is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
-type Member struct {
+type Candidate struct {
 	Namespace, Group string
 	Also             []string // further groups: sorted, each once, without Group
 	Start            time.Time
@@ -26,8 +26,8 @@ type Member struct {
 
 // MemberOf is a subject as the ranking of a rule sees it; ok is false when it is none. known is false while the facts have
 // not been gathered.
-func MemberOf(s *Subject, f *Facts, known bool) (m Member, ok bool) {
-	m = Member{Namespace: s.Namespace, UID: s.UID}
+func CandidateOf(s *Subject, f *Facts, known bool) (m Candidate, ok bool) {
+	m = Candidate{Namespace: s.Namespace, UID: s.UID}
 	switch {
 	case s.Flags.Has(IsTerminating):
 		return m, false
@@ -45,7 +45,7 @@ func MemberOf(s *Subject, f *Facts, known bool) (m Member, ok bool) {
 }
 
 // Groups are those that the member is in: it takes a place in each, and stays if it is among the newest of any.
-func (m *Member) Groups() iter.Seq[string] {
+func (m *Candidate) Groups() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(m.Group) {
 			return
@@ -59,13 +59,13 @@ func (m *Member) Groups() iter.Seq[string] {
 }
 
 // compare orders members, the newest first. Of two that started together the one with the lesser UID comes first.
-func (m *Member) compare(o *Member) int {
+func (m *Candidate) compare(o *Candidate) int {
 	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))
 }
 
 // Standing is what ranking makes of a member. Both can be true: which one wins is not decided here. Of one that is Unknown
 // neither is.
-type Standing struct {
+type RankResult struct {
 	Newest bool // among those that keepNewest keeps
 	Excess bool // beyond the capacity
 }
@@ -88,7 +88,7 @@ func (l Limit) Places() int {
 }
 
 // Room is what a rule leaves to one namespace. The zero value keeps nobody and bounds nothing.
-type Room struct {
+type Allowance struct {
 	Keep  int   // keepNewest: how many of each group; 0 and below mean none
 	Limit Limit // capacity with share PerNamespace: how many of all groups together
 }
@@ -96,23 +96,23 @@ type Room struct {
 // Ranking is keepNewest and capacity of one rule, as they are in force.
 type Ranking struct {
 	// Room is what the rule leaves to a namespace; nil leaves the zero Room to each.
-	Room func(namespace string) Room
+	Room func(namespace string) Allowance
 	// Fair is a capacity that all namespaces share. Where it is Bounded the limits of the rooms do not count.
 	Fair Limit
 }
 
 // In is the room of a namespace.
-func (r Ranking) In(namespace string) Room {
+func (r Ranking) In(namespace string) Allowance {
 	if r.Room == nil {
-		return Room{}
+		return Allowance{}
 	}
 	return r.Room(namespace)
 }
 
 // Rank gives the standing of each member, in the order of the members. It looks at all of them: package
 // controllers/retention/index/rank gives the same answers as members come and go.
-func (r Ranking) Rank(members []Member) []Standing {
-	standings := make([]Standing, len(members))
+func (r Ranking) Rank(members []Candidate) []RankResult {
+	standings := make([]RankResult, len(members))
 	order := make([]int, len(members))
 	for i := range order {
 		order[i] = i
@@ -123,7 +123,7 @@ func (r Ranking) Rank(members []Member) []Standing {
 	return standings
 }
 
-func (r Ranking) markNewest(members []Member, order []int, standings []Standing) {
+func (r Ranking) markNewest(members []Candidate, order []int, standings []RankResult) {
 	type group struct{ namespace, name string }
 	before := map[group]int{}
 	for _, i := range order {
@@ -140,7 +140,7 @@ func (r Ranking) markNewest(members []Member, order []int, standings []Standing)
 	}
 }
 
-func (r Ranking) markExcess(members []Member, order []int, standings []Standing) {
+func (r Ranking) markExcess(members []Candidate, order []int, standings []RankResult) {
 	places := r.places(members)
 	for _, i := range order {
 		if m := &members[i]; !m.Unknown {
@@ -151,7 +151,7 @@ func (r Ranking) markExcess(members []Member, order []int, standings []Standing)
 }
 
 // places is how many members of each namespace may stay.
-func (r Ranking) places(members []Member) map[string]int {
+func (r Ranking) places(members []Candidate) map[string]int {
 	count := map[string]int{}
 	for _, m := range members {
 		if !m.Unknown {
@@ -185,7 +185,7 @@ func deal(places int, count map[string]int) map[string]int {
 }
 
 // Ranked are the rules about a kind that rank its subjects in some namespace.
-func (b *Book) Ranked(kind schema.GroupKind) []RuleID {
+func (b *Snapshot) Ranked(kind schema.GroupKind) []RuleID {
 	var ids []RuleID
 	for _, rp := range b.kinds[kind] {
 		if rp.rule.Ranks() || b.keepsMore(rp.rule) {
@@ -196,7 +196,7 @@ func (b *Book) Ranked(kind schema.GroupKind) []RuleID {
 }
 
 // keepsMore reports whether some namespace sets keepNewest of a rule.
-func (b *Book) keepsMore(r *Rule) bool {
+func (b *Snapshot) keepsMore(r *Rule) bool {
 	if r.Namespace != "" {
 		return false
 	}
@@ -209,8 +209,8 @@ func (b *Book) keepsMore(r *Rule) bool {
 }
 
 // Ranking is how a rule about a kind ranks, with its settings in each namespace.
-func (b *Book) Ranking(kind schema.GroupKind, id RuleID) Ranking {
-	ranking := Ranking{Room: func(namespace string) Room { return b.Page(kind, namespace).Room(id) }}
+func (b *Snapshot) Ranking(kind schema.GroupKind, id RuleID) Ranking {
+	ranking := Ranking{Room: func(namespace string) Allowance { return b.Effective(kind, namespace).Allowance(id) }}
 	if r := b.Rule(id); r != nil && r.Capacity.Fair {
 		ranking.Fair = AtMost(r.Capacity.Max)
 	}
@@ -218,11 +218,11 @@ func (b *Book) Ranking(kind schema.GroupKind, id RuleID) Ranking {
 }
 
 // Room is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
-func (p *Page) Room(id RuleID) Room {
+func (p *EffectiveRules) Allowance(id RuleID) Allowance {
 	for _, r := range p.Rules {
 		if r.ID == id {
-			return Room{Keep: r.Keep, Limit: Limit{Max: r.Capacity.Max, Bounded: r.Capacity.Bounded}}
+			return Allowance{Keep: r.Keep, Limit: Limit{Max: r.Capacity.Max, Bounded: r.Capacity.Bounded}}
 		}
 	}
-	return Room{}
+	return Allowance{}
 }

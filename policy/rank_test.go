@@ -16,11 +16,11 @@ import (
 
 // members reads words such as a/x5, for namespace a, group x and minute 5. The UIDs are in the order of the words. A
 // minute that is "?" makes it unknown.
-func members(words string) []policy.Member {
-	var all []policy.Member
+func members(words string) []policy.Candidate {
+	var all []policy.Candidate
 	for i, word := range strings.Fields(words) {
 		namespace, rest, _ := strings.Cut(word, "/")
-		m := policy.Member{Namespace: namespace, Group: rest[:1], UID: types.UID(fmt.Sprint(i))}
+		m := policy.Candidate{Namespace: namespace, Group: rest[:1], UID: types.UID(fmt.Sprint(i))}
 		if rest[1:] == "?" {
 			m.Unknown = true
 		} else {
@@ -32,17 +32,17 @@ func members(words string) []policy.Member {
 }
 
 // letters shows standings: N newest, E excess, B both, - neither.
-func letters(standings []policy.Standing) string {
+func letters(standings []policy.RankResult) string {
 	var b strings.Builder
 	for _, s := range standings {
-		b.WriteByte(map[policy.Standing]byte{{}: '-', {Newest: true}: 'N', {Excess: true}: 'E', {Newest: true, Excess: true}: 'B'}[s])
+		b.WriteByte(map[policy.RankResult]byte{{}: '-', {Newest: true}: 'N', {Excess: true}: 'E', {Newest: true, Excess: true}: 'B'}[s])
 	}
 	return b.String()
 }
 
 // rooms leaves the same to each namespace, but for those that are named.
-func rooms(all policy.Room, others map[string]policy.Room) func(string) policy.Room {
-	return func(namespace string) policy.Room {
+func rooms(all policy.Allowance, others map[string]policy.Allowance) func(string) policy.Allowance {
+	return func(namespace string) policy.Allowance {
 		if other, ok := others[namespace]; ok {
 			return other
 		}
@@ -51,9 +51,9 @@ func rooms(all policy.Room, others map[string]policy.Room) func(string) policy.R
 }
 
 func TestRank(t *testing.T) {
-	keep := func(n int) policy.Ranking { return policy.Ranking{Room: rooms(policy.Room{Keep: n}, nil)} }
+	keep := func(n int) policy.Ranking { return policy.Ranking{Room: rooms(policy.Allowance{Keep: n}, nil)} }
 	limit := func(n int) policy.Ranking {
-		return policy.Ranking{Room: rooms(policy.Room{Limit: policy.AtMost(n)}, nil)}
+		return policy.Ranking{Room: rooms(policy.Allowance{Limit: policy.AtMost(n)}, nil)}
 	}
 	fair := func(n int) policy.Ranking { return policy.Ranking{Fair: policy.AtMost(n)} }
 	tests := map[string]struct {
@@ -69,7 +69,7 @@ func TestRank(t *testing.T) {
 		"the lesser UID of two of one age":        {keep(1), "a/x1 a/x1", "N-"},
 		"each group by itself":                    {keep(1), "a/x1 a/x2 a/y1", "-NN"},
 		"groups do not cross namespaces":          {keep(1), "a/x1 b/x2", "NN"},
-		"another count in one namespace":          {policy.Ranking{Room: rooms(policy.Room{Keep: 1}, map[string]policy.Room{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
+		"another count in one namespace":          {policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, map[string]policy.Allowance{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
 		"an unknown member freezes nobody":        {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z? a/x?", "-N-N-N--"},
 		"nobody where nobody is kept":             {keep(0), "a/x1 a/x?", "--"},
 		"the oldest beyond a limit":               {limit(2), "a/x1 a/x2 a/x3", "E--"},
@@ -78,9 +78,9 @@ func TestRank(t *testing.T) {
 		"a limit counts namespaces by themselves": {limit(1), "a/x1 b/x2", "--"},
 		"no room":                                 {limit(0), "a/x1 b/x2", "EE"},
 		"less than no room":                       {limit(-1), "a/x1", "E"},
-		"no limit in one namespace":               {policy.Ranking{Room: rooms(policy.Room{}, map[string]policy.Room{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
+		"no limit in one namespace":               {policy.Ranking{Room: rooms(policy.Allowance{}, map[string]policy.Allowance{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
 		"an unknown member takes no place":        {limit(1), "a/x1 a/x?", "--"},
-		"newest and excess":                       {policy.Ranking{Room: rooms(policy.Room{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
+		"newest and excess":                       {policy.Ranking{Room: rooms(policy.Allowance{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
 		"fair: enough for all":                    {fair(3), "a/x1 a/x2 b/x1", "---"},
 		"fair: the one with most gives":           {fair(3), "a/x7 a/x8 a/x9 b/x1", "E---"},
 		"fair: its oldest first":                  {fair(2), "a/x8 a/x7 a/x9 b/x1", "EE--"},
@@ -91,7 +91,7 @@ func TestRank(t *testing.T) {
 		"fair: no place":                          {fair(0), "a/x1 b/x1", "EE"},
 		"fair: less than no place":                {fair(-1), "a/x1", "E"},
 		"fair: an unknown member takes no place":  {fair(1), "a/x? b/x1 b/x?", "---"},
-		"fair: the limits of rooms do not count":  {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Room{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
+		"fair: the limits of rooms do not count":  {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Allowance{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,10 +102,10 @@ func TestRank(t *testing.T) {
 	}
 }
 
-func randomMembers(r *rand.Rand) []policy.Member {
-	all := make([]policy.Member, r.Intn(30))
+func randomMembers(r *rand.Rand) []policy.Candidate {
+	all := make([]policy.Candidate, r.Intn(30))
 	for i := range all {
-		all[i] = policy.Member{
+		all[i] = policy.Candidate{
 			Namespace: string(rune('a' + r.Intn(4))), Group: string(rune('x' + r.Intn(2))),
 			Start: now.Add(time.Duration(r.Intn(5)) * time.Minute), UID: types.UID(fmt.Sprint(i)), Unknown: r.Intn(40) == 0,
 		}
@@ -115,8 +115,8 @@ func randomMembers(r *rand.Rand) []policy.Member {
 
 func randomRanking(r *rand.Rand) policy.Ranking {
 	limit := func(n int) policy.Limit { return policy.Limit{Max: r.Intn(n), Bounded: r.Intn(2) == 0} }
-	others := map[string]policy.Room{"a": {Keep: r.Intn(4), Limit: limit(8)}}
-	return policy.Ranking{Room: rooms(policy.Room{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
+	others := map[string]policy.Allowance{"a": {Keep: r.Intn(4), Limit: limit(8)}}
+	return policy.Ranking{Room: rooms(policy.Allowance{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
 }
 
 // TestRankKeepsWhatItPromises counts: as many newest as there should be, and no more excess than what exceeds.
@@ -172,11 +172,11 @@ func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	resolved := 0
 	for range rounds {
 		all, ranking := randomMembers(r), randomRanking(r)
-		before := map[types.UID]policy.Standing{}
+		before := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
 			before[all[i].UID] = s
 		}
-		var then []policy.Member
+		var then []policy.Candidate
 		unknown := map[types.UID]bool{}
 		for _, m := range all {
 			if m.Unknown {
@@ -222,12 +222,12 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	for range rounds / 10 {
 		all, ranking := randomMembers(r), randomRanking(r)
-		want := map[types.UID]policy.Standing{}
+		want := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
 			want[all[i].UID] = s
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		got := map[types.UID]policy.Standing{}
+		got := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
 			got[all[i].UID] = s
 		}
@@ -238,9 +238,9 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 }
 
 func TestRankKnowsAllYears(t *testing.T) {
-	keepOne := policy.Ranking{Room: rooms(policy.Room{Keep: 1}, nil)}
+	keepOne := policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, nil)}
 	last := time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
-	got := keepOne.Rank([]policy.Member{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
+	got := keepOne.Rank([]policy.Candidate{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
 	if diff := cmp.Diff("-N-", letters(got)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

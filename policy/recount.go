@@ -10,8 +10,8 @@ import (
 // due later is not counted, so that time alone, however long no leader ran, makes nothing wait.
 type Recount struct {
 	Time      time.Time
-	Due, Week int64 // as counted then: due, and due within 7 days
-	Besides   Scope // namespaces that wait for approval by themselves
+	Due, Week int64         // as counted then: due, and due within 7 days
+	Besides   ApprovalScope // namespaces that wait for approval by themselves
 }
 
 // RecountHash approves what a leader finds due that the leader before did not. It is the same for every leader until then.
@@ -20,7 +20,7 @@ func (p *Policy) RecountHash(at time.Time) string {
 }
 
 // recount is what the leader before counted; nil if it does not matter.
-func (g *Gate) recount() *Recount {
+func (g *ApprovalGate) recount() *Recount {
 	if g == nil {
 		return nil
 	}
@@ -31,14 +31,14 @@ func (g *Gate) recount() *Recount {
 // have been due then, or within the horizon. Both are known in whole seconds; what came in the second of that count may have come
 // after it. A quiet period that began with this leader makes nothing later. What is beyond
 // a capacity now has no due time of its own, and counts as beyond it then; Newcomers counts what may have displaced it.
-func (r *Recount) of(c *comparison, policy []Ruling) Backlog {
+func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
 	b := Backlog{Selected: 1}
 	if r.Besides.Has(c.subject.Namespace) {
 		return b
 	}
-	existed := func(o Ruling) bool { return o.Facts.Selected && o.Facts.Start.Before(r.Time) }
+	existed := func(o Evaluation) bool { return o.Facts.Selected && o.Facts.Start.Before(r.Time) }
 	if !c.subject.Created.Before(r.Time) || !slices.ContainsFunc(c.own, existed) {
-		if slices.ContainsFunc(c.own, func(o Ruling) bool { return o.Rule.Ranks() }) {
+		if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Rule.Ranks() }) {
 			b.Newcomers = 1
 		}
 		return b

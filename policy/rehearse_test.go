@@ -13,7 +13,7 @@ func TestRehearse(t *testing.T) {
 		v1alpha1.Enforce: v1alpha1.DryRun, v1alpha1.DryRun: v1alpha1.DryRun, v1alpha1.Suspended: v1alpha1.Suspended,
 	} {
 		p := &policy.Policy{Mode: mode, Rules: []*policy.Rule{{Mode: mode}}, Overrides: []*policy.Override{{InForce: true}}}
-		p.Rehearse()
+		p.ForceDryRun()
 		if p.Mode != want || p.Rules[0].Mode != want || p.Rehearsed != (mode == v1alpha1.Enforce) || !p.Overrides[0].InForce {
 			t.Errorf("%s: %+v with %+v", mode, p, p.Rules[0])
 		}

@@ -12,7 +12,7 @@ import (
 // TestARuleWithoutRightsTellsNothingOfAnObject: it keeps all alike, whatever it would say.
 func TestARuleWithoutRightsTellsNothingOfAnObject(t *testing.T) {
 	long := now.Add(-24 * time.Hour)
-	for name, r := range map[string]policy.Ruling{
+	for name, r := range map[string]policy.Evaluation{
 		"due":          {Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: long}},
 		"not eligible": {Known: true, Facts: policy.Facts{Selected: true}},
 		"not selected": {Known: true},
@@ -21,26 +21,26 @@ func TestARuleWithoutRightsTellsNothingOfAnObject(t *testing.T) {
 	} {
 		r.Rule = enforced("team-a/own", "r")
 		r.Rule.Namespace, r.Rule.Unpermitted = "team-a", true
-		other := policy.Ruling{Rule: enforced("p", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: long}}
-		v, w := policy.Decide(policy.Subject{}, []policy.Ruling{r, other}, now)
+		other := policy.Evaluation{Rule: enforced("p", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Start: long}}
+		v, w := policy.Decide(policy.Subject{}, []policy.Evaluation{r, other}, now)
 		if v.Action != policy.Keep || v.Reason != policy.IsForbidden || w.Valid() {
 			t.Errorf("%s: %+v", name, v)
 		}
 		r.Rule.Mode = v1alpha1.DryRun
-		if v, _ := policy.Decide(policy.Subject{}, []policy.Ruling{r, other}, now); v.Action != policy.Delete {
+		if v, _ := policy.Decide(policy.Subject{}, []policy.Evaluation{r, other}, now); v.Action != policy.Delete {
 			t.Errorf("%s, a dry run: %+v", name, v)
 		}
 	}
 }
 
 func TestARuleWithoutRightsMarksNothing(t *testing.T) {
-	r := policy.Ruling{Rule: enforced("team-a/own", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Estimated: true, Start: now}}
+	r := policy.Evaluation{Rule: enforced("team-a/own", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Estimated: true, Start: now}}
 	r.Rule.Mark = "m"
-	if !policy.NeedsMarking(policy.Subject{}, []policy.Ruling{r}) {
+	if !policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
 		t.Error("with rights it marks nothing")
 	}
 	r.Rule.Unpermitted = true
-	if policy.NeedsMarking(policy.Subject{}, []policy.Ruling{r}) {
+	if policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
 		t.Error("without rights it marks")
 	}
 }
@@ -57,10 +57,10 @@ func TestAMarkFromBeforeAnybodySawToItDoesNotCount(t *testing.T) {
 		"at the mark":       {now.Add(-2 * time.Hour), policy.Expired, ""},
 		"a moment after it": {now.Add(-2*time.Hour + 1), policy.Unmarked, `{"m":"2026-03-01T12:00:00Z"}`},
 	} {
-		r := policy.Ruling{Rule: enforced("p", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Start: now.Add(-2 * time.Hour)}}
+		r := policy.Evaluation{Rule: enforced("p", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Start: now.Add(-2 * time.Hour)}}
 		r.Rule.Mark, r.Rule.MarksSince = "m", test.since
-		v, _ := policy.Decide(policy.Subject{}, []policy.Ruling{r}, now)
-		m := policy.MarkingOf(policy.Subject{}, []policy.Ruling{r}, now)
+		v, _ := policy.Decide(policy.Subject{}, []policy.Evaluation{r}, now)
+		m := policy.EligibleSincePatchOf(policy.Subject{}, []policy.Evaluation{r}, now)
 		if v.Reason != test.want || m.Annotation() != test.mark {
 			t.Errorf("seen to since %s: %s, to write %q", name, v.Reason, m.Annotation())
 		}

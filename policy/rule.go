@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Policy is a policy as it applies: checked, with its defaults. It is not changed once it is in a Book.
+// Policy is a policy as it applies: checked, with its defaults. It is not changed once it is in a Snapshot.
 type Policy struct {
 	Name       string // of a RetentionPolicy NAMESPACE/NAME, so that no two policies share one
 	Namespace  string // where it applies; empty for a ClusterRetentionPolicy
@@ -47,12 +47,12 @@ type Policy struct {
 	namespaced bool     // it is a RetentionPolicy, though perhaps one without a namespace
 
 	Approval Approval
-	Limits   *Limits // nil for none
-	Ledger   bool    // its deletions are counted in a RetentionLedger
-	Hash     string  // of the spec but for mode, approval, limits and the rules' events and outcomes
-	Approved string  // what annotation sunset.x-k8s.io/approved approves, such as ApprovalHash
-	Accepted bool    // everything that this form deletes has been approved, now or before a later change was; Load leaves it false
-	Gate     *Gate   // where its rules wait for approval; nil for nowhere
+	Limits   *Limits       // nil for none
+	Ledger   bool          // its deletions are counted in a RetentionLedger
+	Hash     string        // of the spec but for mode, approval, limits and the rules' events and outcomes
+	Approved string        // what annotation sunset.x-k8s.io/approved approves, such as ApprovalHash
+	Accepted bool          // everything that this form deletes has been approved, now or before a later change was; Load leaves it false
+	Gate     *ApprovalGate // where its rules wait for approval; nil for nowhere
 }
 
 // ObjectName is the name of the object, without its namespace.
@@ -116,7 +116,7 @@ type Rule struct {
 	// says so.
 	Unapproved, Suspended bool
 	// Gate is that of the policy where Unapproved; nil when it is not known.
-	Gate *Gate
+	Gate *ApprovalGate
 	// Overrides are those that are about the rule in a namespace.
 	Overrides []*Override
 	// Trial is the rule as it would be if the namespace's RetentionPolicies that are dry runs were enforced; nil where

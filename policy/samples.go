@@ -9,12 +9,12 @@ import (
 )
 
 // Goes takes a sample of what goes next, if it is one of the first.
-func (t *RuleTally) Goes(sample v1alpha1.DueSample) {
+func (t *RuleStats) Goes(sample v1alpha1.DueSample) {
 	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
 }
 
 // Fails takes a sample of an error, if it is one of the first, and cuts its message.
-func (t *RuleTally) Fails(sample v1alpha1.ErrorSample) {
+func (t *RuleStats) Fails(sample v1alpha1.ErrorSample) {
 	sample.Message = Shorten(sample.Message, messageLimit)
 	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
 }

@@ -52,7 +52,7 @@ func TestSameSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := enforced("p", "r")
 			test.change(changed)
-			a, b := &policy.Page{Rules: []*policy.Rule{enforced("p", "r")}}, &policy.Page{Rules: []*policy.Rule{changed}}
+			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{enforced("p", "r")}}, &policy.EffectiveRules{Rules: []*policy.Rule{changed}}
 			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
 				t.Errorf("same is not %v", test.want)
 			}
@@ -62,7 +62,7 @@ func TestSameSettings(t *testing.T) {
 
 func TestSameSettingsWantsAsManyRules(t *testing.T) {
 	r := enforced("p", "r")
-	one, two := &policy.Page{Rules: []*policy.Rule{r}}, &policy.Page{Rules: []*policy.Rule{r, enforced("p", "s")}}
+	one, two := &policy.EffectiveRules{Rules: []*policy.Rule{r}}, &policy.EffectiveRules{Rules: []*policy.Rule{r, enforced("p", "s")}}
 	if one.SameSettings(two) || two.SameSettings(one) {
 		t.Error("another number of rules is the same")
 	}
@@ -94,7 +94,7 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 			changed := hours(1)
 			test.change(changed)
 			overriding(changed)(other)
-			a, b := &policy.Page{Rules: []*policy.Rule{given}}, &policy.Page{Rules: []*policy.Rule{other}}
+			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{given}}, &policy.EffectiveRules{Rules: []*policy.Rule{other}}
 			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
 				t.Errorf("same is not %v", test.want)
 			}
@@ -104,10 +104,10 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 
 // TestAnOverrideThatKeepsForAnotherReasonIsAnother: what an invalid one may have meant is unknown, although a valid one kept as well.
 func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
-	page := func(o policy.Override) *policy.Page {
+	page := func(o policy.Override) *policy.EffectiveRules {
 		r := enforced("p", "r")
 		overriding(&o)(r)
-		return &policy.Page{Rules: []*policy.Rule{r}}
+		return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
 	}
 	suspends, invalid := page(policy.Override{Policy: "p", Suspend: true}), page(policy.Override{Policy: "p", Invalid: true})
 	both := page(policy.Override{Policy: "p", Suspend: true, Invalid: true})
@@ -119,7 +119,7 @@ func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 // TestAHoldIsASetting: pages of a namespace that is held, and is not any more, differ though their rules do not.
 func TestAHoldIsASetting(t *testing.T) {
 	r := []*policy.Rule{enforced("p", "r")}
-	if (&policy.Page{Rules: r, Held: true}).SameSettings(&policy.Page{Rules: r}) {
+	if (&policy.EffectiveRules{Rules: r, Held: true}).SameSettings(&policy.EffectiveRules{Rules: r}) {
 		t.Error("a hold that is lifted is the same")
 	}
 	for value, held := range map[string]bool{"": true, "true": true, "false": false} {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Target is one version of what goes on the word of a Warrant: the subject itself, or its owner. A DELETE names it.
+// Target is one version of what goes on the word of a DeletePermit: the subject itself, or its owner. A DELETE names it.
 type Target struct {
 	Kind            schema.GroupVersionKind
 	Namespace       string // empty for cluster-scoped kinds

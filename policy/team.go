@@ -12,14 +12,14 @@ func NewTeam() *Team { return &Team{Rules: map[RuleID]*Count{}} }
 
 // addTeam counts a subject for each rule of the cluster's policies, as it would be if the namespace's RetentionPolicies
 // were enforced.
-func (t *Tallies) addTeam(team *Team, s Subject, rulings []Ruling) {
-	rulings = tried(rulings)
-	base := combine(s, rulings, t.now, inForce)
-	for policy := range byPolicy(rulings) {
+func (t *Stats) addTeam(team *Team, s Subject, evaluations []Evaluation) {
+	evaluations = tried(evaluations)
+	base := combine(s, evaluations, t.now, inForce)
+	for policy := range byPolicy(evaluations) {
 		if policy[0].Rule.Namespace != "" {
 			continue
 		}
-		verdict := supposing(s, rulings, policy, base, t.now)
+		verdict := supposing(s, evaluations, policy, base, t.now)
 		for i := range policy {
 			r := &policy[i]
 			if !r.Facts.Selected {
@@ -27,7 +27,7 @@ func (t *Tallies) addTeam(team *Team, s Subject, rulings []Ruling) {
 			}
 			var c Count
 			c.note(s, r)
-			if verdict.Action != Keep && r.say(&s, t.now, supposed).isDue() {
+			if verdict.Action != Keep && r.vote(&s, t.now, supposed).isDue() {
 				t.due(&c, s, verdict.Due)
 			}
 			team.count(r.Rule.ID).Add(c)
@@ -44,13 +44,13 @@ func (t *Team) count(id RuleID) *Count {
 	return c
 }
 
-// tried gives the rulings with what is only tried out in force: overrides of RetentionPolicies that are
+// tried gives the evaluations with what is only tried out in force: overrides of RetentionPolicies that are
 // dry runs.
-func tried(rulings []Ruling) []Ruling {
-	if !slices.ContainsFunc(rulings, func(r Ruling) bool { return r.Rule.Trial != nil }) {
-		return rulings
+func tried(evaluations []Evaluation) []Evaluation {
+	if !slices.ContainsFunc(evaluations, func(r Evaluation) bool { return r.Rule.Trial != nil }) {
+		return evaluations
 	}
-	trial := slices.Clone(rulings)
+	trial := slices.Clone(evaluations)
 	for i := range trial {
 		if r := trial[i].Rule.Trial; r != nil {
 			trial[i].Rule = r

@@ -9,8 +9,8 @@ import (
 )
 
 // teamOf counts one subject for the team of its namespace.
-func teamOf(s policy.Subject, r ...policy.Ruling) *policy.Tallies {
-	all := policy.NewTallies(now)
+func teamOf(s policy.Subject, r ...policy.Evaluation) *policy.Stats {
+	all := policy.NewStats(now)
 	s.Namespace = "team-a"
 	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
 	all.Add(s, r)
@@ -18,8 +18,8 @@ func teamOf(s policy.Subject, r ...policy.Ruling) *policy.Tallies {
 }
 
 // trying has overrides of RetentionPolicies that are dry runs: once enforced the rule is as the option makes it.
-func trying(option func(*policy.Ruling)) func(*policy.Ruling) {
-	return func(r *policy.Ruling) {
+func trying(option func(*policy.Evaluation)) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) {
 		rule := *r.Rule
 		trial := *r
 		trial.Rule = &rule
@@ -29,7 +29,7 @@ func trying(option func(*policy.Ruling)) func(*policy.Ruling) {
 }
 
 // tenants makes it a rule of the namespace's own.
-func tenants(r *policy.Ruling) {
+func tenants(r *policy.Evaluation) {
 	r.Rule.ID.Policy, r.Rule.Namespace = "team-a/"+r.Rule.ID.Policy, "team-a"
 }
 
@@ -37,8 +37,8 @@ func tenants(r *policy.Ruling) {
 func TestTeam(t *testing.T) {
 	matched := policy.Count{Matched: 1, Eligible: 1}
 	tests := map[string]struct {
-		rulings []policy.Ruling
-		want    policy.Count
+		evaluations []policy.Evaluation
+		want        policy.Count
 	}{
 		"due now":                                {rulings(says("a")), due(0)},
 		"due later":                              {rulings(says("a", ttl(2*hour))), due(hour)},
@@ -59,7 +59,7 @@ func TestTeam(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all := teamOf(policy.Subject{}, test.rulings...)
+			all := teamOf(policy.Subject{}, test.evaluations...)
 			var got policy.Count
 			if c := all.Teams["team-a"].Rules[policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
 				got = *c
@@ -75,7 +75,7 @@ func TestTeam(t *testing.T) {
 }
 
 func TestATeamCountsHeldAndAddsUp(t *testing.T) {
-	all := policy.NewTallies(now)
+	all := policy.NewStats(now)
 	all.Teams = map[string]*policy.Team{"team-a": policy.NewTeam()}
 	for _, s := range []policy.Subject{
 		{Namespace: "team-a"}, {Namespace: "team-a", Flags: policy.IsHeld}, {Namespace: "team-b"}, {},

@@ -64,13 +64,13 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			book := policy.NewBook(test.policies, nil, policy.Protection{})
+			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
 			kind := schema.GroupKind{Group: "g", Kind: "Thing"}
-			if got := book.Version(kind).Version; got != test.version {
+			if got := snapshot.Version(kind).Version; got != test.version {
 				t.Errorf("read at %s, want %s", got, test.version)
 			}
 			var invalid []string
-			for _, r := range book.Rules(kind) {
+			for _, r := range snapshot.Rules(kind) {
 				if r.Invalid() {
 					invalid = append(invalid, r.ID.String())
 				}
@@ -84,10 +84,10 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 
 func TestAVersionThatLosesIsTold(t *testing.T) {
 	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
-	book := policy.NewBook([]*policy.Policy{given}, nil, policy.Protection{})
+	snapshot := policy.NewSnapshot([]*policy.Policy{given}, nil, policy.Protection{})
 	want := []string{"spec.rules[1].target.apiVersion: rule b/fine reads Thing at g/v1, and a kind is read at one version only" +
 		" (use the same apiVersion in every rule about the kind)"}
-	if diff := cmp.Diff(want, problems(book.Policies()[0].Problems)); diff != "" {
+	if diff := cmp.Diff(want, problems(snapshot.Policies()[0].Problems)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
@@ -115,8 +115,8 @@ func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
 		"one of the cluster":                {[]*policy.Policy{of("a", "v1", 2, true), policyOf("z", at("v2", "r", v1alpha1.DryRun))}, "v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book := policy.NewBook(test.policies, nil, policy.Protection{})
-			if got := book.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version; got != test.want {
+			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
+			if got := snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version; got != test.want {
 				t.Errorf("read at %s, want %s", got, test.want)
 			}
 		})

@@ -78,7 +78,7 @@ type review struct {
 	*policy.Policy
 	change
 	author   admission.Request
-	programs map[string]*engine.Rule
+	programs map[string]*engine.Program
 	targets  map[int]*meta.RESTMapping // by index of the rule; none for a kind that is not known
 	served   func() []*metav1.APIResourceList
 }

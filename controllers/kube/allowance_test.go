@@ -50,11 +50,11 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	} {
 		floods, takes := test.floods, test.takes
 		t.Run(fmt.Sprint(floods, " ", takes), func(t *testing.T) {
-			in := map[string][]*engine.Rule{"quiet": {own}}
+			in := map[string][]*engine.Program{"quiet": {own}}
 			for i := range floods {
-				in[fmt.Sprint("flood-", i)] = []*engine.Rule{own, own, own}
+				in[fmt.Sprint("flood-", i)] = []*engine.Program{own, own, own}
 			}
-			q := retention.NewQuestions(jobs, []*engine.Rule{everywhere}, in)
+			q := retention.NewQuestions(jobs, []*engine.Program{everywhere}, in)
 			clock := &evaluating{now: time.Unix(1e9, 0)}
 			began, quiet := clock.now, clock.now
 			a := kube.NewAllowance(clock)
@@ -128,9 +128,9 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	defer e.Close()
 	const greedy, ordinary = 3, 100
 	own := compile(t, c, jobs, eligible("true"))
-	in := map[string][]*engine.Rule{}
+	in := map[string][]*engine.Program{}
 	for i := range greedy + ordinary {
-		in[fmt.Sprint(i)] = []*engine.Rule{own}
+		in[fmt.Sprint(i)] = []*engine.Program{own}
 	}
 	q := retention.NewQuestions(jobs, nil, in)
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
@@ -159,7 +159,7 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	own := compile(t, c, jobs, eligible("true"))
-	q := retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"large": {own}})
+	q := retention.NewQuestions(jobs, nil, map[string][]*engine.Program{"large": {own}})
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
 	a := kube.NewAllowance(clock)
@@ -184,10 +184,10 @@ func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 		}
 		e := c.NewEvaluator(t.Context())
 		defer e.Close()
-		rules := []*engine.Rule{compile(t, c, jobs, eligible(expression))}
+		rules := []*engine.Program{compile(t, c, jobs, eligible(expression))}
 		q := retention.NewQuestions(jobs, rules, nil)
 		if own {
-			q = retention.NewQuestions(jobs, nil, map[string][]*engine.Rule{"team-a": rules})
+			q = retention.NewQuestions(jobs, nil, map[string][]*engine.Program{"team-a": rules})
 		}
 		facts, again := kube.NewAllowance(clock.RealClock{}).Ask(e, q, "team-a", object)
 		return facts[0], again

@@ -42,7 +42,7 @@ func kept(b *testing.B, of string, expression string, sink func(retention.Questi
 	b.Helper()
 	compiler, kind := newCompiler(b), configs
 	kind.Kind = of
-	q := retention.NewQuestions(kind, []*engine.Rule{compile(b, compiler, kind, eligible(expression))}, nil)
+	q := retention.NewQuestions(kind, []*engine.Program{compile(b, compiler, kind, eligible(expression))}, nil)
 	x := references.New(clock.RealClock{})
 	x.Expect("Pod", references.Kind(of))
 	x.Replace("Pod", nil)

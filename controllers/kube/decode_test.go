@@ -27,7 +27,7 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 	c := newCompiler(t)
 	e := c.NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
-	var rules []*engine.Rule
+	var rules []*engine.Program
 	for _, expression := range expressions {
 		rules = append(rules, compile(t, c, kind, eligible(expression)))
 	}
@@ -156,13 +156,13 @@ func TestDecodeFails(t *testing.T) {
 func TestMetadataOnly(t *testing.T) {
 	c := newCompiler(t)
 	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
-	reads := func(own map[string][]*engine.Rule, everywhere ...*engine.Rule) bool {
+	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
 		return kube.MetadataOnly(retention.NewQuestions(jobs, everywhere, own))
 	}
 	expect(t, "labels", true, reads(nil, labels))
 	expect(t, "status", false, reads(nil, status))
 	expect(t, "both rules", false, reads(nil, labels, status))
-	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Rule{"team-a": {status}}, labels))
+	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
 }
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {

@@ -5,5 +5,5 @@
 // and resourceVersion that were judged, and a propagation policy. Where what rules say depends on what refers to an object,
 // they are asked again when that changes, and no answer is overtaken by an older one. Of Secrets only metadata is ever read.
 //
-// It refuses to decide anything. It never sends a DELETE without a policy.Warrant.
+// It refuses to decide anything. It never sends a DELETE without a policy.DeletePermit.
 package kube

@@ -18,7 +18,7 @@ var errNoMarking = errors.New("internal error: mark without a permit")
 
 // Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
 // the version the marking names.
-func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) retention.Outcome {
+func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	if !m.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errNoMarking, Unsent: true}
 	}
@@ -39,7 +39,7 @@ func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m poli
 }
 
 // patchOf writes the annotation, or removes it. UID and resourceVersion are what the API server compares.
-func patchOf(m policy.Marking) map[string]any {
+func patchOf(m policy.EligibleSincePatch) map[string]any {
 	var value any
 	if text := m.Annotation(); text != "" {
 		value = text

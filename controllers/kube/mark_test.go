@@ -21,11 +21,11 @@ import (
 )
 
 // marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
-func marking(t *testing.T, s policy.Subject, eligible bool) policy.Marking {
+func marking(t *testing.T, s policy.Subject, eligible bool) policy.EligibleSincePatch {
 	t.Helper()
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, Mark: "0a1b"}
 	facts := policy.Facts{Selected: true, Eligible: eligible, Marked: true, Estimated: eligible, Start: now}
-	m := policy.MarkingOf(s, []policy.Ruling{{Rule: r, Facts: facts, Known: true}}, now)
+	m := policy.EligibleSincePatchOf(s, []policy.Evaluation{{Rule: r, Facts: facts, Known: true}}, now)
 	if !m.Valid() {
 		t.Fatal("nothing to write")
 	}
@@ -68,7 +68,7 @@ func TestMark(t *testing.T) {
 
 func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := c.Mark(t.Context(), jobs, policy.Marking{}, time.Now())
+	o := c.Mark(t.Context(), jobs, policy.EligibleSincePatch{}, time.Now())
 	expect(t, "result", retention.Refused, o.Result)
 	expect(t, "an error", true, o.Err != nil)
 	expect(t, "requests", nil, *requests)
@@ -107,8 +107,8 @@ func TestHowMarkingGoes(t *testing.T) {
 func teams(t *testing.T, everywhere, inTeamA string) retention.Questions {
 	t.Helper()
 	c := newCompiler(t)
-	own := map[string][]*engine.Rule{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
-	return retention.NewQuestions(jobs, []*engine.Rule{compile(t, c, jobs, eligible(everywhere))}, own)
+	own := map[string][]*engine.Program{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
+	return retention.NewQuestions(jobs, []*engine.Program{compile(t, c, jobs, eligible(everywhere))}, own)
 }
 
 func TestANamespaceIsAskedItsOwn(t *testing.T) {
@@ -258,11 +258,11 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 }
 
 func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
-	metadata := func(t *testing.T, c *engine.Compiler) *engine.Rule {
+	metadata := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		return compile(t, c, jobs, eligible("has(object.metadata.labels)"))
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
-	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Rule{metadata}, func(t *testing.T, k *sink, source retention.Source) {
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source retention.Source) {
 		expect(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
 		expect(t, "facts", 1, k.facts("a"))

@@ -47,7 +47,7 @@ func newCompiler(t testing.TB) *engine.Compiler {
 }
 
 // compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.
-func compile(t testing.TB, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Rule {
+func compile(t testing.TB, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Program {
 	t.Helper()
 	r := v1alpha1.Rule{
 		Name:     "all",
@@ -75,13 +75,13 @@ func selected(label, value string) func(*v1alpha1.Rule) {
 	}
 }
 
-// warrant permits the deletion of a subject, on the word of the only rule there is.
-func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.Warrant {
+// permit permits the deletion of a subject, on the word of the only rule there is.
+func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: kind, Mode: v1alpha1.Enforce, Propagation: propagation}
-	book := policy.NewBook([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
+	snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now}
-	_, w := policy.Decide(s, []policy.Ruling{{Rule: book.Rules(kind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
+	_, w := policy.Decide(s, []policy.Evaluation{{Rule: snapshot.Rules(kind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
 	if !w.Valid() {
 		t.Fatal("no warrant")
 	}

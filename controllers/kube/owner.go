@@ -180,7 +180,7 @@ const subjectTimeout = 3 * time.Second
 
 // unchanged makes sure that the subject is still the version that was judged. The Outcome says that it is not, or that
 // nobody knows.
-func (c *Cluster) unchanged(ctx context.Context, w policy.Warrant) *retention.Outcome {
+func (c *Cluster) unchanged(ctx context.Context, w policy.DeletePermit) *retention.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()
 	t := policy.TargetOf(w.Rule().Kind, w.Subject())

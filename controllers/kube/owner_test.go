@@ -26,7 +26,7 @@ var owned = policy.Subject{Namespace: "team-a", Name: "pod", UID: "uid-pod", Res
 var owner = &policy.Owner{Kind: jobs, Name: "nightly", UID: "uid-job"}
 
 // ownerWarrant lets the owner of a Pod go.
-func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.Warrant {
+func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{
 		ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: pods, Mode: v1alpha1.Enforce, Propagation: metav1.DeletePropagationForeground, Owner: true,
@@ -34,9 +34,9 @@ func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options .
 	for _, o := range options {
 		o(r)
 	}
-	book := policy.NewBook([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
+	snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Namespaces: labels.Everything(), Rules: []*policy.Rule{r}}}, nil, policy.Protection{})
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now, Owner: owner}
-	_, w := policy.Decide(s, []policy.Ruling{{Rule: book.Rules(r.Kind.GroupKind())[0], Facts: facts, Known: true}}, now)
+	_, w := policy.Decide(s, []policy.Evaluation{{Rule: snapshot.Rules(r.Kind.GroupKind())[0], Facts: facts, Known: true}}, now)
 	if w.Owner() == nil {
 		t.Fatal("no warrant for an owner")
 	}
@@ -263,7 +263,7 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	expect(t, "blocked after a minute", true, blocked())
 }
 
-// TestOnlyWhatWasAimedAtIsRemoved: a target that is not the warrant's is refused without a request.
+// TestOnlyWhatWasAimedAtIsRemoved: a target that is not the permit's is refused without a request.
 func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	c, requests := on(t, fine(nil))
 	ofOwner, ofSubject := ownerWarrant(t, owned, owner), warrant(t, pods, owned, metav1.DeletePropagationBackground)
@@ -278,7 +278,7 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 		"the subject for the owner":   removeTarget(t.Context(), c, ofOwner, policy.TargetOf(pods, owned)),
 		"the owner for the subject":   removeTarget(t.Context(), c, ofSubject, target),
 		"nothing at all":              removeTarget(t.Context(), c, ofSubject, policy.Target{}),
-		"without a warrant, an owner": removeTarget(t.Context(), c, policy.Warrant{}, target),
+		"without a warrant, an owner": removeTarget(t.Context(), c, policy.DeletePermit{}, target),
 	} {
 		if o.Result != retention.Refused || o.Err == nil {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)

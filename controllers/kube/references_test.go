@@ -84,7 +84,7 @@ func (u *referred) run(s retention.Source, k retention.Sink) (stop func()) {
 
 // questions asks everywhere, and in team-a what is its own.
 func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.Questions {
-	compiled := func(expressions []string) (rules []*engine.Rule) {
+	compiled := func(expressions []string) (rules []*engine.Program) {
 		for _, e := range expressions {
 			rules = append(rules, compile(u.T, u.compiler, kind, eligible(e)))
 		}
@@ -93,7 +93,7 @@ func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywh
 	if own == nil {
 		return retention.NewQuestions(kind, compiled(everywhere), nil)
 	}
-	return retention.NewQuestions(kind, compiled(everywhere), map[string][]*engine.Rule{"team-a": compiled(own)})
+	return retention.NewQuestions(kind, compiled(everywhere), map[string][]*engine.Program{"team-a": compiled(own)})
 }
 
 // refer makes a Pod refer to ConfigMaps of team-a, and to nothing else.
@@ -279,7 +279,7 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 	inUse(t, nil, func(u *referred) {
 		selecting := compile(t, u.compiler, configs, eligible(unused), selected("app", "other"))
-		source, k := u.cluster.Open(retention.NewQuestions(configs, []*engine.Rule{selecting}, nil)), &sink{}
+		source, k := u.cluster.Open(retention.NewQuestions(configs, []*engine.Program{selecting}, nil)), &sink{}
 		defer u.run(source, k)()
 		expect(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
 		k.take()
@@ -467,8 +467,10 @@ func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 // TestWithoutAnIndexOfReferencesRulesThatReadThemFail.
 func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	s := &server{objects: []string{configAt("a", "1")}}
-	asking := func(t *testing.T, c *engine.Compiler) *engine.Rule { return compile(t, c, configs, eligible(unused)) }
-	followingKind(t, configs, s, []func(*testing.T, *engine.Compiler) *engine.Rule{asking}, func(t *testing.T, k *sink, _ retention.Source) {
+	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
+		return compile(t, c, configs, eligible(unused))
+	}
+	followingKind(t, configs, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
 		expect(t, "says", []string{"doubt"}, says(k.rows["a"]))
 	})
 }

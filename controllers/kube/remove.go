@@ -34,8 +34,8 @@ func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *ret
 
 var errNotAimed = errors.New("internal error: the target is not the object that the permit names")
 
-// isAimed reports whether a target is what a warrant lets go.
-func isAimed(w policy.Warrant, t policy.Target) bool {
+// isAimed reports whether a target is what a permit lets go.
+func isAimed(w policy.DeletePermit, t policy.Target) bool {
 	if owner := w.Owner(); w.Rule().Owner {
 		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
 	}
@@ -44,7 +44,7 @@ func isAimed(w policy.Warrant, t policy.Target) bool {
 
 // Prepare implements retention.Remover. Before an owner goes the subject is read once more, as no condition on a DELETE is about
 // another object.
-func (c *Cluster) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, refused("%w", err)
 	}
@@ -57,13 +57,13 @@ func (c *Cluster) Prepare(ctx context.Context, w policy.Warrant, t policy.Target
 			return retention.Prepared{}, blocked
 		}
 	}
-	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: c.clock.Now(), Send: func(ctx context.Context, w policy.DeletePermit, since time.Time) retention.Outcome {
 		return c.remove(ctx, mapping, w, t, since)
 	}}, nil
 }
 
-// mayRemove returns why a warrant does not permit the deletion of a target; nil if it does.
-func mayRemove(w policy.Warrant, t policy.Target) error {
+// mayRemove returns why a permit does not permit the deletion of a target; nil if it does.
+func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	switch {
 	case !w.Valid():
 		return errNoWarrant
@@ -75,7 +75,7 @@ func mayRemove(w policy.Warrant, t policy.Target) error {
 
 // remove sends one DELETE that the API server refuses unless the object is exactly the version of the target. It goes past
 // client-go's REST client, which retries by itself and does not tell Retry-After.
-func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.Warrant, t policy.Target, since time.Time) retention.Outcome {
+func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.DeletePermit, t policy.Target, since time.Time) retention.Outcome {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
 	}

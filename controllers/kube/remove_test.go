@@ -64,7 +64,7 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *refe
 }
 
 // remove aims and removes.
-func remove(ctx context.Context, c *kube.Cluster, w policy.Warrant) retention.Outcome {
+func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retention.Outcome {
 	if !w.Valid() {
 		return removeTarget(ctx, c, w, policy.Target{})
 	}
@@ -76,7 +76,7 @@ func remove(ctx context.Context, c *kube.Cluster, w policy.Warrant) retention.Ou
 }
 
 // removeTarget prepares a removal and sends it.
-func removeTarget(ctx context.Context, c *kube.Cluster, w policy.Warrant, target policy.Target) retention.Outcome {
+func removeTarget(ctx context.Context, c *kube.Cluster, w policy.DeletePermit, target policy.Target) retention.Outcome {
 	prepared, blocked := c.Prepare(ctx, w, target)
 	if blocked != nil {
 		return *blocked
@@ -136,7 +136,7 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 
 func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := remove(t.Context(), c, policy.Warrant{})
+	o := remove(t.Context(), c, policy.DeletePermit{})
 	expect(t, "result", retention.Refused, o.Result)
 	if o.Err == nil {
 		t.Error("no error")

@@ -16,23 +16,23 @@ import (
 
 // Sight implements ledgers.Objects: it reads the metadata of an object past every cache. A kind that is not served says
 // nothing about the object.
-func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Sight, error) {
+func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Observation, error) {
 	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
 	if err != nil {
-		return ledger.Sight{}, err
+		return ledger.Observation{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	data, err := c.rest.Get().AbsPath(path(mapping, t.Namespace, t.Name)...).SetHeader("Accept", listwatch.AcceptMetadata).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) && isAbout(t, data) {
-		return ledger.Sight{Absent: true}, nil
+		return ledger.Observation{Absent: true}, nil
 	}
 	if err != nil {
-		return ledger.Sight{}, err
+		return ledger.Observation{}, err
 	}
 	object := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(data, object); err != nil {
-		return ledger.Sight{}, fmt.Errorf("read %s %s/%s: %w", t.Kind.Kind, t.Namespace, t.Name, err)
+		return ledger.Observation{}, fmt.Errorf("read %s %s/%s: %w", t.Kind.Kind, t.Namespace, t.Name, err)
 	}
 	return ledger.SightOf(object), nil
 }

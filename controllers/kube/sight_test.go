@@ -12,17 +12,17 @@ func TestWhatALookShows(t *testing.T) {
 	for name, c := range map[string]struct {
 		code   int
 		answer string
-		want   ledger.Sight
+		want   ledger.Observation
 		fails  bool
 	}{
-		"as it was":   {200, `{"kind":"PartialObjectMetadata","metadata":{"uid":"uid-1","resourceVersion":"17"}}`, ledger.Sight{UID: "uid-1", ResourceVersion: "17"}, false},
-		"on its way":  {200, `{"metadata":{"uid":"uid-1","resourceVersion":"18","deletionTimestamp":"2026-03-01T12:00:00Z"}}`, ledger.Sight{UID: "uid-1", ResourceVersion: "18", Terminating: true}, false},
-		"not there":   {404, `{"kind":"Status","status":"Failure","message":"gone","reason":"NotFound","code":404,"details":{"name":"nightly","kind":"jobs"}}`, ledger.Sight{Absent: true}, false},
-		"not served":  {404, `404 page not found`, ledger.Sight{}, true},
-		"no resource": {404, `{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","code":404}`, ledger.Sight{}, true},
-		"forbidden":   {403, `{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`, ledger.Sight{}, true},
-		"broken":      {500, `oops`, ledger.Sight{}, true},
-		"nonsense":    {200, `<html>`, ledger.Sight{}, true},
+		"as it was":   {200, `{"kind":"PartialObjectMetadata","metadata":{"uid":"uid-1","resourceVersion":"17"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "17"}, false},
+		"on its way":  {200, `{"metadata":{"uid":"uid-1","resourceVersion":"18","deletionTimestamp":"2026-03-01T12:00:00Z"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "18", Terminating: true}, false},
+		"not there":   {404, `{"kind":"Status","status":"Failure","message":"gone","reason":"NotFound","code":404,"details":{"name":"nightly","kind":"jobs"}}`, ledger.Observation{Absent: true}, false},
+		"not served":  {404, `404 page not found`, ledger.Observation{}, true},
+		"no resource": {404, `{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","code":404}`, ledger.Observation{}, true},
+		"forbidden":   {403, `{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`, ledger.Observation{}, true},
+		"broken":      {500, `oops`, ledger.Observation{}, true},
+		"nonsense":    {200, `<html>`, ledger.Observation{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {

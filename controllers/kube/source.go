@@ -252,14 +252,14 @@ func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTM
 func (s *source) deletes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.asks.Rules(), func(r *engine.Rule) bool { return !r.Owns() })
+	return slices.ContainsFunc(s.asks.Rules(), func(r *engine.Program) bool { return !r.Owns() })
 }
 
 // marks reports whether some rule marks objects.
 func (s *source) marks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.asks.Rules(), (*engine.Rule).Marks)
+	return slices.ContainsFunc(s.asks.Rules(), (*engine.Program).Marks)
 }
 
 // Read implements retention.Source.

@@ -268,12 +268,12 @@ func jobAt(name, version string) string {
 }
 
 // following runs a test with a source that has begun to follow a server.
-func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
+func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source retention.Source)) {
 	t.Helper()
 	followingKind(t, jobs, s, options, test)
 }
 
-func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Rule, test func(t *testing.T, k *sink, source retention.Source)) {
+func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source retention.Source)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		compiler := newCompiler(t)
@@ -283,7 +283,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 		if err != nil {
 			t.Fatal(err)
 		}
-		var rules []*engine.Rule
+		var rules []*engine.Program
 		for _, o := range options {
 			rules = append(rules, o(t, compiler))
 		}
@@ -534,7 +534,7 @@ func TestTheRightToDelete(t *testing.T) {
 
 // TestTheRightToMark is asked for where a rule marks, and told as what it is.
 func TestTheRightToMark(t *testing.T) {
-	marking := func(t *testing.T, c *engine.Compiler) *engine.Rule {
+	marking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		document := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: "u"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{{
 			Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, Eligible: "true", TTL: "1h",
 		}}}}
@@ -545,7 +545,7 @@ func TestTheRightToMark(t *testing.T) {
 		return nil
 	}
 	s := &server{forbidden: true}
-	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Rule{marking}, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ retention.Source) {
 		told := strings.Join(k.take(), "\n")
 		expect(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
 		expect(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
@@ -574,9 +574,9 @@ func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
 		for way, streams := range ways {
 			t.Run(name+" "+way, func(t *testing.T) {
 				s := &server{objects: []string{jobAt("a", "1")}, streams: streams}
-				var rules []func(*testing.T, *engine.Compiler) *engine.Rule
+				var rules []func(*testing.T, *engine.Compiler) *engine.Program
 				for _, e := range test.expressions {
-					rules = append(rules, func(t *testing.T, c *engine.Compiler) *engine.Rule { return compile(t, c, jobs, eligible(e)) })
+					rules = append(rules, func(t *testing.T, c *engine.Compiler) *engine.Program { return compile(t, c, jobs, eligible(e)) })
 				}
 				following(t, s, rules, func(t *testing.T, k *sink, source retention.Source) {
 					if _, err := readBy(t.Context(), source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}); err != nil {
@@ -614,7 +614,7 @@ func TestRead(t *testing.T) {
 				return answer(test.code, test.body), nil
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
-			row, err := readBy(t.Context(), c.Open(retention.NewQuestions(jobs, []*engine.Rule{compile(t, newCompiler(t), jobs)}, nil)), subject)
+			row, err := readBy(t.Context(), c.Open(retention.NewQuestions(jobs, []*engine.Program{compile(t, newCompiler(t), jobs)}, nil)), subject)
 			expect(t, "fails", test.fails, err != nil)
 			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""

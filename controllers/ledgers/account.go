@@ -39,9 +39,9 @@ type account struct {
 	wake   chan struct{}
 
 	mu       sync.Mutex
-	keeper   *ledger.Keeper
-	policy   *policy.Policy // nil while no policy of the book has this ledger
-	orphaned bool           // the policy itself is not in the book
+	keeper   *ledger.Machine
+	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
+	orphaned bool           // the policy itself is not in the snapshot
 	late     bool           // it existed when the ledgers were taken over, and could not be taken over
 	read     bool           // the keeper has the ledger as it is
 	checked  bool           // it is known whether the ledger has to exist

@@ -31,7 +31,7 @@ type Office struct {
 	mu       sync.Mutex
 	running  context.Context // nil until Start
 	accounts map[types.UID]*account
-	book     *policy.Book
+	snapshot *policy.Snapshot
 	kept     sync.WaitGroup
 }
 
@@ -48,7 +48,7 @@ type Options struct {
 // Objects looks at single objects.
 type Objects interface {
 	// Sight reads an object, past every cache. An error says nothing about it.
-	Sight(ctx context.Context, t policy.Target) (ledger.Sight, error)
+	Sight(ctx context.Context, t policy.Target) (ledger.Observation, error)
 }
 
 // Leadership says whether this process leads.
@@ -88,20 +88,20 @@ func New(o Options) *Office {
 }
 
 // Use takes the policies as they apply now.
-func (o *Office) Use(book *policy.Book) {
+func (o *Office) Use(snapshot *policy.Snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.book = book
+	o.snapshot = snapshot
 	o.follow()
 }
 
-// follow makes the accounts those of the book and of the ledgers that were found. No account is begun once they end.
+// follow makes the accounts those of the snapshot and of the ledgers that were found. No account is begun once they end.
 func (o *Office) follow() {
-	if o.running == nil || o.running.Err() != nil || o.book == nil {
+	if o.running == nil || o.running.Err() != nil || o.snapshot == nil {
 		return
 	}
 	kept, all := map[types.UID]*policy.Policy{}, map[types.UID]bool{}
-	for _, p := range o.book.Policies() {
+	for _, p := range o.snapshot.Policies() {
 		all[p.UID] = true
 		if p.Ledger {
 			kept[p.UID] = p
@@ -236,7 +236,7 @@ func (o *Office) Start(ctx context.Context) error {
 	case err = <-o.failed:
 	}
 	o.mu.Lock()
-	cancel() // whoever follows the book sees it: no account begins while they are waited for
+	cancel() // whoever follows the snapshot sees it: no account begins while they are waited for
 	o.mu.Unlock()
 	o.kept.Wait()
 	if err == nil {
@@ -288,7 +288,7 @@ func (o *Office) Written(i policy.Intent) (policy.Target, bool) {
 	return policy.Target{}, false
 }
 
-// Write implements retention.Ledger. What cannot be written down for want of an account is not removed: the book that
+// Write implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
 // brings one has it judged anew.
 func (o *Office) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {

@@ -120,7 +120,7 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 	}
 }
 
-// removePolicy has a policy leave the book, which is no reason to delete its ledger, and then go.
+// removePolicy has a policy leave the snapshot, which is no reason to delete its ledger, and then go.
 func (w *world) removePolicy(t *testing.T, uid string) {
 	t.Helper()
 	w.use()

@@ -164,7 +164,7 @@ func (a *account) missing() error {
 func (a *account) check(ctx context.Context, p *policy.Policy) error {
 	status, err := a.office.statusOf(ctx, p)
 	if apierrors.IsNotFound(err) {
-		return nil // the book will say so
+		return nil // the snapshot will say so
 	}
 	if err != nil {
 		return fmt.Errorf("read policy: %w", err)
@@ -257,7 +257,7 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 	return changed || len(added) > 0
 }
 
-// bury deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the book stays.
+// bury deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
 func (a *account) bury(ctx context.Context) error {
 	stored, err := a.office.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
@@ -337,7 +337,7 @@ func (a *account) look(ctx context.Context) {
 
 // saw takes the result of a read that began at a time. If it ends the entry of an object that still exists unchanged, the object is
 // stuck.
-func (a *account) saw(e ledger.Entry, sight ledger.Sight, began time.Time) (ended bool) {
+func (a *account) saw(e ledger.Entry, sight ledger.Observation, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ended = a.keeper.Saw(e, sight, began)

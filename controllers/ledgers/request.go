@@ -64,7 +64,7 @@ func (r *request) stillWants(policyUID types.UID) bool {
 }
 
 // answerOf says what an attempt means for the ledger.
-func answerOf(o retention.Outcome) ledger.Answer {
+func answerOf(o retention.Outcome) ledger.DeleteResult {
 	switch {
 	case o.Unsent:
 		return ledger.Refused

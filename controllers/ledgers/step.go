@@ -138,7 +138,7 @@ func (a *account) hold() {
 }
 
 // draft makes what to write now, with those who wait if they may be written down; nil when all can wait.
-func (a *account) draft(waits bool) (draft *ledger.Draft, opened []*request) {
+func (a *account) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.office.Clock.Now()
@@ -173,7 +173,7 @@ func elapsed(now, since time.Time, pause time.Duration) bool {
 }
 
 // fill opens entries for those who wait, as far as there is room.
-func (a *account) fill(draft *ledger.Draft, now time.Time) (opened []*request) {
+func (a *account) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 	room := draft.Room(now, a.budget())
 	a.blocked, a.short = time.Time{}, room == 0 && a.line.len > 0
 	if a.short {

@@ -20,7 +20,7 @@ const (
 )
 
 // store writes a draft, and gives the answer. Whoever may not lead any more writes nothing.
-func (o *Office) store(ctx context.Context, draft *ledger.Draft) (*v1alpha1.RetentionLedger, error) {
+func (o *Office) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.RetentionLedger, error) {
 	if err := o.Leadership.Check(); err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (w *world) end() {
 
 // use puts policies in force. Without any it is p, with limits if there are some.
 func (w *world) use(policies ...*policy.Policy) {
-	w.Use(policy.NewBook(policies, nil, policy.DefaultProtection()))
+	w.Use(policy.NewSnapshot(policies, nil, policy.DefaultProtection()))
 	w.report()
 	time.Sleep(50 * time.Millisecond)
 	w.report()
@@ -297,18 +297,18 @@ func (w *world) names() (names []string) {
 }
 
 // Sight implements ledgers.Objects.
-func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Sight, error) {
+func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Observation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sights++
 	o := w.objects[t.UID]
 	switch {
 	case w.blind:
-		return ledger.Sight{}, errors.New("blind")
+		return ledger.Observation{}, errors.New("blind")
 	case o == nil:
-		return ledger.Sight{Absent: true}, nil
+		return ledger.Observation{Absent: true}, nil
 	default:
-		return ledger.Sight{UID: t.UID, ResourceVersion: strconv.Itoa(o.version)}, nil
+		return ledger.Observation{UID: t.UID, ResourceVersion: strconv.Itoa(o.version)}, nil
 	}
 }
 

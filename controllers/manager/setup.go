@@ -169,7 +169,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	if err != nil {
 		return err
 	}
-	loop := &policyset.Loop{
+	loop := &policyset.Reconciler{
 		Cache: mgr.GetCache(), Compiler: compiler, Protection: c.Protection, DryRun: c.DryRun, Clock: c.Clock, Leadership: lock,
 	}
 	if loop.Live, err = c.liveClient(loop); err != nil {
@@ -225,7 +225,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 	}
 	reporter.State, reporter.Ledgers = reconciler, office
 	watchRights := &permissions.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
-	loop.Publish = func(e policyset.Edition) {
+	loop.Publish = func(e policyset.CompiledSnapshot) {
 		reporter.Use(e) // before anything is deleted that it would not know
 		office.Use(e.Book)
 		referring.Use(e.References, e.Referred, e.Misread...) // before anything is deleted that a new kind of referrers may need
@@ -275,7 +275,7 @@ func (c *Config) nodes(mgr manager.Manager, lock *lease.Lock) (*hub.Board, *hub.
 }
 
 // liveClient reads past every cache, and lets the loop see the API server's clock.
-func (c *Config) liveClient(loop *policyset.Loop) (rest.Interface, error) {
+func (c *Config) liveClient(loop *policyset.Reconciler) (rest.Interface, error) {
 	live := rest.CopyConfig(c.Rest)
 	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return loop.ObserveDates(next) })
 	live.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()

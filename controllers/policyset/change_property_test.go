@@ -185,9 +185,9 @@ func (all objects) waits(l *loop, policies ...*policy.Policy) int64 {
 // agree fails where the rules in force do not delete what the model deletes.
 func (c configured) agree(l *loop, all objects, story string) {
 	l.t.Helper()
-	subjects, rulings := all.rulings(l, l.book())
+	subjects, evaluations := all.rulings(l, l.book())
 	for n, age := range all {
-		v, _ := policy.Decide(subjects[n], rulings[n], l.clock.Now())
+		v, _ := policy.Decide(subjects[n], evaluations[n], l.clock.Now())
 		if want := c.deletes(age, n, 0); (v.Action == policy.Delete) != want {
 			l.t.Fatalf("%s: object %d, %s old: the model deletes it: %v, the rules say %v", story, n, age, want, v)
 		}
@@ -258,9 +258,9 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		if newlyDue > 0 {
 			counted++
 		}
-		page, rulings := now.rulings(l, l.book())
+		page, evaluations := now.rulings(l, l.book())
 		for n, age := range now {
-			if v, _ := policy.Decide(page[n], rulings[n], l.clock.Now()); v.Action == policy.Delete && !was.deletes(age, n, 3*time.Second) {
+			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !was.deletes(age, n, 3*time.Second) {
 				t.Fatalf("%s: object %d goes, which is %s old, and would not have gone before", story, n, age)
 			}
 		}
@@ -357,9 +357,9 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 				t.Fatalf("%s: %d wait that were counted", story, waits)
 			}
 		}
-		page, rulings := all.rulings(l, l.book())
+		page, evaluations := all.rulings(l, l.book())
 		for n, age := range all {
-			if v, _ := policy.Decide(page[n], rulings[n], l.clock.Now()); v.Action == policy.Delete && !went(n, age, 3*time.Second) {
+			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !went(n, age, 3*time.Second) {
 				t.Fatalf("%s: object %d goes, which is %s old, and was not counted", story, n, age)
 			}
 		}

@@ -26,10 +26,10 @@ func old(n int) objects {
 	return all
 }
 
-// rulings are what the rules of a book say about each object.
-func (o objects) rulings(l *loop, book *policy.Book) (subjects []policy.Subject, rulings [][]policy.Ruling) {
-	page := book.Page(jobs, "team-a")
-	rulings = make([][]policy.Ruling, len(o))
+// evaluations are what the rules of a snapshot say about each object.
+func (o objects) rulings(l *loop, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
+	page := snapshot.Effective(jobs, "team-a")
+	evaluations = make([][]policy.Evaluation, len(o))
 	for i, age := range o {
 		s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Created: l.clock.Now().Add(-100 * policy.Day)}
 		for _, r := range page.Rules {
@@ -37,7 +37,7 @@ func (o objects) rulings(l *loop, book *policy.Book) (subjects []policy.Subject,
 			if r.Mark != "" {
 				f.Start, f.Estimated = l.clock.Now(), true
 			}
-			rulings[i] = append(rulings[i], policy.Ruling{Rule: r, Facts: f, Known: true})
+			evaluations[i] = append(evaluations[i], policy.Evaluation{Rule: r, Facts: f, Known: true})
 		}
 		subjects = append(subjects, page.See(s))
 	}
@@ -45,29 +45,29 @@ func (o objects) rulings(l *loop, book *policy.Book) (subjects []policy.Subject,
 		if !r.Ranks() {
 			continue
 		}
-		members := make([]policy.Member, len(o))
+		members := make([]policy.Candidate, len(o))
 		for i := range o {
-			members[i], _ = policy.MemberOf(&subjects[i], &rulings[i][k].Facts, true)
+			members[i], _ = policy.CandidateOf(&subjects[i], &evaluations[i][k].Facts, true)
 		}
-		for i, standing := range book.Ranking(jobs, r.ID).Rank(members) {
-			rulings[i][k].Standing = standing
+		for i, standing := range snapshot.Ranking(jobs, r.ID).Rank(members) {
+			evaluations[i][k].Standing = standing
 		}
 	}
-	return subjects, rulings
+	return subjects, evaluations
 }
 
 // count counts the objects for a policy as last published.
 func (o objects) count(l *loop, name string) policy.Backlog {
 	l.t.Helper()
-	subjects, rulings := o.rulings(l, l.book())
-	tallies := policy.NewTallies(l.clock.Now())
+	subjects, evaluations := o.rulings(l, l.book())
+	stats := policy.NewStats(l.clock.Now())
 	for i := range o {
-		tallies.AddAfter(subjects[i], rulings[i], func(book *policy.Book) (policy.Subject, []policy.Ruling) {
-			was, said := o.rulings(l, book)
+		stats.AddAfter(subjects[i], evaluations[i], func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
+			was, said := o.rulings(l, snapshot)
 			return was[i], said[i]
 		})
 	}
-	if tally := tallies.Policies[name]; tally != nil {
+	if tally := stats.Policies[name]; tally != nil {
 		return tally.Pending.Backlog
 	}
 	return policy.Backlog{}
@@ -75,9 +75,9 @@ func (o objects) count(l *loop, name string) policy.Backlog {
 
 // deletes is how many objects go by the rules as last published.
 func (o objects) deletes(l *loop) (n int) {
-	subjects, rulings := o.rulings(l, l.book())
+	subjects, evaluations := o.rulings(l, l.book())
 	for i := range o {
-		if v, _ := policy.Decide(subjects[i], rulings[i], l.clock.Now()); v.Action == policy.Delete {
+		if v, _ := policy.Decide(subjects[i], evaluations[i], l.clock.Now()); v.Action == policy.Delete {
 			n++
 		}
 	}

@@ -26,7 +26,7 @@ type Checker struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	edition  Edition
+	edition  CompiledSnapshot
 	warnings map[string][]policy.Problem // by key, for every rule that was checked
 }
 
@@ -36,7 +36,7 @@ func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
 }
 
 // Use takes the rules to check.
-func (c *Checker) Use(e Edition) {
+func (c *Checker) Use(e CompiledSnapshot) {
 	c.mu.Lock()
 	c.edition = e
 	c.mu.Unlock()

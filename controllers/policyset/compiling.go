@@ -22,7 +22,7 @@ const compileWait = 250 * time.Millisecond
 var errCompiling = errors.New("the controller is compiling an edited policy")
 
 // compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
-// namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the book, so that
+// namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the snapshot, so that
 // it keeps what it kept before, and the fence stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
 // and everywhere for a ClusterRetentionPolicy. Loop.mu guards the fields.
 type compiling struct {
@@ -49,7 +49,7 @@ func (e *entry) compiled() *entry {
 }
 
 // edit records a policy that is new or was edited, and has it compiled soon.
-func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
+func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured) {
 	e := entryOf(object)
 	e.written, e.shelf, e.length = object, on, length(object.Object["spec"])
 	if known := on.all[keyOf(object)]; known != nil {
@@ -67,7 +67,7 @@ func (l *Loop) edit(on shelf, object *unstructured.Unstructured) {
 }
 
 // compileAll compiles edited policies, ClusterRetentionPolicies or RetentionPolicies, until there are no more.
-func (l *Loop) compileAll(ofCluster bool) {
+func (l *Reconciler) compileAll(ofCluster bool) {
 	for {
 		l.mu.Lock()
 		edits, rest, next := l.nextEdits(ofCluster)
@@ -92,7 +92,7 @@ func (l *Loop) compileAll(ofCluster bool) {
 
 // compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at the same time, except those that have
 // been edited again or deleted meanwhile.
-func (l *Loop) compileEdits(edits []*entry) {
+func (l *Reconciler) compileEdits(edits []*entry) {
 	began := l.Clock.Now()
 	slices.SortFunc(edits, func(a, b *entry) int { // the oldest first: after a restart the same have room in their namespace
 		return cmp.Or(a.written.GetCreationTimestamp().Compare(b.written.GetCreationTimestamp().Time), cmp.Compare(a.written.GetName(), b.written.GetName()))
@@ -118,7 +118,7 @@ func (l *Loop) compileEdits(edits []*entry) {
 }
 
 // become replaces entries by their compiled forms, given the statuses that they were written with. The caller holds publishing.
-func (l *Loop) become(edits, done []*entry, statuses []v1alpha1.RetentionPolicyStatus) {
+func (l *Reconciler) become(edits, done []*entry, statuses []v1alpha1.RetentionPolicyStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range edits {
@@ -129,7 +129,7 @@ func (l *Loop) become(edits, done []*entry, statuses []v1alpha1.RetentionPolicyS
 }
 
 // takenBesides is the size of the expressions of the other policies of the namespace.
-func (l *Loop) takenBesides(edits []*entry) (taken int) {
+func (l *Reconciler) takenBesides(edits []*entry) (taken int) {
 	namespace := edits[0].written.GetNamespace()
 	if namespace == "" {
 		return 0
@@ -145,7 +145,7 @@ func (l *Loop) takenBesides(edits []*entry) (taken int) {
 }
 
 // become replaces the entry by its compiled form.
-func (e *entry) become(l *Loop, done *entry, status v1alpha1.RetentionPolicyStatus) {
+func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPolicyStatus) {
 	before := e.before
 	if before != nil && before.policy.UID != e.written.GetUID() {
 		before = nil
@@ -169,7 +169,7 @@ func (e *entry) takes() int {
 }
 
 // reconsider compiles policies again that were too large for their namespaces, and fit now.
-func (l *Loop) reconsider() {
+func (l *Reconciler) reconsider() {
 	taken := map[string]int{}
 	var refused []*entry
 	for _, s := range l.namespaced.all {
@@ -191,13 +191,13 @@ func (l *Loop) reconsider() {
 
 // compilingFor is an error while something is not in force that may keep objects of a namespace: a policy that is being compiled, or any
 // other change.
-func (l *Loop) compilingFor(namespace string) error {
+func (l *Reconciler) compilingFor(namespace string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return cmp.Or(l.compilingIn(namespace), l.changes.inForce(namespace))
 }
 
-func (l *Loop) compilingIn(namespace string) error {
+func (l *Reconciler) compilingIn(namespace string) error {
 	var found error
 	for _, e := range l.uncompiled() {
 		switch e.written.GetNamespace() {
@@ -211,7 +211,7 @@ func (l *Loop) compilingIn(namespace string) error {
 }
 
 // busy is an error while policies are being compiled.
-func (l *Loop) busy() error {
+func (l *Reconciler) busy() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.uncompiled()) > 0 {
@@ -221,7 +221,7 @@ func (l *Loop) busy() error {
 }
 
 // awaitCompiled waits until busy returns nil, or ctx ends.
-func (l *Loop) awaitCompiled(ctx context.Context, busy func() error) error {
+func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error {
 	for {
 		l.mu.Lock()
 		next := l.compiling.next

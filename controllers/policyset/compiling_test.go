@@ -32,7 +32,7 @@ func (c *slowCompiler) take(takes map[string]time.Duration) {
 	c.takes = takes
 }
 
-func (c *slowCompiler) LoadWithin(p *policy.Policy, room int) (map[string]*engine.Rule, int) {
+func (c *slowCompiler) LoadWithin(p *policy.Policy, room int) (map[string]*engine.Program, int) {
 	c.mu.Lock()
 	takes := c.takes[p.Name]
 	c.compiled = append(c.compiled, p.Name)
@@ -77,7 +77,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		l.hold("team-a", "true")
 		time.Sleep(maxAge + 1)
-		if err := check("team-a"); err != nil || !l.book().Page(jobs, "team-a").Held {
+		if err := check("team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
 			t.Errorf("a hold elsewhere is not in force: %v", err)
 		}
 		l.policy("p", spec("Suspended", "1h"))
@@ -115,7 +115,7 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *loop, _ *slowCompiler) {
 		publish := l.Publish
-		l.Publish = func(e policyset.Edition) { time.Sleep(time.Hour); publish(e) }
+		l.Publish = func(e policyset.CompiledSnapshot) { time.Sleep(time.Hour); publish(e) }
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
 		began := time.Now()
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
@@ -153,7 +153,7 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 		l.sync()
 		go l.reconcile()
 		synctest.Wait()
-		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.book().Page(jobs, "team-a").Held {
+		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
 			t.Errorf("the hold is not in force: %v", err)
 		}
 	})

@@ -12,16 +12,16 @@ func Skew(date, sent, received time.Time) error { return bearable(skew(date, sen
 const ManyNamespaces = manyNamespaces
 
 // FollowQuotas reads ResourceQuotas until its context ends.
-var FollowQuotas = (*Loop).followQuotas
+var FollowQuotas = (*Reconciler).followQuotas
 
 // FollowClock compares the clocks until its context ends.
-var FollowClock = (*Loop).followClock
+var FollowClock = (*Reconciler).followClock
 
 // Respecified lets updates of a policy through.
 var Respecified = respecified
 
 // Compiled waits until every policy that was edited is compiled, and every change is in force.
-func Compiled(ctx context.Context, l *Loop) error {
+func Compiled(ctx context.Context, l *Reconciler) error {
 	return l.awaitCompiled(ctx, func() error {
 		l.live.mu.Lock()
 		later := len(l.live.later)
@@ -36,7 +36,7 @@ func Compiled(ctx context.Context, l *Loop) error {
 }
 
 // Marks is of how many rules it is known which marks count.
-func Marks(l *Loop) int {
+func Marks(l *Reconciler) int {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	return len(l.marking)

@@ -39,7 +39,7 @@ type freshness struct {
 
 	mu         sync.Mutex  // guards what follows but clocks; not held during reads
 	policies   []time.Time // by shelf; nil for never
-	namespaces map[string]answer
+	namespaces map[string]liveResult
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
 	unread     map[string][]unread // by namespace
@@ -49,7 +49,7 @@ type freshness struct {
 
 // Check implements retention.Fence. It reads policies and the namespace live if they were last read more than a second
 // ago, and puts what has changed in force before it answers.
-func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, err error) {
+func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Time, err error) {
 	if err := l.Leadership.Check(); err != nil {
 		return since, err
 	}
@@ -69,13 +69,13 @@ func (l *Loop) Check(ctx context.Context, namespace string) (since time.Time, er
 }
 
 // Prefetch implements retention.Fence. Deletions that can do without what it reads do not wait for it.
-func (l *Loop) Prefetch(ctx context.Context, namespace string, at time.Time) {
+func (l *Reconciler) Prefetch(ctx context.Context, namespace string, at time.Time) {
 	if l.Leadership.Check() == nil && l.Complete() {
 		_ = l.refresh(ctx, namespace, at) // the next Check reports what is in doubt
 	}
 }
 
-func (l *Loop) checkLive(ctx context.Context, namespace string) (since time.Time, err error) {
+func (l *Reconciler) checkLive(ctx context.Context, namespace string) (since time.Time, err error) {
 	if !l.Complete() {
 		return since, errNotRead
 	}
@@ -94,7 +94,7 @@ func (l *Loop) checkLive(ctx context.Context, namespace string) (since time.Time
 
 // answerFor is why nothing may be deleted in a namespace ("" for objects without one), by the latest live reads, and when the oldest
 // answer came that this rests on; zero if one is missing.
-func (l *Loop) answerFor(namespace string) (since time.Time, err error) {
+func (l *Reconciler) answerFor(namespace string) (since time.Time, err error) {
 	bound := l.boundByQuotas(namespace)
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *freshness) namespaceRead(name string) time.Time {
 
 // refresh reads at the same time all that is not fresh at a time, and then once more what is not by then. After that nothing is older
 // than the other reads took.
-func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) error {
+func (l *Reconciler) refresh(ctx context.Context, namespace string, at time.Time) error {
 	l.live.reading.Lock()
 	defer l.live.reading.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
@@ -155,7 +155,7 @@ func (l *Loop) refresh(ctx context.Context, namespace string, at time.Time) erro
 }
 
 // stale are the reads of what is not fresh at a time.
-func (l *Loop) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
+func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
 	if !l.knowsPolicies(at) {
 		reads = append(reads, func() error { return l.readPolicies(ctx, namespace, at) })
 	}
@@ -180,7 +180,7 @@ func together(reads ...func() error) error {
 }
 
 // confirm reads policies and namespaces live, whatever the last read was.
-func (l *Loop) confirm(ctx context.Context) error {
+func (l *Reconciler) confirm(ctx context.Context) error {
 	l.live.reading.Lock()
 	defer l.live.reading.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
@@ -195,9 +195,9 @@ func (l *Loop) confirm(ctx context.Context) error {
 }
 
 // Complete reports whether policies and namespaces have been read, and are in force.
-func (l *Loop) Complete() bool { return l.incomplete() == nil }
+func (l *Reconciler) Complete() bool { return l.incomplete() == nil }
 
-func (l *Loop) incomplete() error {
+func (l *Reconciler) incomplete() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.complete {
@@ -207,13 +207,13 @@ func (l *Loop) incomplete() error {
 }
 
 // fresh reports whether an answer that came at t still counts.
-func (l *Loop) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) }
+func (l *Reconciler) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) }
 
 // freshAt reports whether an answer that came at t counts at a time.
 func freshAt(at, t time.Time) bool { return !t.IsZero() && lease.Elapsed(at, t) <= maxAge }
 
 // Permit implements retention.Fence.
-func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
+func (l *Reconciler) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil
 	}
@@ -221,7 +221,7 @@ func (l *Loop) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, 
 }
 
 // PermitOwner implements retention.Fence.
-func (l *Loop) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error) {
+func (l *Reconciler) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error) {
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil
 	}

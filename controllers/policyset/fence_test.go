@@ -163,7 +163,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 				l.hold("team-a", step.value)
 				l.later(time.Second + 1)
 				l.allowed("team-a")
-				held := l.editions[len(l.editions)-1].Book.Page(jobs, "team-a").Held
+				held := l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held
 				expect(t, "held by "+step.value, step.want, held)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 )
 
 // gate is where a policy waits for approval; nil for nowhere.
-func (e *entry) gate() *policy.Gate {
+func (e *entry) gate() *policy.ApprovalGate {
 	p, scope := e.policy, e.previews.scope
 	if p.Mode != v1alpha1.Enforce {
 		return nil
@@ -26,18 +26,18 @@ func (e *entry) gate() *policy.Gate {
 	}
 	switch {
 	case p.Approval.Always && !p.Accepted: // the approval is of all that this form deletes, not of what changes
-		return &policy.Gate{Hash: p.ApprovalHash()}
+		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero(): // what was approved, shown or counted of the dry run was another number
-		return &policy.Gate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
+		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
 	case !p.Accepted && !counted:
-		return &policy.Gate{Hash: p.ApprovalHash(), Before: e.previews.before}
+		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before}
 	}
 	uncounted := uncounted(p, known)
 	switch {
 	case len(scope) > 0:
-		return &policy.Gate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
+		return &policy.ApprovalGate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
 	case uncounted != nil:
-		return &policy.Gate{Rules: uncounted}
+		return &policy.ApprovalGate{Rules: uncounted}
 	}
 	return nil
 }
@@ -66,18 +66,18 @@ func (e *entry) wasSame() bool {
 
 // recount is the gate of a policy that waits until this process has counted as the leader before did, and has found no more than
 // approval permits; nil if it does not wait. Policies with rules about images do not wait, as agents count them.
-func (e *entry) recount() *policy.Gate {
+func (e *entry) recount() *policy.ApprovalGate {
 	p, known := e.policy, e.previews.recount
 	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
 		return nil
 	}
-	return &policy.Gate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
+	return &policy.ApprovalGate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
 // gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count. The
 // copy of a policy without a gate or marks is kept, and returned again until permissions change: what is published with each edit of one
 // tenant is little then.
-func (l *Loop) gated(e *entry) *policy.Policy {
+func (l *Reconciler) gated(e *entry) *policy.Policy {
 	p, gate := e.policy, e.gate()
 	marks := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" })
 	if gate == nil && p.Namespace == "" && !marks {
@@ -113,13 +113,13 @@ type permission struct {
 
 func (p permission) unpermitted() bool { return p.err != nil || !p.known }
 
-// isOf reports whether a rule of a book says the same.
+// isOf reports whether a rule of a snapshot says the same.
 func (p permission) isOf(r *policy.Rule) bool {
 	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
 }
 
 // permissions are those of each rule of a policy. Rules of ClusterRetentionPolicies need none.
-func (l *Loop) permissions(p *policy.Policy) []permission {
+func (l *Reconciler) permissions(p *policy.Policy) []permission {
 	all := make([]permission, len(p.Rules))
 	for i, r := range p.Rules {
 		switch {
@@ -135,16 +135,16 @@ func (l *Loop) permissions(p *policy.Policy) []permission {
 	return all
 }
 
-// rescope records where policies may delete objects that the last book kept. If fewer kinds of referrers are declared, that is everywhere
+// rescope records where policies may delete objects that the last snapshot kept. If fewer kinds of referrers are declared, that is everywhere
 // for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole. What was
 // counted of earlier forms of a policy is dropped, also if the change concerns nothing that the policy selects now; of the form that it
 // has, previewsOf drops it at the next edit while something waits.
-func (l *Loop) rescope(entries []*entry, before, book *policy.Book, fewer sets.Set[references.Kind]) (found bool) {
-	change := book.Since(before)
+func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot, fewer sets.Set[references.Kind]) (found bool) {
+	change := snapshot.Since(before)
 	if change.None() && len(fewer) == 0 {
 		return false
 	}
-	var latest policy.Scope // many policies wait in the same namespaces, and share one
+	var latest policy.ApprovalScope // many policies wait in the same namespaces, and share one
 	for _, e := range entries {
 		known := l.scoped[e.policy.UID]
 		if known == nil {
@@ -155,7 +155,7 @@ func (l *Loop) rescope(entries []*entry, before, book *policy.Book, fewer sets.S
 		}
 		namespaces := change.Scope(e.policy)
 		if known.Hash == e.policy.Hash && readsReferences(e.policy, fewer) {
-			namespaces = namespaces.Union(book.Reach(e.policy))
+			namespaces = namespaces.Union(snapshot.Reach(e.policy))
 			e.previews.blind, e.previews.before = true, nil
 		}
 		if len(namespaces) == 0 {
@@ -181,7 +181,7 @@ func after(earlier, now time.Time) time.Time {
 	return earlier.Add(time.Microsecond)
 }
 
-// At most pastBooks books are kept of what was in force before. Changes within pastEvery share one.
+// At most pastBooks snapshots are kept of what was in force before. Changes within pastEvery share one.
 const (
 	pastBooks = 16
 	pastEvery = 2 * time.Second
@@ -189,16 +189,16 @@ const (
 
 // past is what was in force before a change that waits.
 type past struct {
-	book     *policy.Book
-	programs map[string]*engine.Rule
+	snapshot *policy.Snapshot
+	programs map[string]*engine.Program
 	until    time.Time
 }
 
-// compare sets what was in force before for policies that wait, and drops it for the others. If there are too many books it drops the
+// compare sets what was in force before for policies that wait, and drops it for the others. If there are too many snapshots it drops the
 // oldest one, if possible one for which only RetentionPolicies wait, so that memory is bounded: then all due objects of policies that wait
 // for that one count as new.
-func (l *Loop) compare(entries []*entry, before *policy.Book) (changed bool) {
-	kept, ofCluster := sets.New[*policy.Book](), sets.New[*policy.Book]()
+func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed bool) {
+	kept, ofCluster := sets.New[*policy.Snapshot](), sets.New[*policy.Snapshot]()
 	for _, e := range entries {
 		gate := e.gate()
 		switch {
@@ -213,11 +213,11 @@ func (l *Loop) compare(entries []*entry, before *policy.Book) (changed bool) {
 			ofCluster.Insert(e.previews.before)
 		}
 	}
-	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.book) })
+	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.snapshot) })
 	if len(l.past) > pastBooks {
-		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.book) }))
+		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.snapshot) }))
 		for _, e := range entries {
-			if e.previews.before == l.past[drop].book {
+			if e.previews.before == l.past[drop].snapshot {
 				e.previews.before, e.previews.blind = nil, true
 			}
 		}
@@ -226,28 +226,28 @@ func (l *Loop) compare(entries []*entry, before *policy.Book) (changed bool) {
 	return changed
 }
 
-// pastBook is the book that has been in force until now, or one of a moment ago.
-func (l *Loop) pastBook(before *policy.Book) *policy.Book {
+// pastBook is the snapshot that has been in force until now, or one of a moment ago.
+func (l *Reconciler) pastBook(before *policy.Snapshot) *policy.Snapshot {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
-		return l.past[n-1].book
+		return l.past[n-1].snapshot
 	}
 	l.past = append(l.past, past{before.Past(), l.programs, now})
-	return l.past[len(l.past)-1].book
+	return l.past[len(l.past)-1].snapshot
 }
 
-// remember makes a book keep the questions of earlier ones, and returns the programs of all.
-func (l *Loop) remember(book *policy.Book, programs map[string]*engine.Rule) map[string]*engine.Rule {
+// remember makes a snapshot keep the questions of earlier ones, and returns the programs of all.
+func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[string]*engine.Program {
 	l.programs = programs
 	if len(l.past) == 0 {
 		return programs
 	}
-	all, books := map[string]*engine.Rule{}, make([]*policy.Book, len(l.past))
+	all, snapshots := map[string]*engine.Program{}, make([]*policy.Snapshot, len(l.past))
 	for i, p := range l.past {
-		books[i] = p.book
+		snapshots[i] = p.snapshot
 		maps.Copy(all, p.programs)
 	}
-	book.Remember(books)
+	snapshot.Remember(snapshots)
 	maps.Copy(all, programs)
 	return all
 }
@@ -258,15 +258,15 @@ type Count struct {
 	Policy     types.UID
 	Generation int64 // of the policy that was counted
 	Preview    v1alpha1.Preview
-	Gate       *policy.Gate // nil for nothing that waited
-	Opened     policy.Scope // namespaces of the gate that need not wait any more
-	// Outdated is what the Edition that was counted said of the policy.
+	Gate       *policy.ApprovalGate // nil for nothing that waited
+	Opened     policy.ApprovalScope // namespaces of the gate that need not wait any more
+	// Outdated is what the CompiledSnapshot that was counted said of the policy.
 	Outdated time.Time
 }
 
 // Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies, and those from before
 // a policy had another form in between: what keeps the objects may have changed meanwhile.
-func (l *Loop) Previewed(counts ...Count) {
+func (l *Reconciler) Previewed(counts ...Count) {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	entries := map[types.UID]*entry{}
@@ -321,14 +321,14 @@ func outdated(entries []*entry) map[types.UID]time.Time {
 }
 
 // Republish is called when the answer about the rights of a rule has changed.
-func (l *Loop) Republish() {
+func (l *Reconciler) Republish() {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	l.republish()
 }
 
 // OwnRules are the rules of RetentionPolicies.
-func (l *Loop) OwnRules() []*policy.Rule {
+func (l *Reconciler) OwnRules() []*policy.Rule {
 	var rules []*policy.Rule
 	for _, e := range l.compiledPolicies() {
 		if e.policy.Namespace != "" {

@@ -113,7 +113,7 @@ func TestWhatOpensNoGate(t *testing.T) {
 	}
 }
 
-// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each of them needs an earlier book of its own.
+// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each of them needs an earlier snapshot of its own.
 func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
@@ -306,7 +306,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	l := newLoop(t, s)
 	l.counted("p", "other")
 	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.Gate{Rules: sets.New("other")}, l.named("p").Gate)
+	expect(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
 	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))

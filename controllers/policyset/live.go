@@ -15,23 +15,23 @@ const namespacesPath = "/api/v1/namespaces"
 
 const asJSON = "application/json"
 
-func (l *Loop) readMetadata(ctx context.Context, path, as string, into any) error {
+func (l *Reconciler) readMetadata(ctx context.Context, path, as string, into any) error {
 	return l.readSoon(ctx, path, asJSON+";as="+as+";g=meta.k8s.io;v=v1", into)
 }
 
-func (l *Loop) readJSON(ctx context.Context, path string, into any) error {
+func (l *Reconciler) readJSON(ctx context.Context, path string, into any) error {
 	return l.readSoon(ctx, path, asJSON, into)
 }
 
 // readSoon is a read that a deletion may rest on: it fails if it takes longer than readTimeout.
-func (l *Loop) readSoon(ctx context.Context, path, accept string, into any) error {
+func (l *Reconciler) readSoon(ctx context.Context, path, accept string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return l.read(ctx, path, accept, into)
 }
 
 // read is one live read: no cache of ours or of the API server answers it.
-func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
+func (l *Reconciler) read(ctx context.Context, path, accept string, into any) error {
 	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error leaves out what the API server says about it
 		return err
@@ -44,7 +44,7 @@ func (l *Loop) read(ctx context.Context, path, accept string, into any) error {
 }
 
 // readList reads the metadata of a whole collection: what lacks a part of it, or is none, is an error.
-func (l *Loop) readList(ctx context.Context, path string) (*metav1.PartialObjectMetadataList, error) {
+func (l *Reconciler) readList(ctx context.Context, path string) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	if err := l.readMetadata(ctx, path, "PartialObjectMetadataList", list); err != nil {
 		return nil, err

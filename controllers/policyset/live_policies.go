@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-func (l *Loop) knowsPolicies(at time.Time) bool {
+func (l *Reconciler) knowsPolicies(at time.Time) bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !freshAt(at, t) })
@@ -29,8 +29,8 @@ func (f *freshness) keep(policies []time.Time) {
 
 // readPolicies reads the kinds of policies that are not fresh at a time, and what was edited: of the RetentionPolicies only those of a
 // namespace, as those of others are read later. If that fails, neither is: something may be known to have changed.
-func (l *Loop) readPolicies(ctx context.Context, namespace string, at time.Time) error {
-	shelves := l.shelves()
+func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time.Time) error {
+	shelves := l.collections()
 	came := make([]time.Time, len(shelves))
 	l.live.mu.Lock()
 	copy(came, l.live.policies)
@@ -54,7 +54,7 @@ func (l *Loop) readPolicies(ctx context.Context, namespace string, at time.Time)
 }
 
 // checkShelf says when its list came.
-func (l *Loop) checkShelf(ctx context.Context, on shelf, namespace string) (time.Time, error) {
+func (l *Reconciler) checkShelf(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	came := l.Clock.Now()
@@ -85,7 +85,7 @@ func (l *Loop) checkShelf(ctx context.Context, on shelf, namespace string) (time
 // readChanged reads policies that a list shows and we do not know, and gives why it cannot read each. One that cannot be read, even if it
 // is not found, leaves doubt: what we know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace
 // alone, since nothing in it matters elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
-func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.PartialObjectMetadata) (changed []*unstructured.Unstructured, failed []error) {
+func (l *Reconciler) readChanged(ctx context.Context, on policyCollection, unknown []*metav1.PartialObjectMetadata) (changed []*unstructured.Unstructured, failed []error) {
 	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
 	var reading errgroup.Group
 	reading.SetLimit(askedAtOnce)
@@ -116,20 +116,20 @@ func (l *Loop) readChanged(ctx context.Context, on shelf, unknown []*metav1.Part
 }
 
 // seen is how far a history has been seen by now.
-func (l *Loop) seen(version func() string) string {
+func (l *Reconciler) seen(version func() string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return version()
 }
 
 // startOver ends the process, as nothing that was seen can be trusted any more.
-func (l *Loop) startOver() error {
+func (l *Reconciler) startOver() error {
 	l.fail(errRewound)
 	return errRewound
 }
 
 // unknown are the policies of a list that say something new.
-func (l *Loop) unknown(on shelf, list *metav1.PartialObjectMetadataList) (all []*metav1.PartialObjectMetadata) {
+func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMetadataList) (all []*metav1.PartialObjectMetadata) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range list.Items {
@@ -141,7 +141,7 @@ func (l *Loop) unknown(on shelf, list *metav1.PartialObjectMetadataList) (all []
 }
 
 // takeLivePolicies takes in what a live list shows and we did not know.
-func (l *Loop) takeLivePolicies(on shelf, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
+func (l *Reconciler) takeLivePolicies(on policyCollection, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, object := range changed {

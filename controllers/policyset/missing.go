@@ -15,7 +15,7 @@ import (
 )
 
 // collection is what is known of the objects of a kind, and where the API server has each.
-type collection interface {
+type liveCollection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string
 	place(object metav1.Object) string // the namespace that it is, or is in
@@ -28,7 +28,7 @@ const askedAtOnce = 16
 // confirmMissing asks for each object that a live list lacks: only the API server's word that there is none makes it gone.
 // An empty list is what a server says that has not read its store yet. A namesake says so too, if the list has it or is too old to.
 // If not all can be confirmed in time, those that are confirmed are dropped, and the next call asks for the others.
-func (l *Loop) confirmMissing(ctx context.Context, of collection, list *metav1.PartialObjectMetadataList) error {
+func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list *metav1.PartialObjectMetadataList) error {
 	listed := uidsOf(list)
 	missing := l.missing(of, listed, list.ResourceVersion)
 	failed := make([]error, len(missing))
@@ -57,7 +57,7 @@ func (l *Loop) confirmMissing(ctx context.Context, of collection, list *metav1.P
 }
 
 // confirmGone fails unless a GET by name says that an object is gone.
-func (l *Loop) confirmGone(ctx context.Context, of collection, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
+func (l *Reconciler) confirmGone(ctx context.Context, of liveCollection, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
 	object := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, of.path(missing), "PartialObjectMetadata", object)
 	switch {
@@ -80,7 +80,7 @@ type failing struct {
 
 // confirmCaches reads live unless the caches have all objects that are known (all). A cache that lacks some is behind, or its list was
 // incomplete, or the objects were deleted.
-func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
+func (l *Reconciler) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
 	var err error
 	if !all {
 		if l.confirmedLately() { // however many objects are deleted one after the other
@@ -105,7 +105,7 @@ func (l *Loop) confirmCaches(ctx context.Context, all bool) (reconcile.Result, e
 }
 
 // confirmedLately reports whether caches were confirmed a moment ago. Otherwise it notes that they are now.
-func (l *Loop) confirmedLately() bool {
+func (l *Reconciler) confirmedLately() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.Clock.Now()
@@ -118,7 +118,7 @@ func (l *Loop) confirmedLately() bool {
 
 // Trouble is why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be read. It is
 // nil if it can.
-func (l *Loop) Trouble() error {
+func (l *Reconciler) Trouble() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -132,7 +132,7 @@ func (l *Loop) Trouble() error {
 }
 
 // missing are the objects that are known and a live list should have, and has not.
-func (l *Loop) missing(of collection, listed map[types.UID]bool, version string) []metav1.Object {
+func (l *Reconciler) missing(of liveCollection, listed map[types.UID]bool, version string) []metav1.Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return of.lacking(listed, version)

@@ -20,21 +20,21 @@ var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 const manyNamespaces = 16
 
 // namespaces are those that are known.
-type namespaces struct{ *known[policy.Namespace] }
+type namespaces struct{ *store[policy.Namespace] }
 
 func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
 
 func (namespaces) place(o metav1.Object) string { return o.GetName() }
 
 // answer is what a live read said about one namespace.
-type answer struct {
+type liveResult struct {
 	at   time.Time
 	took time.Duration // by itself; 0 in a list of all
 	err  error         // wraps retention.ErrNamespace; nil when subjects there may go
 }
 
 // readPlace reads a namespace, or all of them.
-func (l *Loop) readPlace(ctx context.Context, name string) error {
+func (l *Reconciler) readPlace(ctx context.Context, name string) error {
 	if l.readsOneByOne() {
 		return l.readNamespace(ctx, name)
 	}
@@ -42,10 +42,10 @@ func (l *Loop) readPlace(ctx context.Context, name string) error {
 }
 
 // readsOneByOne reports whether the last second's reads of namespaces were few, and quick.
-func (l *Loop) readsOneByOne() bool {
+func (l *Reconciler) readsOneByOne() bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
-	maps.DeleteFunc(l.live.namespaces, func(_ string, a answer) bool { return !l.fresh(a.at) })
+	maps.DeleteFunc(l.live.namespaces, func(_ string, a liveResult) bool { return !l.fresh(a.at) })
 	took := time.Duration(0)
 	for _, a := range l.live.namespaces {
 		took += a.took
@@ -54,13 +54,13 @@ func (l *Loop) readsOneByOne() bool {
 }
 
 // answered reports whether the latest live reads have an answer for the namespace that counts at a time.
-func (l *Loop) answered(name string, at time.Time) bool {
+func (l *Reconciler) answered(name string, at time.Time) bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	return name == "" || freshAt(at, l.live.namespaceRead(name))
 }
 
-func (l *Loop) readNamespace(ctx context.Context, name string) error {
+func (l *Reconciler) readNamespace(ctx context.Context, name string) error {
 	began := l.Clock.Now()
 	seen := l.seen(func() string { return l.namespaces.versionOf(name) })
 	item := &metav1.PartialObjectMetadata{}
@@ -68,7 +68,7 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 	if err == nil {
 		err = sameName(item, &metav1.ObjectMeta{Name: name})
 	}
-	a := answer{}
+	a := liveResult{}
 	switch {
 	case apierrors.IsNotFound(err):
 		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
@@ -86,13 +86,13 @@ func (l *Loop) readNamespace(ctx context.Context, name string) error {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	if l.live.namespaces == nil {
-		l.live.namespaces = map[string]answer{}
+		l.live.namespaces = map[string]liveResult{}
 	}
 	l.live.namespaces[name] = a
 	return nil
 }
 
-func (l *Loop) readAllNamespaces(ctx context.Context) error {
+func (l *Reconciler) readAllNamespaces(ctx context.Context) error {
 	seen := l.seen(func() string { return l.namespaces.newest })
 	list, err := l.readList(ctx, namespacesPath)
 	came := l.Clock.Now()
@@ -109,17 +109,17 @@ func (l *Loop) readAllNamespaces(ctx context.Context) error {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	l.live.everything = came
-	l.live.namespaces = map[string]answer{}
+	l.live.namespaces = map[string]liveResult{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp != nil {
-			l.live.namespaces[list.Items[i].Name] = answer{at: came, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+			l.live.namespaces[list.Items[i].Name] = liveResult{at: came, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
 		}
 	}
 	return nil
 }
 
 // takeLiveNamespaces takes in other labels and holds; complete is the list when the items are all there are.
-func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
+func (l *Reconciler) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range items {
@@ -134,7 +134,7 @@ func (l *Loop) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete
 }
 
 // existing answers from a complete list.
-func (l *Loop) existing(name string) error {
+func (l *Reconciler) existing(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.namespaces.all[name] == nil {

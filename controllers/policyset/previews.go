@@ -18,8 +18,8 @@ import (
 type previews struct {
 	byHash     map[string]v1alpha1.Preview
 	generation int64 // since which the policy has had its form
-	scope      policy.Scope
-	before     *policy.Book // what was in force before the change that waits; nil if that is not known
+	scope      policy.ApprovalScope
+	before     *policy.Snapshot // what was in force before the change that waits; nil if that is not known
 	// recount is what the leader before counted, while it enforced this form or as a dry run, until this one has counted; nil afterwards, or
 	// if there was no count.
 	recount *v1alpha1.EnforcedCount
@@ -65,7 +65,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 			}
 		}
 	case scoped:
-		all.scope = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), since)
+		all.scope = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), since)
 	}
 	if before == nil {
 		if known, ok := previewIn(status, p.Hash); ok {

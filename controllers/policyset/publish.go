@@ -17,7 +17,7 @@ import (
 // and elsewhere nobody waits. Loop.mu guards the fields.
 type changes struct {
 	waiting sets.Set[string] // until they are published
-	applied sets.Set[string] // those of the edition that is being made
+	applied sets.Set[string] // those of the snapshot that is being made
 	others  bool             // something else than what keeps objects has changed
 }
 
@@ -42,7 +42,7 @@ func (c *changes) inForce(namespace string) error {
 }
 
 // settle puts in force what has changed, once all policies have been read and compiled.
-func (l *Loop) settle() {
+func (l *Reconciler) settle() {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	l.publish()
@@ -50,7 +50,7 @@ func (l *Loop) settle() {
 
 // settleFor puts changes in force, and waits for that if they concern a namespace, "" for everywhere. While a ClusterRetentionPolicy is being
 // compiled nothing is deleted, and what was read together with it is put in force together with it.
-func (l *Loop) settleFor(namespace string) {
+func (l *Reconciler) settleFor(namespace string) {
 	l.mu.Lock()
 	later := l.changes.none() || l.compilingIn("") != nil
 	own := namespace == "" || l.changes.waiting.HasAny("", namespace)
@@ -64,7 +64,7 @@ func (l *Loop) settleFor(namespace string) {
 	}
 }
 
-// state is what an edition is made of.
+// state is what a is made of.
 type state struct {
 	entries    []*entry
 	namespaces map[string]policy.Namespace
@@ -72,7 +72,7 @@ type state struct {
 }
 
 // begin returns what is known; ok is false if there is nothing to publish, or not yet.
-func (l *Loop) begin() (s state, ok bool) {
+func (l *Reconciler) begin() (s state, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.changes.waiting) > 0 {
@@ -95,64 +95,64 @@ func (l *Loop) begin() (s state, ok bool) {
 	return s, true
 }
 
-// end notes that an edition with a book is in force.
-func (l *Loop) end(s state, book *policy.Book) {
+// end notes that a snapshot is in force.
+func (l *Reconciler) end(s state, snapshot *policy.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.book, l.changes.applied = book, nil
+	l.snapshot, l.changes.applied = snapshot, nil
 	if s.first {
 		l.complete, l.statuses = true, nil
 	}
 	l.compiling.changed()
 }
 
-// publish makes a new edition of what is known, if anything has changed. The caller holds publishing, and not mu: what is checked meanwhile
+// publish makes a new snapshot of what is known, if anything has changed. The caller holds publishing, and not mu: what is checked meanwhile
 // waits only if a change concerns it.
-func (l *Loop) publish() {
+func (l *Reconciler) publish() {
 	s, ok := l.begin()
 	if !ok {
 		return
 	}
 	before := l.current()
-	programs := map[string]*engine.Rule{}
+	programs := map[string]*engine.Program{}
 	for _, e := range s.entries {
 		maps.Copy(programs, e.programs)
 	}
-	book := l.bind(s)
+	snapshot := l.bind(s)
 	fewer := l.declare(s.entries)
-	rescoped := before != nil && l.rescope(s.entries, before, book, fewer)
+	rescoped := before != nil && l.rescope(s.entries, before, snapshot, fewer)
 	if l.compare(s.entries, before) || rescoped {
-		book = l.bind(s)
+		snapshot = l.bind(s)
 	}
-	programs = l.remember(book, programs)
+	programs = l.remember(snapshot, programs)
 	l.forgetMarks(s.entries)
-	l.noteUnasked(book)
+	l.noteUnasked(snapshot)
 	l.scoped = map[types.UID]*policy.Policy{}
-	for _, p := range book.Policies() {
+	for _, p := range snapshot.Policies() {
 		l.scoped[p.UID] = p
 	}
-	e := Edition{
-		Book: book, Programs: programs, Outdated: outdated(s.entries),
+	e := CompiledSnapshot{
+		Book: snapshot, Programs: programs, Outdated: outdated(s.entries),
 		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), Misread: l.misreferences,
 	}
-	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(book.Policies(), byQuota))
+	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
 	l.Publish(e)
-	l.end(s, book)
+	l.end(s, snapshot)
 }
 
-// republish makes a new edition though nothing has changed that keeps objects. The caller holds publishing.
-func (l *Loop) republish() {
+// republish makes a new snapshot though nothing has changed that keeps objects. The caller holds publishing.
+func (l *Reconciler) republish() {
 	l.mu.Lock()
 	l.changes.others = true
 	l.mu.Unlock()
 	l.publish()
 }
 
-// bind makes a book of all policies, each behind its gate.
-func (l *Loop) bind(s state) *policy.Book {
+// bind makes a snapshot of all policies, each behind its gate.
+func (l *Reconciler) bind(s state) *policy.Snapshot {
 	policies := make([]*policy.Policy, len(s.entries))
 	for i, e := range s.entries {
 		policies[i] = l.gated(e)
 	}
-	return policy.NewBook(policies, s.namespaces, l.Protection)
+	return policy.NewSnapshot(policies, s.namespaces, l.Protection)
 }

@@ -55,9 +55,9 @@ func length(value any) (n int) {
 }
 
 // uncompiled are the policies that wait to be compiled.
-func (l *Loop) uncompiled() []*entry {
+func (l *Reconciler) uncompiled() []*entry {
 	var all []*entry
-	for _, shelf := range l.shelves() {
+	for _, shelf := range l.collections() {
 		for _, s := range shelf.all {
 			if s.value.written != nil {
 				all = append(all, s.value)
@@ -70,7 +70,7 @@ func (l *Loop) uncompiled() []*entry {
 // nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited RetentionPolicies of
 // one namespace. Of the namespaces whose pause is over it chooses the one with the earliest turn, and of several without one the smallest
 // policies: they are soon compiled. Otherwise it chooses the one whose pause ends first. The caller asks again when next is closed.
-func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
+func (l *Reconciler) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
 	now := l.Clock.Now()
 	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
 	byNamespace := map[string][]*entry{}
@@ -95,7 +95,7 @@ func (l *Loop) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, ne
 }
 
 // rest sets the pause of a namespace, by how long its last compilation took.
-func (l *Loop) rest(namespace string, began time.Time) {
+func (l *Reconciler) rest(namespace string, began time.Time) {
 	took := l.Clock.Since(began)
 	if namespace == "" || took <= 0 || !l.complete {
 		return

@@ -44,7 +44,7 @@ func byQuota(p *policy.Policy) bool {
 }
 
 // followQuotas reads all ResourceQuotas again and again, while they are needed. Without them no rule has a capacity.
-func (l *Loop) followQuotas(ctx context.Context) error {
+func (l *Reconciler) followQuotas(ctx context.Context) error {
 	for {
 		if l.needsQuotas() {
 			err := l.readQuotas(ctx, "")
@@ -66,7 +66,7 @@ func (l *Loop) followQuotas(ctx context.Context) error {
 
 // quotaTrouble tells the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can. Changes that wait for a
 // count go on waiting meanwhile: what is not known is not what has been taken away.
-func (l *Loop) quotaTrouble(namespace string, err error) {
+func (l *Reconciler) quotaTrouble(namespace string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	had := len(l.quotas.trouble) > 0
@@ -92,7 +92,7 @@ func (q *quotas) why() error {
 }
 
 // needQuotas has them read at once when they come to be needed. It reports whether they have not been read, and why they cannot be.
-func (l *Loop) needQuotas(needed bool) (unread bool, trouble error) {
+func (l *Reconciler) needQuotas(needed bool) (unread bool, trouble error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if needed && !l.quotas.needed {
@@ -105,14 +105,14 @@ func (l *Loop) needQuotas(needed bool) (unread bool, trouble error) {
 	return needed && !l.quotas.read && len(l.quotas.trouble) == 0, l.quotas.why()
 }
 
-func (l *Loop) needsQuotas() bool {
+func (l *Reconciler) needsQuotas() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.quotas.needed
 }
 
 // lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh at a time.
-func (l *Loop) lacksQuotas(namespace string, at time.Time) bool {
+func (l *Reconciler) lacksQuotas(namespace string, at time.Time) bool {
 	l.live.mu.Lock()
 	read := l.live.quotas[namespace]
 	l.live.mu.Unlock()
@@ -120,13 +120,13 @@ func (l *Loop) lacksQuotas(namespace string, at time.Time) bool {
 }
 
 // boundByQuotas reports whether a rule asks for the quotas of a namespace.
-func (l *Loop) boundByQuotas(namespace string) bool {
+func (l *Reconciler) boundByQuotas(namespace string) bool {
 	return namespace != "" && l.needsQuotas() && l.current().BoundByQuota(namespace)
 }
 
 // readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is
 // no reason to keep anything from other rules.
-func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
+func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
 	err := l.readQuotas(ctx, namespace)
 	l.quotaTrouble(namespace, err)
 	if err != nil {
@@ -141,15 +141,15 @@ func (l *Loop) readQuotasOf(ctx context.Context, namespace string) {
 	l.live.quotas[namespace] = l.Clock.Now()
 }
 
-// current is the book as last published.
-func (l *Loop) current() *policy.Book {
+// current is the snapshot as last published.
+func (l *Reconciler) current() *policy.Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book
+	return l.snapshot
 }
 
 // forgetQuotas makes those of a namespace, "" for all, unknown.
-func (l *Loop) forgetQuotas(namespace string) {
+func (l *Reconciler) forgetQuotas(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.quotas.isRead(namespace)
@@ -159,7 +159,7 @@ func (l *Loop) forgetQuotas(namespace string) {
 }
 
 // readQuotas reads the quotas of one namespace, "" for all.
-func (l *Loop) readQuotas(ctx context.Context, namespace string) error {
+func (l *Reconciler) readQuotas(ctx context.Context, namespace string) error {
 	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
 	if namespace != "" {
 		path, read = namespacesPath+"/"+namespace+"/resourcequotas", l.readSoon
@@ -226,7 +226,7 @@ func replace(all map[string]map[string]int64, name string, by map[string]map[str
 }
 
 // useQuotas replaces the quotas that are known.
-func (l *Loop) useQuotas(all map[string]map[string]int64) {
+func (l *Reconciler) useQuotas(all map[string]map[string]int64) {
 	for _, from := range []map[string]map[string]int64{l.quotas.all, all} {
 		for namespace := range from {
 			before, had := l.quotas.all[namespace]

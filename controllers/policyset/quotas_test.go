@@ -47,7 +47,7 @@ func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
 // room is how many Jobs may stay in a namespace; -1 for any number.
 func (l *loop) room(namespace string) int {
 	l.t.Helper()
-	rules := l.book().Page(jobs, namespace).Rules
+	rules := l.book().Effective(jobs, namespace).Rules
 	if len(rules) != 1 {
 		l.t.Fatalf("%d rules", len(rules))
 	}
@@ -97,7 +97,7 @@ func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
 	l := newLoop(t, s)
 	l.allowed("team-a")
 	expect(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
-		l.book().Page(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
+		l.book().Effective(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
 }
 
 func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
@@ -216,7 +216,7 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error)
-				go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+				go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
 				synctest.Wait()
 				l.allowed("team-a")
 				expect(t, "room", -1, l.room("team-a"))
@@ -248,7 +248,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		l := bounding(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
 		read := func(fail func(string) error) {
 			s.mu.Lock()
 			l.fail = fail
@@ -293,7 +293,7 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		l := bounding(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
 		later := func() {
 			l.later(15 * time.Second)
 			synctest.Wait()
@@ -337,7 +337,7 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 func following(t *testing.T, l *loop) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- policyset.FollowQuotas(l.Loop, ctx) }()
+	go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	synctest.Wait()
 }

@@ -27,16 +27,16 @@ func (o objects) older(by time.Duration) objects {
 // enforced is what a leader writes about a policy that waits for nothing.
 func (o objects) enforced(l *loop, name string) v1alpha1.RetentionPolicyStatus {
 	l.t.Helper()
-	subjects, rulings := o.rulings(l, l.book())
-	tallies, p := policy.NewTallies(l.clock.Now()), l.named(name)
+	subjects, evaluations := o.rulings(l, l.book())
+	stats, p := policy.NewStats(l.clock.Now()), l.named(name)
 	for i := range o {
-		tallies.Add(subjects[i], rulings[i])
+		stats.Add(subjects[i], evaluations[i])
 	}
 	status := v1alpha1.RetentionPolicyStatus{
 		Previews: []v1alpha1.Preview{{Hash: p.Hash}},
 		Enforced: &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now().UTC().Truncate(time.Second)}},
 	}
-	if tally := tallies.Policies[name]; tally != nil {
+	if tally := stats.Policies[name]; tally != nil {
 		status.Enforced.Due, status.Enforced.Week = tally.Due.Now, tally.Due.Week
 		status.Previews[0].Due, status.Previews[0].Week = tally.Due.Now, tally.Due.Week
 	}

@@ -47,7 +47,7 @@ func referred(entries []*entry) []references.Kind {
 
 // declare notes what policies declare by now, and gives the kinds that may have fewer references than before: those to
 // which something was declared to refer that is no more, or may have been.
-func (l *Loop) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
+func (l *Reconciler) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
 	declared := declared(entries)
 	fewer = sets.New[references.Kind]()
 	for _, d := range l.references {

@@ -32,7 +32,7 @@ func app(to references.Kind, names string) references.Declared {
 	return references.Declared{From: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, To: to, Names: names}
 }
 
-func (l *loop) last() policyset.Edition { return l.editions[len(l.editions)-1] }
+func (l *loop) last() policyset.CompiledSnapshot { return l.editions[len(l.editions)-1] }
 
 func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	one := []references.Declared{app("Secret", "[object.a]")}

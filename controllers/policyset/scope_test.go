@@ -180,7 +180,7 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 	l := newLoop(t, s)
 	l.Republish()
-	rule := func() *policy.Rule { return l.book().Page(jobs, "team-a").Rules[0] }
+	rule := func() *policy.Rule { return l.book().Effective(jobs, "team-a").Rules[0] }
 	since := func() time.Time { return rule().MarksSince }
 	begun := since()
 	for _, err := range []error{errors.New("connection refused"), nil} {
@@ -242,12 +242,12 @@ func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 	for range 5 {
 		l.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 		l.refresh()
-		expect(t, "known", 1, policyset.Marks(l.Loop))
+		expect(t, "known", 1, policyset.Marks(l.Reconciler))
 		l.removePolicy("team-a/own")
 		l.later(time.Minute)
 		l.refresh()
 	}
-	expect(t, "known in the end", 0, policyset.Marks(l.Loop))
+	expect(t, "known in the end", 0, policyset.Marks(l.Reconciler))
 }
 
 // TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.
@@ -286,7 +286,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 				if fresh {
 					want = s.clock.Now()
 				}
-				if got := l.book().Page(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
+				if got := l.book().Effective(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
 					t.Errorf("in %s marks count since %s, want %s", namespace, got, want)
 				}
 			}

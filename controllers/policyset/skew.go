@@ -50,13 +50,13 @@ func (c *clocks) trouble() error {
 }
 
 // ObserveDates gives a transport that compares our clock with the Date of every answer.
-func (l *Loop) ObserveDates(next http.RoundTripper) http.RoundTripper {
+func (l *Reconciler) ObserveDates(next http.RoundTripper) http.RoundTripper {
 	return dates{next: next, loop: l}
 }
 
 type dates struct {
 	next http.RoundTripper
-	loop *Loop
+	loop *Reconciler
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -97,7 +97,7 @@ const clockEvery = 3 * time.Second
 
 // followClock compares the clocks while this process leads. If its clock is behind, nothing seems to be due, and the fence would never
 // compare them.
-func (l *Loop) followClock(ctx context.Context) error {
+func (l *Reconciler) followClock(ctx context.Context) error {
 	for {
 		l.compareClocks(ctx)
 		select {
@@ -110,7 +110,7 @@ func (l *Loop) followClock(ctx context.Context) error {
 
 // compareClocks compares the clocks by the Date of one answer, whatever else the answer says. Without an answer the last comparison
 // counts.
-func (l *Loop) compareClocks(ctx context.Context) {
+func (l *Reconciler) compareClocks(ctx context.Context) {
 	l.live.clocks.begin(l.fresh)
 	var answer map[string]any
 	err := l.readSoon(ctx, "/version", asJSON, &answer)

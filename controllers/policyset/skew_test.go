@@ -49,7 +49,7 @@ func comparesClocks(t *testing.T) {
 	l := newLoop(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- policyset.FollowClock(l.Loop, ctx) }()
+	go func() { done <- policyset.FollowClock(l.Reconciler, ctx) }()
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()

@@ -76,7 +76,7 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *loop) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
-		expect(t, "held", true, l.editions[len(l.editions)-1].Book.Page(jobs, "team-a").Held)
+		expect(t, "held", true, l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held)
 		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
 		expect(t, "requests", again, l.asked())
 	})

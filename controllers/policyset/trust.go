@@ -25,7 +25,7 @@ type trust struct {
 
 // trusts sets which marks of a rule count, given the permissions of its ServiceAccount. While no objects are watched for the rule, no
 // process sees whether they are used: afterwards, marks from before do not count.
-func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
+func (l *Reconciler) trusts(own *policy.Rule, err error, known bool) {
 	t, marks := l.marking[own.Mark]
 	switch {
 	case !marks:
@@ -41,7 +41,7 @@ func (l *Loop) trusts(own *policy.Rule, err error, known bool) {
 
 // noteMarks sets which marks of the rules of a policy count. It decides once for each rule that is enforced or suspended, as long as the
 // rule and this process exist: the index sees what happens meanwhile.
-func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
+func (l *Reconciler) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
 	if l.marking == nil {
 		l.marking = map[string]trust{}
 	}
@@ -72,7 +72,7 @@ func (l *Loop) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus
 }
 
 // forgetMarks drops what is known of the marks of rules that no longer exist.
-func (l *Loop) forgetMarks(entries []*entry) {
+func (l *Reconciler) forgetMarks(entries []*entry) {
 	kept := map[string]bool{}
 	for _, e := range entries {
 		for _, r := range e.policy.Rules {
@@ -83,8 +83,8 @@ func (l *Loop) forgetMarks(entries []*entry) {
 }
 
 // noteUnasked records the rules that are invalid because another rule reads their kind at another version.
-func (l *Loop) noteUnasked(book *policy.Book) {
-	for _, p := range book.Policies() {
+func (l *Reconciler) noteUnasked(snapshot *policy.Snapshot) {
+	for _, p := range snapshot.Policies() {
 		for _, r := range p.Rules {
 			if t, marks := l.marking[r.Mark]; marks && r.Invalid() {
 				t.blind = true
@@ -124,11 +124,11 @@ const statusesTimeout = 30 * time.Second
 
 // readStatuses reads the statuses of all policies live: the cache of a process that starts may be older than the last status that the
 // leader before has written.
-func (l *Loop) readStatuses(ctx context.Context) error {
+func (l *Reconciler) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()
 	statuses := map[types.UID]v1alpha1.RetentionPolicyStatus{}
-	for _, shelf := range l.shelves() {
+	for _, shelf := range l.collections() {
 		list := &unstructured.UnstructuredList{}
 		if err := l.read(ctx, shelf.list(), asJSON, &list.Object); err != nil {
 			return fmt.Errorf("read the status of all %s: %w", shelf.plural, err)

@@ -33,7 +33,7 @@ func partition(all []*metav1.PartialObjectMetadata, namespace string) (own, othe
 
 // leaveUnread notes the policies that could not be read, and those that are to be read later, and reads these without having anybody wait
 // who asks about other namespaces. The caller holds live.reading.
-func (l *Loop) leaveUnread(ctx context.Context, on shelf, now []*metav1.PartialObjectMetadata, failed []error, later []*metav1.PartialObjectMetadata) {
+func (l *Reconciler) leaveUnread(ctx context.Context, on policyCollection, now []*metav1.PartialObjectMetadata, failed []error, later []*metav1.PartialObjectMetadata) {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	l.live.unread = map[string][]unread{}
@@ -66,7 +66,7 @@ func (f *freshness) leave(o *metav1.PartialObjectMetadata, err error) {
 }
 
 // readLater reads edited policies, and puts in force those that the latest list still shows.
-func (l *Loop) readLater(ctx context.Context, on shelf, edited []*metav1.PartialObjectMetadata) {
+func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited []*metav1.PartialObjectMetadata) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	changed, failed := l.readChanged(ctx, on, edited)
@@ -100,7 +100,7 @@ func (f *freshness) shown() sets.Set[types.UID] {
 }
 
 // endUnread ends the doubt about policies of which we know by now what the latest list shows, and notes why others could not be read.
-func (l *Loop) endUnread(on shelf, edited []*metav1.PartialObjectMetadata, failed []error) {
+func (l *Reconciler) endUnread(on policyCollection, edited []*metav1.PartialObjectMetadata, failed []error) {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	for i, o := range edited {
@@ -130,7 +130,7 @@ func (f *freshness) lacksAny() bool {
 }
 
 // unreadIn is why nothing may be deleted in a namespace of which edited policies have not been read; nil if there are none.
-func (l *Loop) unreadIn(namespace string) error {
+func (l *Reconciler) unreadIn(namespace string) error {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
 	return l.live.unreadIn(namespace)
@@ -144,7 +144,7 @@ func (f *freshness) unreadIn(namespace string) error {
 }
 
 // knows reports whether we know what a list shows of a policy.
-func (l *Loop) knows(on shelf, item *metav1.PartialObjectMetadata) bool {
+func (l *Reconciler) knows(on policyCollection, item *metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := on.get(item)

@@ -22,10 +22,10 @@ import (
 
 // loop is a Loop on a server.
 type loop struct {
-	*policyset.Loop
+	*policyset.Reconciler
 	*server
 	t          *testing.T
-	editions   []policyset.Edition
+	editions   []policyset.CompiledSnapshot
 	leadership error
 	rights     rights
 }
@@ -88,11 +88,11 @@ func newUnreadLoop(t *testing.T, s *server) *loop {
 		t.Fatal(err)
 	}
 	l := &loop{server: s, t: t}
-	l.Loop = &policyset.Loop{
+	l.Reconciler = &policyset.Reconciler{
 		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership: leadership(func() error { return l.leadership }),
 		Rights:     &l.rights,
-		Publish:    func(e policyset.Edition) { l.editions = append(l.editions, e) },
+		Publish:    func(e policyset.CompiledSnapshot) { l.editions = append(l.editions, e) },
 	}
 	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
@@ -117,7 +117,7 @@ func (l *loop) reconcile() reconcile.Result {
 // compiled waits until every policy that was edited is in force.
 func (l *loop) compiled() {
 	l.t.Helper()
-	if err := policyset.Compiled(l.t.Context(), l.Loop); err != nil {
+	if err := policyset.Compiled(l.t.Context(), l.Reconciler); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -148,7 +148,7 @@ func (l *loop) rules(namespace string) []string {
 		return rules
 	}
 	e := l.editions[len(l.editions)-1]
-	for _, r := range e.Book.Page(jobs, namespace).Rules {
+	for _, r := range e.Book.Effective(jobs, namespace).Rules {
 		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL))
 		if r.Suspended {
 			said += " suspended"
@@ -164,8 +164,8 @@ func (l *loop) rules(namespace string) []string {
 	return rules
 }
 
-// book is the one last published.
-func (l *loop) book() *policy.Book { return l.editions[len(l.editions)-1].Book }
+// snapshot is the one last published.
+func (l *loop) book() *policy.Snapshot { return l.editions[len(l.editions)-1].Book }
 
 // named is a policy as last published.
 func (l *loop) named(name string) *policy.Policy {
@@ -182,7 +182,7 @@ func (l *loop) named(name string) *policy.Policy {
 // waiting are the rules about Jobs in a namespace that wait for approval, as last published.
 func (l *loop) waiting(namespace string) []string {
 	waiting := []string{}
-	for _, r := range l.book().Page(jobs, namespace).Rules {
+	for _, r := range l.book().Effective(jobs, namespace).Rules {
 		if r.Unapproved {
 			waiting = append(waiting, r.ID.String())
 		}

@@ -14,7 +14,7 @@ import (
 func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 	fails := func(result retention.Result) func(w *world) {
 		return func(w *world) {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: result, Err: fmt.Errorf("at %s", time.Since(w.began))}
 			}
 		}
@@ -98,7 +98,7 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})

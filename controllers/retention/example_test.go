@@ -55,7 +55,7 @@ func Example() {
 		Sources: v, Remover: v, Fence: trusting{}, Witness: removals,
 		Clock: today,
 	})
-	r.Use(bookOfBackups(compiler)) // again whenever policies change
+	r.Use(snapshotOfBackups(compiler)) // again whenever policies change
 
 	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), logr.Discard()))
 	go func() { _ = r.Start(ctx) }()
@@ -69,8 +69,8 @@ func Example() {
 	// left: [trial yearly]
 }
 
-// bookOfBackups reads the policy. Backups are in no namespace, so there are none to know.
-func bookOfBackups(compiler *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
+// snapshotOfBackups reads the policy. Backups are in no namespace, so there are none to know.
+func snapshotOfBackups(compiler *engine.Compiler) (*policy.Snapshot, map[string]*engine.Program) {
 	data, err := yaml.YAMLToJSON([]byte(backupPolicy))
 	if err != nil {
 		panic(err)
@@ -81,7 +81,7 @@ func bookOfBackups(compiler *engine.Compiler) (*policy.Book, map[string]*engine.
 	}
 	p := document.Load(policy.DefaultProtection())
 	programs := compiler.Load(p)
-	return policy.NewBook([]*policy.Policy{p}, nil, policy.DefaultProtection()), programs
+	return policy.NewSnapshot([]*policy.Policy{p}, nil, policy.DefaultProtection()), programs
 }
 
 // backup is one version of one backup.
@@ -257,14 +257,14 @@ func (*vault) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention
 }
 
 // Prepare implements retention.Remover: there is nothing to wait for, and nothing to read that removing does not compare.
-func (v *vault) Prepare(_ context.Context, _ policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
-	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, w policy.Warrant, _ time.Time) retention.Outcome {
+func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
+	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, w policy.DeletePermit, _ time.Time) retention.Outcome {
 		return v.remove(w, t)
 	}}, nil
 }
 
 // remove compares the version and removes the backup in one step.
-func (v *vault) remove(w policy.Warrant, t policy.Target) retention.Outcome {
+func (v *vault) remove(w policy.DeletePermit, t policy.Target) retention.Outcome {
 	if !w.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
 	}
@@ -284,7 +284,7 @@ func (v *vault) remove(w policy.Warrant, t policy.Target) retention.Outcome {
 }
 
 // Mark implements retention.Remover: a vault has no room for marks, so its rules have to say startTime.
-func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.Marking, time.Time) retention.Outcome {
+func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.EligibleSincePatch, time.Time) retention.Outcome {
 	return retention.Outcome{Result: retention.Refused, Err: errors.New("a backup cannot be marked")}
 }
 

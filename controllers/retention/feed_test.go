@@ -24,7 +24,7 @@ func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 func (w *world) has(r *policy.Rule) bool {
 	asking := *r
 	asking.Key = program(r).Key()
-	return w.Kinds()[0].Index.Has(w.book, &asking)
+	return w.Kinds()[0].Index.Has(w.snapshot, &asking)
 }
 
 // opened is how many sources were opened.
@@ -429,7 +429,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 		t.Run(result.String(), func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 				w.set(func() {
-					w.outcome = func(policy.Warrant) retention.Outcome {
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						w.source(0).sink.Forget("uid-new")
 						return retention.Outcome{Result: result, Err: errors.New("no")}
 					}
@@ -457,7 +457,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 				}
 				return nil
 			}
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if age := time.Since(checked); age > time.Second {
 					t.Errorf("deleted %s after the fence", age)
 				}
@@ -544,7 +544,7 @@ func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.marked = func(m policy.Marking) retention.Outcome {
+			w.marked = func(m policy.EligibleSincePatch) retention.Outcome {
 				if m.Subject().ResourceVersion == "1" {
 					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 				}
@@ -642,7 +642,7 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 		t.Run(result.String(), func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 				w.set(func() {
-					w.marked = func(policy.Marking) retention.Outcome {
+					w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 						return retention.Outcome{Result: result, Err: errors.New("no")}
 					}
 				})
@@ -665,7 +665,7 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.marked = func(policy.Marking) retention.Outcome {
+			w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 				return retention.Outcome{Result: retention.Denied, Err: errors.New("cannot patch resource")}
 			}
 		})

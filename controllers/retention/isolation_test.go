@@ -30,7 +30,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 			o(w)
 		}
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if strings.HasPrefix(p.Subject().Namespace, "bad") {
 					inBad.Add(1)
 					defer inBad.Add(-1)
@@ -163,7 +163,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 			}
 		},
 		"reading its objects": func(w *world) {
-			w.prepared = func(p policy.Warrant) {
+			w.prepared = func(p policy.DeletePermit) {
 				if p.Subject().Namespace == "bad-00" {
 					time.Sleep(3 * time.Second)
 				}
@@ -197,7 +197,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 				var mu sync.Mutex
 				underWay, all := map[string]int{}, 0
 				w.set(func() {
-					w.outcome = func(p policy.Warrant) retention.Outcome {
+					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						in := p.Subject().Namespace
 						mu.Lock()
 						all++
@@ -235,14 +235,14 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
-		w.set(func() { w.outcome = func(policy.Warrant) retention.Outcome { return bad() } })
+		w.set(func() { w.outcome = func(policy.DeletePermit) retention.Outcome { return bad() } })
 		w.use(rule("a"))
 		w.use(rule("a"), rule("p", about(pods)))
 		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
 		w.after(time.Minute + time.Millisecond)
 		expect(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome { return after(quick, retention.Removed, false)() }
+			w.outcome = func(policy.DeletePermit) retention.Outcome { return after(quick, retention.Removed, false)() }
 		})
 		w.after(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
 		if n := len(w.removed()); n < 990 {
@@ -261,7 +261,7 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		ends, failed := make(chan struct{}), false
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				switch name := p.Subject().Name; {
 				case strings.HasPrefix(name, "hangs"):
 					<-ends
@@ -293,7 +293,7 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var n atomic.Int64
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if n.Add(1)%10 == 0 {
 					return after(quick, retention.Unadmitted, true)()
 				}
@@ -316,7 +316,9 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome { return after(300*time.Millisecond, retention.Removed, false)() }
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
+				return after(300*time.Millisecond, retention.Removed, false)()
+			}
 		})
 		w.use(rule("a"))
 		w.source(0).list(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
@@ -343,7 +345,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 				fails := atomic.Bool{}
 				fails.Store(true)
 				w.set(func() {
-					w.outcome = func(policy.Warrant) retention.Outcome {
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						if !fails.Load() {
 							return after(quick, retention.Removed, false)()
 						}
@@ -375,7 +377,7 @@ func TestAStormOf429Passes(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		const storm = 5 * time.Second
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				switch {
 				case strings.HasPrefix(p.Subject().Namespace, "bad"):
 					return after(10*time.Second, retention.Unadmitted, true)()
@@ -410,7 +412,7 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var n atomic.Int64
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				switch bad := p.Subject().Namespace == "bad-00"; {
 				case bad && n.Add(1) == 1:
 					return after(quick, retention.Unadmitted, true)()
@@ -440,7 +442,7 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 		var n atomic.Int64
 		var answered atomic.Bool
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().Namespace == "bad-00" {
 					n.Add(1)
 					return after(quick, retention.Unadmitted, true)()
@@ -471,7 +473,7 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var busy atomic.Bool
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if busy.Load() {
 					return after(quick, retention.Busy, false)()
 				}
@@ -501,7 +503,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 		var denied atomic.Bool
 		denied.Store(true)
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if denied.Load() {
 					return retention.Outcome{Result: retention.Denied, Err: errors.New("no")}
 				}
@@ -527,7 +529,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if strings.HasPrefix(p.Subject().Namespace, "bad") {
 					return after(0, retention.Unadmitted, true)()
 				}
@@ -557,7 +559,7 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
-					w.outcome = func(p policy.Warrant) retention.Outcome {
+					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if p.Subject().Namespace == "bad-00" {
 							return after(10*time.Second, retention.Unadmitted, true)()
 						}
@@ -601,7 +603,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
-					w.outcome = func(p policy.Warrant) retention.Outcome {
+					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if strings.HasPrefix(p.Subject().Name, "refused") {
 							return after(quick, retention.Unadmitted, true)()
 						}
@@ -621,7 +623,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	}
 }
 
-// diary is a book whose writes take a while, and that forgets what is put off or has ended, doubts excepted if it keeps these.
+// diary is a snapshot whose writes take a while, and that forgets what is put off or has ended, doubts excepted if it keeps these.
 type diary struct {
 	*book
 	takes  time.Duration

@@ -51,11 +51,11 @@ func (w *watched) state() KindState {
 
 // Use puts rules in force; programs has the compiled rule for each Key. It lists nothing unless a rule asks something
 // new of its kind, and then beside the facts at hand, which stay in use until the new ones are complete.
-func (r *Reconciler) Use(book *policy.Book, programs map[string]*engine.Rule) {
-	asked := askedBy(book, programs) // deletions need the lock, and this takes long where there are many rules
+func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
+	asked := askedBy(snapshot, programs) // deletions need the lock, and this takes long where there are many rules
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.book, r.programs = book, programs
+	r.snapshot, r.programs = snapshot, programs
 	if r.running != nil && r.running.Err() == nil {
 		r.follow(asked)
 	}
@@ -66,21 +66,21 @@ func (r *Reconciler) begin(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = ctx
-	r.follow(askedBy(r.book, r.programs))
+	r.follow(askedBy(r.snapshot, r.programs))
 }
 
-// follow makes the watched kinds those of the book, by what its rules ask of each.
+// follow makes the watched kinds those of the snapshot, by what its rules ask of each.
 func (r *Reconciler) follow(asked map[schema.GroupKind]Questions) {
 	now := r.Clock.Now()
 	for kind, w := range r.kinds {
 		if _, wanted := asked[kind]; !wanted {
-			w.index.SetBook(r.book, now) // what is queued already is judged by it
+			w.index.SetBook(r.snapshot, now) // what is queued already is judged by it
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
 			}
 		}
 	}
-	for _, kind := range r.book.Kinds() {
+	for _, kind := range r.snapshot.Kinds() {
 		q, wanted := asked[kind]
 		if !wanted || r.Elsewhere != nil && r.Elsewhere(kind) {
 			continue
@@ -93,7 +93,7 @@ func (r *Reconciler) follow(asked map[schema.GroupKind]Questions) {
 			r.kinds[kind] = w
 		}
 		w.until = time.Time{}
-		w.index.SetBook(r.book, now)
+		w.index.SetBook(r.snapshot, now)
 		r.ask(w, q)
 	}
 	r.nudge()

@@ -45,7 +45,7 @@ func TestOneKindThatNeverLists(t *testing.T) {
 func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Rule().Kind == pods { // a webhook that does not answer
 					time.Sleep(30 * time.Second)
 					return retention.Outcome{Result: retention.Busy, RetryAfter: time.Hour, Err: errors.New("timeout")}
@@ -197,7 +197,7 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
 				w.set(func() {
-					w.outcome = func(policy.Warrant) retention.Outcome {
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						time.Sleep(10 * time.Millisecond)
 						return retention.Outcome{Result: retention.Removed}
 					}

@@ -32,7 +32,7 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 	})
 }
 
-// book is a Ledger in which everything stands that is to be written.
+// snapshot is a Ledger in which everything stands that is to be written.
 type book struct {
 	retention.Ledger
 	mu     sync.Mutex
@@ -160,7 +160,7 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 // TestAnUnsentRequestIsNoAttempt: a request that was not sent, as its checks were too old, says nothing about the API server.
 func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.outcome = func(policy.Warrant) retention.Outcome {
+		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
 		}
 		w.use(rule("jobs", ttl(0)))
@@ -185,7 +185,7 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 			b := newBook()
 			b.limits = test.limits
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
-				w.outcome = func(policy.Warrant) retention.Outcome {
+				w.outcome = func(policy.DeletePermit) retention.Outcome {
 					return retention.Outcome{Result: test.result, Err: errors.New("said so"), Unsure: test.result == retention.Failed}
 				}
 				w.use(rule("jobs", ttl(0), counted))

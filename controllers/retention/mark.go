@@ -11,7 +11,7 @@ import (
 
 // mark records on a subject since when it has been eligible. Since is when the oldest answer came that the mark depends on. The
 // annotation counts once the watch brings it.
-func (p *pipeline) mark(ctx context.Context, it item, m policy.Marking, since time.Time) *Outcome {
+func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatch, since time.Time) *Outcome {
 	var outcome Outcome
 	p.timed(ctx, it, func() { outcome = p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
 	if !outcome.Unsent {

@@ -110,7 +110,7 @@ func (r *Reconciler) likelySaid(owner *policy.Owner) policy.Verdict {
 func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()
-	w, concerned := r.kinds[kind], r.book.Page(kind, t.Namespace).HasSay()
+	w, concerned := r.kinds[kind], r.snapshot.Effective(kind, t.Namespace).HasSay()
 	wanted := w != nil && w.until.IsZero()
 	r.mu.Unlock()
 	switch {

@@ -25,7 +25,7 @@ func ownedBy(job string) func(*draft) {
 	}
 }
 
-// targetOf is the owner that a warrant lets go, at a version.
+// targetOf is the owner that a permit lets go, at a version.
 func targetOf(i policy.Intent, version string) policy.Target {
 	o := i.Owner
 	return policy.Target{Kind: o.Kind, Namespace: i.Subject.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: version}
@@ -272,7 +272,7 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 func TestOneOwnerCountsOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		gone := false
-		w.outcome = func(policy.Warrant) retention.Outcome {
+		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if gone {

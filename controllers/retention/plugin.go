@@ -73,21 +73,21 @@ type Remover interface {
 	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
 	// Prepare does everything that takes a while before a target can be deleted. It reads live what no precondition of the DELETE
 	// covers: the subject if its owner is deleted, and the use of an image. The Outcome says why the target cannot be deleted; nil
-	// if it can. The warrant is the first decision; the final one is passed to Send.
-	Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (Prepared, *Outcome)
+	// if it can. The permit is the first decision; the final one is passed to Send.
+	Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (Prepared, *Outcome)
 	// Mark writes on exactly the version that the marking names, and returns the result. It sends one request, and none if since, when
 	// the oldest answer came that the mark depends on, is not Fresh.
-	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) Outcome
+	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) Outcome
 }
 
 // Prepared is a deletion that is ready to be sent.
 type Prepared struct {
 	// Since is when the oldest answer came of those that Prepare has read; if it has read nothing, when Prepare ended.
 	Since time.Time
-	// Send deletes exactly the version of the target that was prepared, as the warrant permits, and returns the result. It sends
+	// Send deletes exactly the version of the target that was prepared, as the permit permits, and returns the result. It sends
 	// one request, without any slow step before it, and none if since, when the oldest answer came that the deletion depends on, is
 	// not Fresh. It is called once at most.
-	Send func(ctx context.Context, w policy.Warrant, since time.Time) Outcome
+	Send func(ctx context.Context, w policy.DeletePermit, since time.Time) Outcome
 	// Release returns what Prepare has acquired, after Send or instead of it; nil if that is nothing.
 	Release func()
 }

@@ -54,11 +54,11 @@ func (c *cluster) permit(*policy.Rule) error {
 
 // use puts other rules in force: at once, or by the next live read.
 func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
-	book, programs := bookOf(rules...)
+	snapshot, programs := bookOf(rules...)
 	if held {
-		book = policy.NewBook(book.Policies(), map[string]policy.Namespace{"team-a": {Held: true}}, policy.DefaultProtection())
+		snapshot = policy.NewSnapshot(snapshot.Policies(), map[string]policy.Namespace{"team-a": {Held: true}}, policy.DefaultProtection())
 	}
-	put := func() { c.Use(book, programs) }
+	put := func() { c.Use(snapshot, programs) }
 	if live {
 		c.set(func() { c.unread = put })
 		return
@@ -195,13 +195,13 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 					}
 					w.set(func() {
 						w.check, w.permit = c.check, c.permit
-						w.outcome = func(w policy.Warrant) retention.Outcome {
+						w.outcome = func(w policy.DeletePermit) retention.Outcome {
 							if i := w.Intent(); i.Subject.Name == "x" {
 								sent = form(i)
 							}
 							return retention.Outcome{Result: retention.Removed}
 						}
-						w.prepared = func(w policy.Warrant) { now = form(w.Intent()) }
+						w.prepared = func(w policy.DeletePermit) { now = form(w.Intent()) }
 					})
 					w.use(c.rule)
 					w.source(0).list()
@@ -294,14 +294,14 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 							}
 							return nil
 						}
-						w.outcome = func(policy.Warrant) retention.Outcome {
+						w.outcome = func(policy.DeletePermit) retention.Outcome {
 							a.sending(test.asks...)
 							if suspended {
 								t.Error("sent while it is suspended")
 							}
 							return retention.Outcome{Result: retention.Removed}
 						}
-						w.marked = func(policy.Marking) retention.Outcome {
+						w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 							a.sending(test.asks...)
 							if suspended {
 								t.Error("marked while it is suspended")

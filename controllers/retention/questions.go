@@ -21,12 +21,12 @@ type Questions struct {
 
 // Asked is the rules asked about a subject, and the layout of the facts that answer them.
 type Asked struct {
-	Rules  []*engine.Rule
+	Rules  []*engine.Program
 	Layout *index.Layout
 }
 
 // NewQuestions asks rules everywhere, and others in single namespaces.
-func NewQuestions(kind schema.GroupVersionKind, everywhere []*engine.Rule, in map[string][]*engine.Rule) Questions {
+func NewQuestions(kind schema.GroupVersionKind, everywhere []*engine.Program, in map[string][]*engine.Program) Questions {
 	q := Questions{Kind: kind, Everywhere: asked(everywhere), In: make(map[string]Asked, len(in))}
 	for namespace, own := range in {
 		q.In[namespace] = asked(slices.Concat(everywhere, own))
@@ -34,7 +34,7 @@ func NewQuestions(kind schema.GroupVersionKind, everywhere []*engine.Rule, in ma
 	return q
 }
 
-func asked(rules []*engine.Rule) Asked {
+func asked(rules []*engine.Program) Asked {
 	a := Asked{Rules: rules, Layout: &index.Layout{Columns: make([]string, len(rules))}}
 	for i, r := range rules {
 		a.Layout.Columns[i] = r.Key()
@@ -51,8 +51,8 @@ func (q Questions) About(namespace string) Asked {
 }
 
 // Rules are all rules that are asked anywhere, each once.
-func (q Questions) Rules() []*engine.Rule {
-	all := map[string]*engine.Rule{}
+func (q Questions) Rules() []*engine.Program {
+	all := map[string]*engine.Program{}
 	for _, r := range q.Everywhere.Rules {
 		all[r.Key()] = r
 	}
@@ -67,11 +67,11 @@ func (q Questions) Rules() []*engine.Rule {
 // ReadsReferences reports whether some rule asks what refers to a subject: its answers change though the subject does not.
 func (q Questions) ReadsReferences() bool {
 	for _, in := range q.In {
-		if slices.ContainsFunc(in.Rules, (*engine.Rule).ReadsReferences) {
+		if slices.ContainsFunc(in.Rules, (*engine.Program).ReadsReferences) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(q.Everywhere.Rules, (*engine.Rule).ReadsReferences)
+	return slices.ContainsFunc(q.Everywhere.Rules, (*engine.Program).ReadsReferences)
 }
 
 // answers reports whether rows about these questions have facts for all that another asks.
@@ -103,7 +103,7 @@ func (q Questions) answers(o Questions) bool {
 func (q Questions) with(o Questions, namespaces []string) Questions {
 	q.In = maps.Clone(q.In)
 	for _, namespace := range namespaces {
-		own := slices.DeleteFunc(slices.Clone(o.In[namespace].Rules), func(r *engine.Rule) bool {
+		own := slices.DeleteFunc(slices.Clone(o.In[namespace].Rules), func(r *engine.Program) bool {
 			return slices.Contains(q.Everywhere.Layout.Columns, r.Key())
 		})
 		q.In[namespace] = asked(slices.Concat(q.Everywhere.Rules, own))
@@ -112,10 +112,10 @@ func (q Questions) with(o Questions, namespaces []string) Questions {
 }
 
 // askedBy are the questions of rules about each kind of which a rule could delete any.
-func askedBy(book *policy.Book, programs map[string]*engine.Rule) map[schema.GroupKind]Questions {
+func askedBy(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[schema.GroupKind]Questions {
 	all := map[schema.GroupKind]Questions{}
-	for _, kind := range book.Kinds() {
-		if q, wanted := questionsOf(book, programs, kind); wanted {
+	for _, kind := range snapshot.Kinds() {
+		if q, wanted := questionsOf(snapshot, programs, kind); wanted {
 			all[kind] = q
 		}
 	}
@@ -124,10 +124,10 @@ func askedBy(book *policy.Book, programs map[string]*engine.Rule) map[schema.Gro
 
 // questionsOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
 // delete any of it.
-func questionsOf(book *policy.Book, programs map[string]*engine.Rule, kind schema.GroupKind) (q Questions, ok bool) {
-	ok = slices.ContainsFunc(book.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unwatched && !r.Invalid() })
-	everywhere, in := map[string]*engine.Rule{}, map[string]map[string]*engine.Rule{}
-	for _, rule := range book.Asked(kind) {
+func questionsOf(snapshot *policy.Snapshot, programs map[string]*engine.Program, kind schema.GroupKind) (q Questions, ok bool) {
+	ok = slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unwatched && !r.Invalid() })
+	everywhere, in := map[string]*engine.Program{}, map[string]map[string]*engine.Program{}
+	for _, rule := range snapshot.Asked(kind) {
 		program := programs[rule.Key]
 		if program == nil || rule.Unwatched {
 			continue
@@ -136,17 +136,17 @@ func questionsOf(book *policy.Book, programs map[string]*engine.Rule, kind schem
 		case rule.Namespace == "":
 			everywhere[rule.Key] = program
 		case in[rule.Namespace] == nil:
-			in[rule.Namespace] = map[string]*engine.Rule{rule.Key: program}
+			in[rule.Namespace] = map[string]*engine.Program{rule.Key: program}
 		default:
 			in[rule.Namespace][rule.Key] = program
 		}
 	}
-	own := map[string][]*engine.Rule{}
+	own := map[string][]*engine.Program{}
 	for namespace, rules := range in {
-		maps.DeleteFunc(rules, func(key string, _ *engine.Rule) bool { return everywhere[key] != nil })
+		maps.DeleteFunc(rules, func(key string, _ *engine.Program) bool { return everywhere[key] != nil })
 		own[namespace] = slices.SortedFunc(maps.Values(rules), compareKeys)
 	}
-	return NewQuestions(book.Version(kind), slices.SortedFunc(maps.Values(everywhere), compareKeys), own), ok
+	return NewQuestions(snapshot.Version(kind), slices.SortedFunc(maps.Values(everywhere), compareKeys), own), ok
 }
 
-func compareKeys(a, b *engine.Rule) int { return strings.Compare(a.Key(), b.Key()) }
+func compareKeys(a, b *engine.Program) int { return strings.Compare(a.Key(), b.Key()) }

@@ -35,8 +35,8 @@ type Reconciler struct {
 	running  context.Context // nil until Start; what feeds live in
 	feeds    sync.WaitGroup  // and pipelines, and the prefetch
 	listings uint64
-	book     *policy.Book
-	programs map[string]*engine.Rule
+	snapshot *policy.Snapshot
+	programs map[string]*engine.Program
 	kinds    map[schema.GroupKind]*watched
 
 	doubt       atomic.Pointer[doubt]
@@ -114,15 +114,15 @@ func New(o Options) *Reconciler {
 		o.Ledger = noLedger{}
 	}
 	return &Reconciler{
-		Options: o,
-		pace:    pace,
-		slots:   newSlots(o.MaxInFlight),
-		failing: failing,
-		beside:  newSlots(o.MaxInFlight),
-		wake:    make(chan struct{}, 1),
-		done:    make(chan struct{}),
-		book:    &policy.Book{},
-		kinds:   map[schema.GroupKind]*watched{},
+		Options:  o,
+		pace:     pace,
+		slots:    newSlots(o.MaxInFlight),
+		failing:  failing,
+		beside:   newSlots(o.MaxInFlight),
+		wake:     make(chan struct{}, 1),
+		done:     make(chan struct{}),
+		snapshot: &policy.Snapshot{},
+		kinds:    map[schema.GroupKind]*watched{},
 	}
 }
 

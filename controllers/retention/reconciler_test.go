@@ -138,7 +138,7 @@ func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 func TestABacklogDelaysNobodyElse(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Millisecond)
 				return retention.Outcome{Result: retention.Removed}
 			}
@@ -235,7 +235,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 				var current atomic.Int32
 				current.Store(1)
 				w.set(func() {
-					w.outcome = func(p policy.Warrant) retention.Outcome {
+					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if p.Subject().ResourceVersion != fmt.Sprint(current.Load()) {
 							return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 						}
@@ -258,7 +258,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion == "1" {
 					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 				}
@@ -294,7 +294,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 				w.set(func() {
-					w.outcome = func(policy.Warrant) retention.Outcome {
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 					}
 				})
@@ -316,7 +316,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion != "9" {
 					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 				}
@@ -343,7 +343,7 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 		var checked atomic.Int64
 		w.set(func() {
 			w.check = func(string) error { checked.Store(time.Now().UnixNano()); return nil }
-			w.outcome = func(p policy.Warrant) retention.Outcome {
+			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if age := time.Now().UnixNano() - checked.Load(); age > int64(time.Second) {
 					t.Errorf("deleted %s after the fence", time.Duration(age))
 				}
@@ -374,7 +374,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 		t.Run(result.String(), func(t *testing.T) {
 			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
 				w.set(func() {
-					w.outcome = func(p policy.Warrant) retention.Outcome {
+					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if p.Subject().Namespace == "team-a" {
 							return retention.Outcome{Result: result, Err: errors.New("no")}
 						}
@@ -400,7 +400,7 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		var busy []time.Duration
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				at := time.Since(w.began)
 				if at < time.Hour {
 					return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
@@ -421,7 +421,7 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 func TestGoneIsNotWitnessed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
 			}
 		})
@@ -441,7 +441,7 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		starting := true
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				if starting {
@@ -495,7 +495,7 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 func TestADeletionUnderWayIsFinished(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Second)
 				return retention.Outcome{Result: retention.Removed}
 			}
@@ -535,7 +535,7 @@ func TestPace(t *testing.T) {
 func TestAtMostSoManyAtATime(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(time.Second)
 				return retention.Outcome{Result: retention.Removed}
 			}

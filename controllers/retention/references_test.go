@@ -104,7 +104,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 				s := w.source(0)
 				s.list(row("x", w.began))
 				w.set(func() {
-					w.outcome = func(policy.Warrant) retention.Outcome {
+					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						s.apply(row("x", w.began, used))
 						return test.outcome
 					}
@@ -124,7 +124,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.set(func() {
-			w.outcome = func(policy.Warrant) retention.Outcome {
+			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})

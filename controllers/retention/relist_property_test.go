@@ -250,16 +250,16 @@ func (g *relistGame) check(t *testing.T, atRest bool) {
 	}
 	x := g.w.Kinds()[0].Index
 	seen, lacking := map[string]bool{}, map[*policy.Rule]string{}
-	x.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+	x.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		seen[s.Name+"@"+s.ResourceVersion] = true
-		for _, r := range rulings {
+		for _, r := range evaluations {
 			if !r.Known {
 				lacking[r.Rule] = s.Name
 			}
 		}
 	})
-	for _, r := range g.w.book.Rules(jobs.GroupKind()) {
-		has := x.Has(g.w.book, r)
+	for _, r := range g.w.snapshot.Rules(jobs.GroupKind()) {
+		has := x.Has(g.w.snapshot, r)
 		if name := lacking[r]; has && name != "" {
 			t.Fatalf("%s counts as counted, and of %s nothing is known, after %v", r.ID, name, g.moves)
 		}

@@ -216,18 +216,18 @@ func (s *source) apply(r *draft)        { s.sink.Apply(s.answered(r)) }
 // world is a Reconciler in a bubble with everything around it in the hands of the test.
 type world struct {
 	*retention.Reconciler
-	book    *policy.Book
-	t       *testing.T
-	clock   wallClock
-	began   time.Time
-	cancel  context.CancelFunc
-	stopped chan struct{} // closed when Start has returned
+	snapshot *policy.Snapshot
+	t        *testing.T
+	clock    wallClock
+	began    time.Time
+	cancel   context.CancelFunc
+	stopped  chan struct{} // closed when Start has returned
 
 	mu       sync.Mutex
 	sources  []*source
 	attempts []string // NAME@VERSION in order
 	events   []string // what happened at what time: removals and witnessed removals
-	outcome  func(policy.Warrant) retention.Outcome
+	outcome  func(policy.DeletePermit) retention.Outcome
 	check    func(namespace string) error
 	checks   int
 
@@ -240,10 +240,10 @@ type world struct {
 	aimed       []string // SUBJECT at OWNER in order
 	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
 	prepare     func(context.Context) *retention.Outcome
-	prepared    func(policy.Warrant) // is told of each that was
+	prepared    func(policy.DeletePermit) // is told of each that was
 
 	marks  []string // NAME@VERSION ANNOTATION in order
-	marked func(policy.Marking) retention.Outcome
+	marked func(policy.EligibleSincePatch) retention.Outcome
 }
 
 // wallClock is the clock of the bubble, and may be set.
@@ -359,21 +359,21 @@ func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retenti
 }
 
 // Prepare implements retention.Remover.
-func (w *world) Prepare(ctx context.Context, warrant policy.Warrant, target policy.Target) (retention.Prepared, *retention.Outcome) {
+func (w *world) Prepare(ctx context.Context, permit policy.DeletePermit, target policy.Target) (retention.Prepared, *retention.Outcome) {
 	w.mu.Lock()
 	prepare, prepared := w.prepare, w.prepared
 	w.mu.Unlock()
 	if prepared != nil {
-		prepared(warrant)
+		prepared(permit)
 	}
 	if prepare != nil {
 		if blocked := prepare(ctx); blocked != nil {
 			return retention.Prepared{}, blocked
 		}
 	}
-	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, warrant policy.Warrant, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: w.clock.Now(), Send: func(ctx context.Context, permit policy.DeletePermit, since time.Time) retention.Outcome {
 		w.mustBeFresh(since)
-		return w.remove(ctx, warrant, target)
+		return w.remove(ctx, permit, target)
 	}}, nil
 }
 
@@ -384,13 +384,13 @@ func (w *world) mustBeFresh(since time.Time) {
 	}
 }
 
-func (w *world) remove(ctx context.Context, warrant policy.Warrant, target policy.Target) retention.Outcome {
-	isSubject := target == policy.TargetOf(warrant.Rule().Kind, warrant.Subject())
-	if !warrant.Valid() || ctx.Err() != nil || isSubject == (warrant.Owner() != nil) {
-		w.t.Errorf("remove %v with warrant %v: %v", target, warrant.Valid(), ctx.Err())
+func (w *world) remove(ctx context.Context, permit policy.DeletePermit, target policy.Target) retention.Outcome {
+	isSubject := target == policy.TargetOf(permit.Rule().Kind, permit.Subject())
+	if !permit.Valid() || ctx.Err() != nil || isSubject == (permit.Owner() != nil) {
+		w.t.Errorf("remove %v with warrant %v: %v", target, permit.Valid(), ctx.Err())
 	}
 	w.mu.Lock()
-	w.attempts = append(w.attempts, warrant.Subject().Name+"@"+warrant.Subject().ResourceVersion)
+	w.attempts = append(w.attempts, permit.Subject().Name+"@"+permit.Subject().ResourceVersion)
 	n, outcome := len(w.attempts), w.outcome
 	w.mu.Unlock()
 	if n == tooMany {
@@ -399,7 +399,7 @@ func (w *world) remove(ctx context.Context, warrant policy.Warrant, target polic
 	}
 	o := retention.Outcome{Result: retention.Removed}
 	if outcome != nil {
-		o = outcome(warrant)
+		o = outcome(permit)
 	}
 	if ctx.Err() != nil {
 		w.t.Errorf("cut off: %v", ctx.Err())
@@ -411,7 +411,7 @@ func (w *world) remove(ctx context.Context, warrant policy.Warrant, target polic
 }
 
 // Mark implements retention.Remover.
-func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.Marking, since time.Time) retention.Outcome {
+func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	w.mustBeFresh(since)
 	if !m.Valid() || kind != jobs {
 		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
@@ -448,10 +448,10 @@ func (w *world) note(format string, args ...any) {
 }
 
 // use puts rules in force, each in a policy about all namespaces.
-// Use remembers the book.
-func (w *world) Use(book *policy.Book, programs map[string]*engine.Rule) {
-	w.book = book
-	w.Reconciler.Use(book, programs)
+// Use remembers the snapshot.
+func (w *world) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
+	w.snapshot = snapshot
+	w.Reconciler.Use(snapshot, programs)
 }
 
 func (w *world) use(rules ...*policy.Rule) {
@@ -463,7 +463,7 @@ func (w *world) use(rules ...*policy.Rule) {
 var compiler, _ = engine.NewCompiler(engine.Options{})
 
 // program is what a rule with that key asks.
-func program(r *policy.Rule) *engine.Rule {
+func program(r *policy.Rule) *engine.Program {
 	eligible := fmt.Sprintf("object.kind != %q", r.Key)
 	if r.Kind == configs {
 		eligible += " && references.count == 0"
@@ -479,10 +479,10 @@ func program(r *policy.Rule) *engine.Rule {
 	return compiled
 }
 
-// bookOf is a Book with a policy for each rule, and what they ask.
-func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
+// bookOf is a Snapshot with a policy for each rule, and what they ask.
+func bookOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Program) {
 	var policies []*policy.Policy
-	programs := map[string]*engine.Rule{}
+	programs := map[string]*engine.Program{}
 	for _, r := range rules {
 		asking, asks := *r, program(r)
 		asking.Key = asks.Key()
@@ -495,7 +495,7 @@ func bookOf(rules ...*policy.Rule) (*policy.Book, map[string]*engine.Rule) {
 	for i := range 50 {
 		known[fmt.Sprintf("good-%02d", i)], known[fmt.Sprintf("bad-%02d", i)] = policy.Namespace{}, policy.Namespace{}
 	}
-	return policy.NewBook(policies, known, policy.DefaultProtection()), programs
+	return policy.NewSnapshot(policies, known, policy.DefaultProtection()), programs
 }
 
 // source gives the source opened as the n-th.

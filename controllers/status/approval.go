@@ -121,8 +121,8 @@ func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicySt
 }
 
 // waiting counts what waits for approval: objects, and images once all nodes have counted them.
-func (v *view) waiting(p *policy.Policy) (all policy.Pending) {
-	if tally := v.tallies.Policies[p.Name]; tally != nil {
+func (v *view) waiting(p *policy.Policy) (all policy.PendingStats) {
+	if tally := v.stats.Policies[p.Name]; tally != nil {
 		all = tally.Pending
 	}
 	if v.nodes.sums.Counted(p.UID) {
@@ -171,7 +171,7 @@ func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview,
 
 // passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the policy, or for
 // the namespaces that it returns.
-func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.Scope, ok bool) {
+func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, ok bool) {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
 		return nil, false
 	}

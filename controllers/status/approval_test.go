@@ -21,19 +21,19 @@ import (
 
 // everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
 var (
-	everywhere = &policy.Gate{Hash: "h"}
+	everywhere = &policy.ApprovalGate{Hash: "h"}
 	anew       = anewIn("team-a")
-	uncounted  = &policy.Gate{Hash: "h", Rules: sets.New("b")}
+	uncounted  = &policy.ApprovalGate{Hash: "h", Rules: sets.New("b")}
 )
 
 // anewIn waits in some namespaces.
-func anewIn(namespaces ...string) *policy.Gate {
-	scope := policy.Scope(nil).Wider(sets.New(namespaces...), now)
-	return &policy.Gate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
+func anewIn(namespaces ...string) *policy.ApprovalGate {
+	scope := policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
+	return &policy.ApprovalGate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
 }
 
 // gated is policy p in force, of which 5 objects may go at once unseen.
-func gated(gate *policy.Gate, rules ...*policy.Rule) *policy.Policy {
+func gated(gate *policy.ApprovalGate, rules ...*policy.Rule) *policy.Policy {
 	if rules == nil {
 		rules = []*policy.Rule{rule("a")}
 	}
@@ -76,13 +76,13 @@ func TestWhatACountShows(t *testing.T) {
 	}
 	before := pending(anew.Hash, "team-a")
 	before.Due = 99
-	always := func(gate *policy.Gate) *policy.Policy {
+	always := func(gate *policy.ApprovalGate) *policy.Policy {
 		p := gated(gate)
 		p.Approval.Always = true
 		return p
 	}
-	since := &policy.Gate{Hash: "since", Recount: &policy.Recount{Time: now}}
-	two := &policy.Gate{Hash: "two", Rules: sets.New("a", "b")}
+	since := &policy.ApprovalGate{Hash: "since", Recount: &policy.Recount{Time: now}}
+	two := &policy.ApprovalGate{Hash: "two", Rules: sets.New("a", "b")}
 	approved := func(p *policy.Policy, hash string) *policy.Policy {
 		p.Approved = hash
 		return p
@@ -138,7 +138,7 @@ func TestWhatACountShows(t *testing.T) {
 		"one of two was uncounted, the form is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
 		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
-		"more in a namespace, and one uncounted": {gated(&policy.Gate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
+		"more in a namespace, and one uncounted": {gated(&policy.ApprovalGate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
 		"no more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), nil},
@@ -178,7 +178,7 @@ func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
 // rehearsed is policy p, a dry run only because the operator says so.
 func rehearsed() *policy.Policy {
 	p := gated(nil)
-	p.Rehearse()
+	p.ForceDryRun()
 	return p
 }
 
@@ -195,7 +195,7 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
 	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
 	tests := map[string]struct {
-		gate     *policy.Gate
+		gate     *policy.ApprovalGate
 		trouble  error
 		previews []v1alpha1.Preview
 		opens    bool // in team-a
@@ -289,7 +289,7 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
 			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
-		"rules that were not counted with the others": {gated(&policy.Gate{Rules: sets.New("a")}), nil,
+		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
 			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a namespace's own": {own, nil,
@@ -362,11 +362,11 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 	})
 }
 
-// gateKeeper answers Previewed as policies.Loop does: by another edition.
+// gateKeeper answers Previewed as policies.Loop does: by another snapshot.
 type gateKeeper struct {
 	w      *world
 	told   []string
-	policy func(gate *policy.Gate) *policy.Policy
+	policy func(gate *policy.ApprovalGate) *policy.Policy
 }
 
 // Previewed implements report.Gates.
@@ -376,7 +376,7 @@ func (g *gateKeeper) Previewed(counts ...policyset.Count) {
 	}
 }
 
-func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.Gate) {
+func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.ApprovalGate) {
 	said := fmt.Sprintf("%s counted, uncounted %q, ", preview.Hash, preview.Uncounted)
 	if gate == nil {
 		said += "no gate"
@@ -392,19 +392,19 @@ func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.Gate) {
 	}
 	g.told = append(g.told, said)
 	if gate != nil {
-		var next *policy.Gate
+		var next *policy.ApprovalGate
 		if len(preview.Uncounted) > 0 {
-			next = &policy.Gate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
+			next = &policy.ApprovalGate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
 		}
-		g.w.Use(policyset.Edition{Book: editionOf(g.policy(next)).Book})
+		g.w.Use(policyset.CompiledSnapshot{Book: editionOf(g.policy(next)).Book})
 	}
 }
 
 // waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
-func waiting(t *testing.T, gate *policy.Gate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
+func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
 	var keeper *gateKeeper
 	inBubble(t, func(w *world) {
-		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate) }}
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate) }}
 		w.Gates = keeper
 		e := w.create(gated(gate), status)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
@@ -416,7 +416,7 @@ func waiting(t *testing.T, gate *policy.Gate, due int, status v1alpha1.Retention
 
 // TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status says so, though nothing opens yet: an approval of the others comes later.
 func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
-	two := func(gate *policy.Gate) *policy.Policy {
+	two := func(gate *policy.ApprovalGate) *policy.Policy {
 		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
 	}
 	var keeper *gateKeeper
@@ -434,7 +434,7 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 func TestAGateOpensOnce(t *testing.T) {
 	seen := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}
 	tests := map[string]struct {
-		gate   *policy.Gate
+		gate   *policy.ApprovalGate
 		due    int
 		status v1alpha1.RetentionPolicyStatus
 		want   []string
@@ -469,7 +469,7 @@ func TestAGateOpensOnce(t *testing.T) {
 }
 
 func TestAGateOpensWhenLessIsDue(t *testing.T) {
-	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *world, keeper *gateKeeper) {
 				keeper.told = nil
@@ -534,7 +534,7 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		p := gated(everywhere)
-		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(editionOf(p))
 		w.after(time.Minute)
 		expect(t, "told", 0, len(keeper.told))
@@ -551,7 +551,7 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 		w.after(time.Second)
 		expect(t, "writes", writes+1, len(w.written()))
 		p := gated(nil)
-		p.Hash, p.Gate = "i", &policy.Gate{Hash: "i"}
+		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(editionOf(p))
 		w.after(time.Second)
 		expect(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
@@ -559,7 +559,7 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 }
 
 func TestCountedSoonWhileAGateWaits(t *testing.T) {
-	for name, gate := range map[string]*policy.Gate{"a new form": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *world, keeper *gateKeeper) {
 				keeper.told = nil
@@ -581,7 +581,7 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
 	var keeper *gateKeeper
 	inBubble(t, func(w *world) {
-		keeper = &gateKeeper{w: w, policy: func(gate *policy.Gate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
+		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
 		w.Gates = keeper
 		e := w.create(keeper.policy(everywhere), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}

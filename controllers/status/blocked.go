@@ -18,7 +18,7 @@ const blockedShown = 5
 const blockedMeasured = 100
 
 // blocked fills in what other policies keep of this one, and this one of others.
-func (v *view) blocked(tally *policy.Tally, s *v1alpha1.RetentionPolicyStatus) {
+func (v *view) blocked(tally *policy.PolicyStats, s *v1alpha1.RetentionPolicyStatus) {
 	s.Blocked = tally.Blocked.Subjects
 	for _, by := range tally.Blocked.Most(blockedShown) {
 		s.BlockedBy = append(s.BlockedBy, v1alpha1.BlockingRule{

@@ -32,15 +32,15 @@ func dueIn(namespaces map[string]int) (rows []*index.Row) {
 // TestOneNamespaceDoesNotHoldUpOthers: namespaces are counted one by one, and what was shown stays as it was shown.
 func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 	later := now.Add(time.Minute)
-	changed := func(scope policy.Scope, namespaces ...string) policy.Scope {
+	changed := func(scope policy.ApprovalScope, namespaces ...string) policy.ApprovalScope {
 		return scope.Wider(sets.New(namespaces...), later)
 	}
-	ab := policy.Scope(nil).Wider(sets.New("team-a", "team-b"), now)
+	ab := policy.ApprovalScope(nil).Wider(sets.New("team-a", "team-b"), now)
 	shown := func(due int64) *v1alpha1.PendingApproval {
 		return &v1alpha1.PendingApproval{Hash: gated(nil).ScopeHash([]string{"team-a", "team-b"}, now), Namespaces: []string{"team-a", "team-b"}, Since: &metav1.MicroTime{Time: now}, Due: due, Week: due, Selected: due}
 	}
 	tests := map[string]struct {
-		scope  policy.Scope
+		scope  policy.ApprovalScope
 		before *v1alpha1.PendingApproval
 		due    map[string]int
 		opened []string
@@ -62,9 +62,9 @@ func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := gated(&policy.Gate{Hash: "g", Namespaces: test.scope})
+			p := gated(&policy.ApprovalGate{Hash: "g", Namespaces: test.scope})
 			known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "team-d": {}}
-			e := policyset.Edition{Book: policy.NewBook([]*policy.Policy{p}, known, policy.DefaultProtection())}
+			e := policyset.CompiledSnapshot{Book: policy.NewSnapshot([]*policy.Policy{p}, known, policy.DefaultProtection())}
 			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
 			view.Before.PendingApproval = test.before
 			expect(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names())

@@ -14,7 +14,7 @@ import (
 
 // View is a view for the tests.
 type View struct {
-	Edition  policyset.Edition
+	Edition  policyset.CompiledSnapshot
 	Kinds    []retention.KindState
 	Warnings func(string) []policy.Problem
 	Rights   func(*policy.Rule) (err error, known bool)
@@ -29,14 +29,14 @@ type View struct {
 }
 
 // Opened is where a policy's gate opens.
-func (v View) Opened(p *policy.Policy) policy.Scope {
+func (v View) Opened(p *policy.Policy) policy.ApprovalScope {
 	made := newView(v.Edition, v.Kinds, v.Now)
-	tallies := policy.NewTallies(v.Now)
+	stats := policy.NewStats(v.Now)
 	for _, k := range v.Kinds {
-		k.Index.Scan(tallies.Add)
+		k.Index.Scan(stats.Add)
 	}
 	made.nodes = v.nodesNow()
-	made.counted(tallies)
+	made.counted(stats)
 	opened, _ := made.passes(p, v1alpha1.Preview{}, v.Before.PendingApproval)
 	return opened
 }
@@ -55,17 +55,17 @@ func (v View) nodesNow() nodesNow {
 // Status is the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	made := newView(v.Edition, v.Kinds, v.Now)
-	tallies := policy.NewTallies(v.Now)
+	stats := policy.NewStats(v.Now)
 	for _, p := range v.Edition.Book.Policies() {
 		if p.Namespace != "" {
-			tallies.Teams[p.Namespace] = policy.NewTeam()
+			stats.Teams[p.Namespace] = policy.NewTeam()
 		}
 	}
 	for _, k := range v.Kinds {
-		k.Index.Scan(tallies.Add)
+		k.Index.Scan(stats.Add)
 	}
 	made.nodes = v.nodesNow()
-	made.counted(tallies)
+	made.counted(stats)
 	made.warnings, made.rights, made.doubt = v.Warnings, v.Rights, v.Doubt
 	deleted := history{rules: v.Deleted}
 	for _, n := range v.Deleted {

@@ -34,7 +34,7 @@ func (g *gauges) kind(k retention.KindState, reasons map[policy.Reason]int64) {
 	}
 }
 
-func (g *gauges) rules(t *policy.Tallies) {
+func (g *gauges) rules(t *policy.Stats) {
 	for name, tally := range t.Policies {
 		for _, by := range tally.Blocked.Most(blockedMeasured) {
 			g.count = append(g.count, metrics.Blocked.Of(float64(tally.Blocked.By[by]), name, by.Rule.Policy, by.Rule.Rule, string(by.Reason)))
@@ -66,7 +66,7 @@ func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Met
 }
 
 // lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.
-func (g *gauges) lingering(l policy.Lingering) {
+func (g *gauges) lingering(l policy.UncountedPods) {
 	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
 		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
 	}
@@ -129,8 +129,8 @@ func (g *gauges) publish() {
 }
 
 // nodes says what nodes report about policies.
-func (g *gauges) nodes(book *policy.Book, n nodesNow) {
-	for _, p := range book.Policies() {
+func (g *gauges) nodes(snapshot *policy.Snapshot, n nodesNow) {
+	for _, p := range snapshot.Policies() {
 		sum := n.about(p)
 		if sum == nil {
 			continue

@@ -23,9 +23,9 @@ func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
 }
 
 // ledgersNow says how all ledgers stand.
-func (r *Reporter) ledgersNow(book *policy.Book) map[types.UID]ledgers.State {
+func (r *Reporter) ledgersNow(snapshot *policy.Snapshot) map[types.UID]ledgers.State {
 	all := map[types.UID]ledgers.State{}
-	for _, p := range book.Policies() {
+	for _, p := range snapshot.Policies() {
 		if !p.Ledger {
 			continue
 		}

@@ -205,7 +205,9 @@ func TestWhatIsChargedFallsInTime(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
 	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *world) {
-		w.set(func() { w.kinds = []retention.KindState{kindOf(policyset.Edition{Book: w.book}, time.Now())} })
+		w.set(func() {
+			w.kinds = []retention.KindState{kindOf(policyset.CompiledSnapshot{Book: w.snapshot}, time.Now())}
+		})
 		w.after(time.Minute)
 		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
 		w.after(28 * time.Minute)

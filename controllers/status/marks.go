@@ -10,7 +10,7 @@ import (
 // distrusted are the namespaces in which the next leader must not count the marks of a rule from before its start: those with a mark that
 // does not count. While this process leads, they include those in which it could not remove a mark, as it may be killed after it
 // has seen an object in use, and before it has written that.
-func (v *view) distrusted(r *policy.Rule, tally *policy.RuleTally, before v1alpha1.RetentionPolicyStatus) []string {
+func (v *view) distrusted(r *policy.Rule, tally *policy.RuleStats, before v1alpha1.RetentionPolicyStatus) []string {
 	all := []string{v1alpha1.AllNamespaces}
 	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
 	switch {

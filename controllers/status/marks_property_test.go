@@ -78,10 +78,10 @@ type thing struct {
 // leading is one leader: its Loop, Reporter and index.
 type leading struct {
 	*world
-	loop  *policyset.Loop
-	index *index.Index
-	book  *policy.Book
-	began time.Time
+	loop     *policyset.Reconciler
+	index    *index.Index
+	snapshot *policy.Snapshot
+	began    time.Time
 }
 
 // TestNoMarkSurvivesUseThatALeaderSaw plays random changes of use, suspensions, failures and restarts. Nothing may be deleted before
@@ -211,7 +211,7 @@ func (m *marking) row(o *thing) *index.Row {
 	return index.NewRow(subject, m.leader.layout(), facts)
 }
 
-func (l *leading) rule() *policy.Rule { return l.book.Rule(policy.RuleID{Policy: "p", Rule: "r"}) }
+func (l *leading) rule() *policy.Rule { return l.snapshot.Rule(policy.RuleID{Policy: "p", Rule: "r"}) }
 
 func (l *leading) layout() *index.Layout { return &index.Layout{Columns: []string{l.rule().Key}} }
 
@@ -308,13 +308,13 @@ func (l *leading) reconcile(t *testing.T) {
 // start begins a new process.
 func (m *marking) start() {
 	m.say("a leader starts")
-	l := &leading{world: &world{t: m.t, ledgers: books{}, server: m.server, judging: map[*index.Index]*policy.Book{}}, began: time.Now()}
+	l := &leading{world: &world{t: m.t, ledgers: books{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
 	l.index = index.New(schema.GroupKind{Group: "batch", Kind: "Job"}, func() {})
 	m.leader = l
-	l.loop = &policyset.Loop{
+	l.loop = &policyset.Reconciler{
 		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Rights: mayAll{},
-		Publish: func(e policyset.Edition) {
-			l.book = e.Book
+		Publish: func(e policyset.CompiledSnapshot) {
+			l.snapshot = e.Book
 			l.Use(e)
 			l.index.SetBook(e.Book, time.Now())
 		},

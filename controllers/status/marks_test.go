@@ -66,7 +66,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
 			}, func(t *testing.T, w *world) {
-				var e policyset.Edition
+				var e policyset.CompiledSnapshot
 				w.store(p, v1alpha1.RetentionPolicyStatus{Rules: []v1alpha1.RuleStatus{{Name: "a", DistrustedMarks: test.before}}})
 				e = editionOf(p)
 				k := kindOf(e, now, test.rows...)

@@ -46,8 +46,8 @@ type nodesNow struct {
 }
 
 // nodesNow sums up what nodes report.
-func (r *Reporter) nodesNow(ctx context.Context, book *policy.Book) nodesNow {
-	about := slices.DeleteFunc(slices.Clone(book.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
+func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
+	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
 	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
 	if len(about) == 0 || r.Nodes == nil || r.Board == nil {
 		return n

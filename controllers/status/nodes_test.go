@@ -47,7 +47,7 @@ func (f *fleet) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[stri
 func onNodes(r *policy.Rule) { r.Kind = v1alpha1.ImageKind }
 
 // withImages is policy p in force with rule a about Jobs and rule img about images, of which 5 may go at once unseen.
-func withImages(gate *policy.Gate) *policy.Policy {
+func withImages(gate *policy.ApprovalGate) *policy.Policy {
 	return gated(gate, rule("a"), rule("img", onNodes))
 }
 
@@ -119,13 +119,13 @@ func TestWhatNodesReportIsInTheStatus(t *testing.T) {
 }
 
 func TestWhatGatesAskOfNodes(t *testing.T) {
-	ofImages := &policy.Gate{Hash: "h", Rules: sets.New("img")}
+	ofImages := &policy.ApprovalGate{Hash: "h", Rules: sets.New("img")}
 	p := withImages(nil)
 	counted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}
 	uncounted := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"img"}}}
 	few, many := nodeReport("n-1", p, now, 2), nodeReport("n-2", p, now, 4)
 	tests := map[string]struct {
-		gate     *policy.Gate
+		gate     *policy.ApprovalGate
 		nodes    *fleet
 		jobs     int
 		before   []v1alpha1.Preview
@@ -197,12 +197,12 @@ func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 
 func TestWhatIsSaidOfNodes(t *testing.T) {
 	p := withImages(nil)
-	ofImages := &policy.Gate{Hash: "h", Rules: sets.New("img")}
+	ofImages := &policy.ApprovalGate{Hash: "h", Rules: sets.New("img")}
 	report := nodeReport("n-1", p, now, 2)
 	late := behind(nodeReport("n-2", p, now, 2))
 	left := map[types.UID]bool{"uid-p": true}
 	tests := map[string]struct {
-		gate                *policy.Gate
+		gate                *policy.ApprovalGate
 		nodes               *fleet
 		watching, enforcing string
 		message             string // of the first that is not well

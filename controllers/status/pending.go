@@ -17,7 +17,7 @@ import (
 // stays as long as nothing changes in its namespaces, so that the approval that it asks for stays valid. Later changes are counted
 // separately, and are shown afterwards. If all namespaces together exceed the thresholds, those with the fewest objects need not wait
 // while their sum is below: one tenant does not delay the others.
-func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.Scope, pending *v1alpha1.PendingApproval) {
+func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
 	switch {
@@ -47,7 +47,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 	case gate.Namespaces == nil:
 		return nil, nil
 	}
-	opened = policy.Scope{}
+	opened = policy.ApprovalScope{}
 	shown := stillShown(p, before)
 	of := backlogIn(all, shown)
 	if !exceeds(of) {
@@ -56,10 +56,10 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 	}
 	fresh := gate.Namespaces.Without(opened).Without(shown)
 	rest := backlogIn(all, fresh)
-	left := policy.Scope{}
+	left := policy.ApprovalScope{}
 	sum := policy.Backlog{Selected: rest.Selected}
 	for _, namespace := range leastFirst(all, fresh) {
-		alone := policy.Scope{namespace: fresh[namespace]}
+		alone := policy.ApprovalScope{namespace: fresh[namespace]}
 		more := backlogIn(all, alone)
 		sum.Week += more.Week
 		if more.Week == 0 || !exceeds(rest) || len(shown) == 0 && !exceeds(sum) {
@@ -79,7 +79,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 }
 
 // stillShown are the namespaces of a pending approval in which nothing has changed since it was shown.
-func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Scope {
+func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.ApprovalScope {
 	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
 		return nil
 	}
@@ -93,7 +93,7 @@ func rulesStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
 }
 
 // backlogIn is the sum of what waits in some namespaces.
-func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog) {
+func backlogIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum policy.Backlog) {
 	for namespace := range namespaces {
 		if b := all.Namespaces[namespace]; b != nil {
 			sum = sum.Plus(*b)
@@ -103,8 +103,8 @@ func backlogIn(all policy.Pending, namespaces policy.Scope) (sum policy.Backlog)
 }
 
 // leastFirst orders namespaces by the number of objects that wait there.
-func leastFirst(all policy.Pending, namespaces policy.Scope) []string {
-	week := func(namespace string) int64 { return backlogIn(all, policy.Scope{namespace: time.Time{}}).Week }
+func leastFirst(all policy.PendingStats, namespaces policy.ApprovalScope) []string {
+	week := func(namespace string) int64 { return backlogIn(all, policy.ApprovalScope{namespace: time.Time{}}).Week }
 	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(week(a), week(b)), cmp.Compare(a, b))
 	})

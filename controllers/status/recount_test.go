@@ -22,16 +22,16 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	}
 	at := now.Add(-time.Minute)
 	before := &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(at), Due: 1, Week: 1}
-	recount := &policy.Gate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
+	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
 	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
-	first := &policy.Gate{Hash: gated(nil).ApprovalHash()}
+	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
 	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
 		listing(k)
 		k.Lost = &retention.Trouble{Reason: "KindNotFound"}
 	}
 	tests := map[string]struct {
-		gate      *policy.Gate
+		gate      *policy.ApprovalGate
 		mode      v1alpha1.Mode
 		due       int // of which 5 more than before may go
 		kind      func(k *retention.KindState)
@@ -95,7 +95,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
 		inBubble(t, func(w *world) {
-			p := gated(&policy.Gate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
+			p := gated(&policy.ApprovalGate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
 			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(w.began), Due: 1, Week: 1}}
 			e := w.create(p, before)
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}

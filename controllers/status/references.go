@@ -38,7 +38,7 @@ type referred struct {
 func (k referred) String() string { return fmt.Sprint(k.doubt, k.sources, k.since.UnixNano()) }
 
 // referredNow is what is known of the kinds about which rules ask.
-func (r *Reporter) referredNow(e policyset.Edition) map[references.Kind]referred {
+func (r *Reporter) referredNow(e policyset.CompiledSnapshot) map[references.Kind]referred {
 	all := map[references.Kind]referred{}
 	for _, kind := range e.Referred {
 		all[kind] = r.referredTo(kind, e.ReferencesSince)

@@ -35,7 +35,7 @@ func withReferences(t *testing.T, test func(t *testing.T, w *world, x *reference
 }
 
 // asks puts a policy in force whose rules ask what refers to Jobs; five of these are due.
-func (w *world) asks(p *policy.Policy) policyset.Edition {
+func (w *world) asks(p *policy.Policy) policyset.CompiledSnapshot {
 	e := editionOf(p)
 	e.Referred, e.ReferencesSince = []references.Kind{job}, w.began
 	now := time.Now()

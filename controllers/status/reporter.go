@@ -63,7 +63,7 @@ type Reporter struct {
 	hurry chan struct{} // somebody waits for a count
 
 	mu      sync.Mutex
-	edition policyset.Edition
+	edition policyset.CompiledSnapshot
 	told    diary
 	dirty   bool
 
@@ -109,8 +109,8 @@ type record struct {
 	summary summary // that was last logged
 }
 
-// Use takes a new edition of the policies. Those behind gates are counted at once: they wait for it.
-func (r *Reporter) Use(e policyset.Edition) {
+// Use takes a new snapshot of the policies. Those behind gates are counted at once: they wait for it.
+func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.edition, r.dirty = e, true
@@ -126,7 +126,7 @@ func (r *Reporter) Use(e policyset.Edition) {
 }
 
 // hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
-func hasGates(e policyset.Edition) bool {
+func hasGates(e policyset.CompiledSnapshot) bool {
 	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), waitsForCount)
 }
 
@@ -201,8 +201,8 @@ func (r *Reporter) tick(ctx context.Context) {
 	r.report(ctx, false)
 }
 
-// inUse is the latest edition.
-func (r *Reporter) inUse() policyset.Edition {
+// inUse is the latest snapshot.
+func (r *Reporter) inUse() policyset.CompiledSnapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.edition
@@ -279,9 +279,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 }
 
 // count goes through every subject once.
-func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view) *policy.Tallies {
-	all := policy.NewTallies(r.counted)
-	for _, p := range book.Policies() {
+func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState, v *view) *policy.Stats {
+	all := policy.NewStats(r.counted)
+	for _, p := range snapshot.Policies() {
 		if p.Namespace != "" {
 			all.Teams[p.Namespace] = policy.NewTeam()
 		}
@@ -296,10 +296,10 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 		}
 	}
 	gauges.rules(all)
-	gauges.nodes(book, v.nodes)
+	gauges.nodes(snapshot, v.nodes)
 	gauges.references(r.References, v.referrers, v.edition.Referred)
-	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(book, r.counted))
-	for _, p := range book.Policies() {
+	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
+	for _, p := range snapshot.Policies() {
 		if kept, ok := v.ledger(p); ok {
 			gauges.ledger(p, kept)
 			r.changes = soonest(r.changes, kept.EasesAt)
@@ -312,10 +312,10 @@ func (r *Reporter) count(book *policy.Book, kinds []retention.KindState, v *view
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
 func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
-	book := r.edition.Book
+	snapshot := r.edition.Book
 	r.mu.Unlock()
 	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
-	for _, p := range book.Policies() {
+	for _, p := range snapshot.Policies() {
 		uids[p.UID], namespaces[p.Namespace] = true, true
 		for _, r := range p.Rules {
 			rules[r.ID] = true

@@ -25,9 +25,9 @@ import (
 
 // view is everything one round of statuses is made from.
 type view struct {
-	edition   policyset.Edition
+	edition   policyset.CompiledSnapshot
 	kinds     map[schema.GroupKind]retention.KindState
-	tallies   *policy.Tallies
+	stats     *policy.Stats
 	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
 	warnings  func(key string) []policy.Problem
 	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
@@ -45,7 +45,7 @@ type view struct {
 }
 
 // newView makes a view of what is counted next.
-func newView(e policyset.Edition, kinds []retention.KindState, now time.Time) *view {
+func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *view {
 	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
@@ -61,8 +61,8 @@ func newView(e policyset.Edition, kinds []retention.KindState, now time.Time) *v
 }
 
 // counted takes the count. What was not listed before it, or is not any more, was not counted completely.
-func (v *view) counted(tallies *policy.Tallies) {
-	v.tallies = tallies
+func (v *view) counted(stats *policy.Stats) {
+	v.stats = stats
 	after := v.listedNow()
 	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
 }
@@ -119,23 +119,23 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 
 // tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it. An invalid
 // rule counts what it selects.
-func (v *view) tally(p *policy.Policy) *policy.Tally {
-	tally := v.tallies.Policies[p.Name]
+func (v *view) tally(p *policy.Policy) *policy.PolicyStats {
+	tally := v.stats.Policies[p.Name]
 	switch {
 	case v.nodes.about(p) != nil:
 		return v.nodes.about(p).With(tally)
 	case tally == nil:
-		return &policy.Tally{}
+		return &policy.PolicyStats{}
 	case slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return v.forbidden(r) != nil }):
-		return &policy.Tally{Rules: tally.Rules}
+		return &policy.PolicyStats{Rules: tally.Rules}
 	default:
 		return tally
 	}
 }
 
-func (v *view) rule(r *policy.Rule, tally *policy.RuleTally, deleted int64) v1alpha1.RuleStatus {
+func (v *view) rule(r *policy.Rule, tally *policy.RuleStats, deleted int64) v1alpha1.RuleStatus {
 	if tally == nil {
-		tally = &policy.RuleTally{}
+		tally = &policy.RuleStats{}
 	}
 	s := v1alpha1.RuleStatus{
 		Name: r.ID.Rule, Deleted: deleted,
@@ -306,8 +306,8 @@ func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
 const enforcedEvery = time.Hour
 
 // enforcedUntil is when a count is too old for that; zero where no policy is enforced.
-func enforcedUntil(book *policy.Book, counted time.Time) time.Time {
-	if !slices.ContainsFunc(book.Policies(), func(p *policy.Policy) bool { return p.Mode == v1alpha1.Enforce }) {
+func enforcedUntil(snapshot *policy.Snapshot, counted time.Time) time.Time {
+	if !slices.ContainsFunc(snapshot.Policies(), func(p *policy.Policy) bool { return p.Mode == v1alpha1.Enforce }) {
 		return time.Time{}
 	}
 	return counted.Add(enforcedEvery)

@@ -13,9 +13,9 @@ const clusterRulesShown = 100
 // clusterRules says what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and what of its
 // overrides does not count.
 func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
-	book := v.edition.Book
+	snapshot := v.edition.Book
 	var all []v1alpha1.ClusterRuleStatus
-	for _, r := range book.ClusterRules(p.Namespace) {
+	for _, r := range snapshot.ClusterRules(p.Namespace) {
 		if len(all) == clusterRulesShown {
 			break
 		}
@@ -38,7 +38,7 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 	if r.Unapproved {
 		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))
 	}
-	team := v.tallies.Teams[p.Namespace]
+	team := v.stats.Teams[p.Namespace]
 	if team == nil || team.Rules[r.ID] == nil {
 		return s
 	}

@@ -55,9 +55,9 @@ func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	return p
 }
 
-func editionOf(p ...*policy.Policy) policyset.Edition {
+func editionOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 	known := map[string]policy.Namespace{"team-a": {}}
-	return policyset.Edition{Book: policy.NewBook(p, known, policy.DefaultProtection())}
+	return policyset.CompiledSnapshot{Book: policy.NewSnapshot(p, known, policy.DefaultProtection())}
 }
 
 // columns are those of every row: rules are named for them.
@@ -76,8 +76,8 @@ func packed(s policy.Subject, facts ...policy.Facts) *index.Row {
 	return index.NewRow(s, columns, facts...)
 }
 
-// named is a policy of an edition.
-func named(e policyset.Edition, name string) *policy.Policy {
+// named is a policy of a.
+func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
 	for _, p := range e.Book.Policies() {
 		if p.Name == name {
 			return p
@@ -89,7 +89,7 @@ func named(e policyset.Edition, name string) *policy.Policy {
 func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
-func kindOf(e policyset.Edition, now time.Time, rows ...*index.Row) retention.KindState {
+func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.Row) retention.KindState {
 	x := index.New(jobs.GroupKind(), func() {})
 	x.SetBook(e.Book, now)
 	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
@@ -107,8 +107,8 @@ type world struct {
 	finished      chan struct{} // closed when nothing is deleted any more
 
 	mu        sync.Mutex
-	book      *policy.Book
-	judging   map[*index.Index]*policy.Book
+	snapshot  *policy.Snapshot
+	judging   map[*index.Index]*policy.Snapshot
 	kinds     []retention.KindState
 	doubt     error
 	server    map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
@@ -127,7 +127,7 @@ type world struct {
 	lines     []string // of the log
 }
 
-// books are the ledgers of a test, by policy. They implement report.Ledgers.
+// snapshots are the ledgers of a test, by policy. They implement report.Ledgers.
 type books map[types.UID]ledgers.State
 
 func (b books) State(policy types.UID) (ledgers.State, bool) {
@@ -146,7 +146,7 @@ func (books) Done() <-chan struct{} {
 // inBubble runs a test with a Reporter that has begun.
 func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ledgers: books{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Book{}}
+		w := &world{t: t, ledgers: books{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Snapshot{}}
 		w.Reporter = &status.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w, Ledgers: w.ledgers}
 		if arrange != nil {
 			arrange(w)
@@ -214,7 +214,7 @@ func (w *world) Done() <-chan struct{} {
 }
 
 // create puts a policy with a status on the server, and in force beside the others.
-func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.Edition {
+func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.CompiledSnapshot {
 	e := editionOf(append(others, p)...)
 	w.store(p, status)
 	w.Use(e)
@@ -241,17 +241,17 @@ func (w *world) Kinds() []retention.KindState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
-		if w.judging[k.Index] != w.book {
-			k.Index.SetBook(w.book, time.Now())
-			w.judging[k.Index] = w.book
+		if w.judging[k.Index] != w.snapshot {
+			k.Index.SetBook(w.snapshot, time.Now())
+			w.judging[k.Index] = w.snapshot
 		}
 	}
 	return w.kinds
 }
 
-// Use gives the edition to the Reporter, and its book to every kind, as the reconciler does.
-func (w *world) Use(e policyset.Edition) {
-	w.set(func() { w.book = e.Book })
+// Use gives the snapshot to the Reporter, and its snapshot to every kind, as the reconciler does.
+func (w *world) Use(e policyset.CompiledSnapshot) {
+	w.set(func() { w.snapshot = e.Book })
 	w.Reporter.Use(e)
 }
 

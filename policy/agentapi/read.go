@@ -14,20 +14,20 @@ import (
 )
 
 // Told is what an agent has been told. The zero value is that there are no rules about images.
-type Told struct {
+type Received struct {
 	Policies []*policy.Policy
 	known    map[types.UID]v1alpha1.NodeImageKnownPolicy
 }
 
 // told is NodeImageRules with each spec as it is written.
-type told struct {
+type received struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Policies          []toldPolicy                    `json:"policies"`
+	Policies          []receivedPolicy                `json:"policies"`
 	Known             []v1alpha1.NodeImageKnownPolicy `json:"known"`
 }
 
-type toldPolicy struct {
+type receivedPolicy struct {
 	Name       string          `json:"name"`
 	UID        types.UID       `json:"uid"`
 	Created    metav1.Time     `json:"created"`
@@ -39,28 +39,28 @@ type toldPolicy struct {
 
 // Read reads the JSON of NodeImageRules. A field that is not known may say to keep: it is an error, and outside of a spec
 // nothing else counts then. Within a spec it makes that policy invalid. Rules that need a feature which is off are invalid too.
-func Read(data []byte, off ...policy.Feature) (Told, error) {
+func Read(data []byte, off ...policy.Feature) (Received, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var t told
+	var t received
 	if err := decoder.Decode(&t); err != nil {
-		return Told{}, fmt.Errorf("rules about images cannot be read: %w", err)
+		return Received{}, fmt.Errorf("rules about images cannot be read: %w", err)
 	}
-	read := Told{known: make(map[types.UID]v1alpha1.NodeImageKnownPolicy, len(t.Known))}
+	read := Received{known: make(map[types.UID]v1alpha1.NodeImageKnownPolicy, len(t.Known))}
 	for _, k := range t.Known {
 		read.known[k.UID] = k
 	}
 	for i := range t.Policies {
 		p, err := t.Policies[i].load(off)
 		if err != nil {
-			return Told{}, fmt.Errorf("rules about images, policy %s: %w", t.Policies[i].Name, err)
+			return Received{}, fmt.Errorf("rules about images, policy %s: %w", t.Policies[i].Name, err)
 		}
 		read.Policies = append(read.Policies, p)
 	}
 	return read, nil
 }
 
-func (t *toldPolicy) load(off []policy.Feature) (*policy.Policy, error) {
+func (t *receivedPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.ClusterRetentionPolicyKind.GroupVersion().String(),
 		"kind":       v1alpha1.ClusterRetentionPolicyKind.Kind,
@@ -77,19 +77,19 @@ func (t *toldPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	p := document.Load(policy.Protection{Off: off})
 	p.Hash = t.Hash
 	if len(t.Unapproved) > 0 {
-		p.Gate = &policy.Gate{Hash: t.Hash, Rules: sets.New(t.Unapproved...)}
+		p.Gate = &policy.ApprovalGate{Hash: t.Hash, Rules: sets.New(t.Unapproved...)}
 	}
 	return p, nil
 }
 
 // Knows reports whether a policy was among those that the controller read. Who has been told nothing knows of none that is gone.
-func (t *Told) Knows(uid types.UID) bool {
+func (t *Received) Knows(uid types.UID) bool {
 	_, known := t.known[uid]
 	return known || len(t.known) == 0
 }
 
 // Compare says whether the agent has been told of all policies as they are by now: the error names one that it has not.
-func (t *Told) Compare(now []metav1.PartialObjectMetadata) error {
+func (t *Received) Compare(now []metav1.PartialObjectMetadata) error {
 	for i := range now {
 		p := &now[i]
 		known, ok := t.known[p.UID]
@@ -104,7 +104,7 @@ func (t *Told) Compare(now []metav1.PartialObjectMetadata) error {
 }
 
 // On gives the policies with the rules for a node only.
-func (t *Told) On(labels map[string]string) []*policy.Policy {
+func (t *Received) On(labels map[string]string) []*policy.Policy {
 	all := make([]*policy.Policy, len(t.Policies))
 	for i, p := range t.Policies {
 		own := *p

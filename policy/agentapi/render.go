@@ -34,9 +34,9 @@ type Rendered struct {
 	Missing sets.Set[types.UID]
 }
 
-// Render says what agents are told of a book, in at most so many bytes. Where that is too little, policies that have a say
+// Render says what agents are told of a snapshot, in at most so many bytes. Where that is too little, policies that have a say
 // go first; of those and of the others each by name.
-func Render(b *policy.Book, most int) Rendered {
+func Render(b *policy.Snapshot, most int) Rendered {
 	r := Rendered{Missing: sets.New[types.UID]()}
 	var about []*policy.Policy
 	for _, p := range b.Policies() {

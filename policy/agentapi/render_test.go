@@ -37,7 +37,7 @@ func policyOf(name string, mode v1alpha1.Mode, rules ...v1alpha1.Rule) *policy.P
 }
 
 func render(most int, policies ...*policy.Policy) agentapi.Rendered {
-	return agentapi.Render(policy.NewBook(policies, nil, policy.DefaultProtection()), most)
+	return agentapi.Render(policy.NewSnapshot(policies, nil, policy.DefaultProtection()), most)
 }
 
 func expect(t *testing.T, what string, want, got any) {
@@ -71,13 +71,13 @@ func TestWithoutRulesAboutImagesThereIsNothingToTell(t *testing.T) {
 
 func TestWhichRulesWait(t *testing.T) {
 	tests := map[string]struct {
-		gate *policy.Gate
+		gate *policy.ApprovalGate
 		want []string
 	}{
 		"none":                {nil, nil},
-		"all":                 {&policy.Gate{Hash: "h"}, []string{"old", "older"}},
-		"one":                 {&policy.Gate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
-		"those in namespaces": {&policy.Gate{Hash: "h", Namespaces: policy.Scope{"team-a": {}}}, nil},
+		"all":                 {&policy.ApprovalGate{Hash: "h"}, []string{"old", "older"}},
+		"one":                 {&policy.ApprovalGate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
+		"those in namespaces": {&policy.ApprovalGate{Hash: "h", Namespaces: policy.ApprovalScope{"team-a": {}}}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ type Obstacle struct {
 type Sum struct {
 	Status v1alpha1.NodeImagesStatus
 	// Tally counts images as a count of objects does. Pending counts those of rules that wait for approval.
-	Tally   policy.Tally
+	Tally   policy.PolicyStats
 	Removed map[string]int64 // images, by rule
 	Behind  int64            // nodes that report, but not about the present form of the policy
 }
@@ -113,9 +113,9 @@ func (s *Sums) Counted(uid types.UID) bool {
 }
 
 // With is the sum beside a count of the objects that the policy's other rules are about, which may be nil. Neither is changed.
-func (s *Sum) With(objects *policy.Tally) *policy.Tally {
+func (s *Sum) With(objects *policy.PolicyStats) *policy.PolicyStats {
 	if objects == nil {
-		objects = &policy.Tally{}
+		objects = &policy.PolicyStats{}
 	}
 	all := *objects
 	all.Rules = maps.Clone(s.Tally.Rules)
@@ -126,10 +126,10 @@ func (s *Sum) With(objects *policy.Tally) *policy.Tally {
 
 // begin makes the sum of a policy of which only nodes that are no more have reported.
 func (r *Reports) begin(p *policy.Policy) *Sum {
-	sum := &Sum{Tally: policy.Tally{Rules: map[string]*policy.RuleTally{}}, Removed: map[string]int64{}}
+	sum := &Sum{Tally: policy.PolicyStats{Rules: map[string]*policy.RuleStats{}}, Removed: map[string]int64{}}
 	for _, rule := range p.Rules {
 		if rule.OnNodes() {
-			sum.Tally.Rules[rule.ID.Rule] = &policy.RuleTally{}
+			sum.Tally.Rules[rule.ID.Rule] = &policy.RuleStats{}
 		}
 	}
 	if gone := r.gone[p.UID]; gone != nil {
@@ -186,7 +186,7 @@ func countInto(c *policy.Count, n *counts) {
 	c.Due.Week += n.due.Week.Images
 }
 
-func addRule(t *policy.RuleTally, node string, r *ruleEntry) {
+func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 	countInto(&t.Count, &r.counts)
 	if !r.nextDue.IsZero() && (t.NextDue.IsZero() || r.nextDue.Before(t.NextDue)) {
 		t.NextDue = r.nextDue
@@ -215,7 +215,7 @@ func isLater(kept []v1alpha1.DueSample, node string, due time.Time) bool {
 
 // end counts what waits for approval, once everything else is counted.
 func (s *Sum) end(p *policy.Policy) {
-	var pending policy.Pending
+	var pending policy.PendingStats
 	all := true
 	for _, r := range p.Rules {
 		tally := s.Tally.Rules[r.ID.Rule]
@@ -233,7 +233,7 @@ func (s *Sum) end(p *policy.Policy) {
 	}
 	pending.Due, pending.Week = min(pending.Due, s.Tally.Due.Now), min(pending.Week, s.Tally.Due.Week)
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
-		pending = policy.Pending{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
+		pending = policy.PendingStats{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
 	}
 	// A policy that kept images is gone, or keeps less, and a report does not say whether its node knows that yet.
 	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {

@@ -63,7 +63,7 @@ func TestWhatReportsComeTo(t *testing.T) {
 	at := func(name string, due time.Time) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Name: name, DueTime: metav1.Time{Time: due}}
 	}
-	expect(t, "rules", map[string]*policy.RuleTally{"old": {
+	expect(t, "rules", map[string]*policy.RuleStats{"old": {
 		Count: want,
 		Soonest: []v1alpha1.DueSample{at("a: registry/app:v1", now.Add(-time.Minute)), at("b: registry/app:v1", now.Add(-time.Minute)),
 			at("a: sha256:2", now), at("b: sha256:2", now)},
@@ -147,16 +147,16 @@ func TestWhatWaitsForApproval(t *testing.T) {
 		return r
 	}
 	tests := map[string]struct {
-		gate *policy.Gate
+		gate *policy.ApprovalGate
 		want policy.Backlog
 	}{
 		"nothing":               {nil, policy.Backlog{}},
-		"everything":            {&policy.Gate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"one rule":              {&policy.Gate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
-		"both, one by one":      {&policy.Gate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"a rule about Jobs":     {&policy.Gate{Rules: sets.New("jobs")}, policy.Backlog{}},
-		"some namespaces alone": {&policy.Gate{Namespaces: policy.Scope{"team-a": {}}}, policy.Backlog{}},
-		"what is in none":       {&policy.Gate{Namespaces: policy.Scope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
+		"everything":            {&policy.ApprovalGate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"one rule":              {&policy.ApprovalGate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
+		"both, one by one":      {&policy.ApprovalGate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"a rule about Jobs":     {&policy.ApprovalGate{Rules: sets.New("jobs")}, policy.Backlog{}},
+		"some namespaces alone": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"team-a": {}}}, policy.Backlog{}},
+		"what is in none":       {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 // TestNoNodeOutweighsTheOthers, whatever it says.
 func TestNoNodeOutweighsTheOthers(t *testing.T) {
 	p := enforced()
-	p.Gate = &policy.Gate{}
+	p.Gate = &policy.ApprovalGate{}
 	for _, lie := range []int64{-1 << 62, 1<<63 - 1} {
 		r := agentapi.NewReports()
 		for i := range 100 {

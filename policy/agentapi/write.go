@@ -9,16 +9,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Describe gives what an agent reports of each policy it was told of. The tallies are of all images of the node, counted by
+// Describe gives what an agent reports of each policy it was told of. The stats are of all images of the node, counted by
 // exactly these policies, with bytes; name gives what people call the image of an ID and its bytes. Removed has what went on
 // the word of each policy so far, also of policies that are no more.
-func Describe(policies []*policy.Policy, t *policy.Tallies, name func(id string) (string, int64), removed []v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
+func Describe(policies []*policy.Policy, t *policy.Stats, name func(id string) (string, int64), removed []v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
 	reports := make([]v1alpha1.NodeImagePolicyReport, 0, len(policies))
 	for _, p := range policies {
 		report := v1alpha1.NodeImagePolicyReport{Name: p.Name, UID: p.UID, Generation: p.Generation, Hash: p.Hash}
 		tally := t.Policies[p.Name]
 		if tally == nil {
-			tally = &policy.Tally{}
+			tally = &policy.PolicyStats{}
 		}
 		report.Matched, report.Eligible, report.Errors, report.Due = tally.Matched, tally.Eligible, tally.Errors, dueOf(&tally.Count)
 		for _, r := range p.Rules {
@@ -32,7 +32,7 @@ func Describe(policies []*policy.Policy, t *policy.Tallies, name func(id string)
 	return reports
 }
 
-func describe(rule string, tally *policy.RuleTally, name func(id string) (string, int64)) v1alpha1.NodeImageRuleReport {
+func describe(rule string, tally *policy.RuleStats, name func(id string) (string, int64)) v1alpha1.NodeImageRuleReport {
 	report := v1alpha1.NodeImageRuleReport{Name: rule}
 	if tally == nil {
 		return report

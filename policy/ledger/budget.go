@@ -20,7 +20,7 @@ const (
 )
 
 // Charged is how much counts against the budget by now: what is open, and what was spent within the window.
-func (k *Keeper) Charged(now time.Time, budget *Budget) int64 {
+func (k *Machine) Charged(now time.Time, budget *Budget) int64 {
 	if k.stored == nil {
 		return 0
 	}
@@ -29,7 +29,7 @@ func (k *Keeper) Charged(now time.Time, budget *Budget) int64 {
 
 // FreeAt is when the budget lets something go again, if nothing else happens: zero if it does now. If what is open uses it
 // up alone, that is when it would if all of that ended now.
-func (k *Keeper) FreeAt(now time.Time, budget *Budget) time.Time {
+func (k *Machine) FreeAt(now time.Time, budget *Budget) time.Time {
 	charged := k.Charged(now, budget)
 	if budget == nil || k.stored == nil || charged < budget.Max {
 		return time.Time{}
@@ -43,7 +43,7 @@ func (k *Keeper) FreeAt(now time.Time, budget *Budget) time.Time {
 }
 
 // EasesAt is when the next of what was spent does not count any more: zero when nothing was.
-func (k *Keeper) EasesAt(now time.Time, budget *Budget) time.Time {
+func (k *Machine) EasesAt(now time.Time, budget *Budget) time.Time {
 	if budget == nil || k.stored == nil {
 		return time.Time{}
 	}

@@ -17,7 +17,7 @@ import (
 func at(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(start.Add(d)) }
 
 // remove deletes objects, from the opening of their entries to their end.
-func (s *store) remove(k *ledger.Keeper, entries ...ledger.Entry) {
+func (s *store) remove(k *ledger.Machine, entries ...ledger.Entry) {
 	s.Helper()
 	s.write(k, entries...)
 	for _, e := range entries {
@@ -75,7 +75,7 @@ func TestInheritedEntriesAreCharged(t *testing.T) {
 
 func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
 	s := newStore(t)
-	open := func(k *ledger.Keeper, leader, want int) {
+	open := func(k *ledger.Machine, leader, want int) {
 		t.Helper()
 		d := k.Draft(s.now)
 		room := d.Room(s.now, nil)

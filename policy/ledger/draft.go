@@ -17,8 +17,8 @@ const (
 )
 
 // Draft is what to write next. It is of no use after the keeper's next Read, Lost, Wrote or Draft.
-type Draft struct {
-	keeper *Keeper
+type Update struct {
+	keeper *Machine
 	object *v1alpha1.RetentionLedger // with everything but what is open
 	left   []Entry                   // still open
 	opened []Entry
@@ -33,8 +33,8 @@ type Draft struct {
 
 // Draft is what to write next: the ledger as last read, with all ends applied at the time now and our holder. It is empty, and
 // never Changed, when the keeper is deposed or must Read first.
-func (k *Keeper) Draft(now time.Time) *Draft {
-	d := &Draft{keeper: k, uids: map[types.UID]struct{}{}, doubtful: map[string]int{}}
+func (k *Machine) Draft(now time.Time) *Update {
+	d := &Update{keeper: k, uids: map[types.UID]struct{}{}, doubtful: map[string]int{}}
 	k.draft = d
 	if k.lost || k.deposed {
 		return d
@@ -50,7 +50,7 @@ func (k *Keeper) Draft(now time.Time) *Draft {
 }
 
 // settle leaves an entry open or closes it, and gives how much that spends.
-func (d *Draft) settle(s *state) int64 {
+func (d *Update) settle(s *state) int64 {
 	if s.end == none {
 		d.left = append(d.left, s.Entry)
 		d.uids[s.UID] = struct{}{}
@@ -71,7 +71,7 @@ func (d *Draft) settle(s *state) int64 {
 
 // Room is how many more entries may be opened, by MaxOpen and by what the budget leaves; 0 until the ledger is ours. Without
 // having been asked there is none. It also drops the spendings that do not matter to this budget any more: all if it is nil.
-func (d *Draft) Room(now time.Time, budget *Budget) int {
+func (d *Update) Room(now time.Time, budget *Budget) int {
 	d.room = 0
 	if !d.live() || !d.keeper.sealed {
 		return 0
@@ -89,12 +89,12 @@ func (d *Draft) Room(now time.Time, budget *Budget) int {
 // Admits reports whether entries about a namespace may be opened: it must not have more of them in doubt than may be opened
 // beside. So a namespace whose objects cannot be deleted leaves half of the room to the others, two of them a quarter, and one with
 // nothing in doubt gets the last place.
-func (d *Draft) Admits(namespace string) bool { return int64(d.doubtful[namespace]) < d.spare }
+func (d *Update) Admits(namespace string) bool { return int64(d.doubtful[namespace]) < d.spare }
 
 // Open adds an entry. It is false, and nothing is added, when there is no room, when another entry about this object is open,
 // when this very version is open in the ledger as last read even if it has ended since, when its object has been counted, or
 // when it cannot be written down.
-func (d *Draft) Open(e Entry) bool {
+func (d *Update) Open(e Entry) bool {
 	if !d.live() || d.room == 0 || !packable(e) || d.taken(e) {
 		return false
 	}
@@ -108,19 +108,19 @@ func (d *Draft) Open(e Entry) bool {
 
 // taken reports whether an entry would be the second of its object. One of another version may be opened in the update that
 // closes the first as void; one of the same version may not, since a lost write would leave open which of both is open.
-func (d *Draft) taken(e Entry) bool {
+func (d *Update) taken(e Entry) bool {
 	_, open := d.uids[e.UID]
 	_, counted := d.keeper.counted[e.UID]
 	return open || counted || d.keeper.find(e.Target) != nil
 }
 
 // Changed reports whether it is worth writing.
-func (d *Draft) Changed() bool {
+func (d *Update) Changed() bool {
 	return d.live() && (d.closed > 0 || len(d.opened) > 0 || !d.keeper.sealed)
 }
 
 // Object is to be written with its resourceVersion as optimistic lock. It is nil for an empty draft.
-func (d *Draft) Object() *v1alpha1.RetentionLedger {
+func (d *Update) Object() *v1alpha1.RetentionLedger {
 	if d.object == nil {
 		return nil
 	}
@@ -129,4 +129,4 @@ func (d *Draft) Object() *v1alpha1.RetentionLedger {
 	return o
 }
 
-func (d *Draft) live() bool { return d.object != nil && d.keeper.draft == d }
+func (d *Update) live() bool { return d.object != nil && d.keeper.draft == d }

@@ -23,11 +23,11 @@ type Budget struct {
 }
 
 // Answer is how a DELETE went, as far as its sender knows. The zero value is doubt.
-type Answer int
+type DeleteResult int
 
 const (
 	// Unknown: no answer, or one that does not say: a timeout, a broken connection, any 5xx.
-	Unknown Answer = iota
+	Unknown DeleteResult = iota
 	// Deleted: 2xx.
 	Deleted
 	// NotThere: 404, or a 409 that certainly says that the object has another UID.
@@ -39,7 +39,7 @@ const (
 )
 
 // Sight is what a quorum read of an entry's object showed. The zero value shows nothing.
-type Sight struct {
+type Observation struct {
 	Absent          bool // 404
 	UID             types.UID
 	ResourceVersion string
@@ -47,17 +47,17 @@ type Sight struct {
 }
 
 // SightOf is the sight of an object that is there.
-func SightOf(o metav1.Object) Sight {
-	return Sight{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Terminating: o.GetDeletionTimestamp() != nil}
+func SightOf(o metav1.Object) Observation {
+	return Observation{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Terminating: o.GetDeletionTimestamp() != nil}
 }
 
 // Shows reports whether it shows a target as it is: alive, and of that version.
-func (s Sight) Shows(t policy.Target) bool {
-	return s == Sight{UID: t.UID, ResourceVersion: t.ResourceVersion}
+func (s Observation) Shows(t policy.Target) bool {
+	return s == Observation{UID: t.UID, ResourceVersion: t.ResourceVersion}
 }
 
 // end says how the object of an entry showing s ends that entry, whose DELETE nobody saw the answer to.
-func (s Sight) end(t policy.Target) end {
+func (s Observation) end(t policy.Target) end {
 	switch {
 	case s.Absent:
 		return gone

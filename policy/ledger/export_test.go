@@ -12,7 +12,7 @@ import (
 )
 
 // Clone copies a keeper for the model, which goes on from one state in several ways.
-func (k *Keeper) Clone() *Keeper {
+func (k *Machine) Clone() *Machine {
 	c := *k
 	c.open = make(map[types.UID]*state, len(k.open))
 	for uid, s := range k.open {
@@ -24,7 +24,7 @@ func (k *Keeper) Clone() *Keeper {
 }
 
 // AppendAges appends how old what is in doubt is, in parts of a time.
-func (k *Keeper) AppendAges(b []byte, start time.Time) []byte {
+func (k *Machine) AppendAges(b []byte, start time.Time) []byte {
 	age := func(t time.Time) byte {
 		if t.IsZero() {
 			return 0
@@ -40,7 +40,7 @@ func (k *Keeper) AppendAges(b []byte, start time.Time) []byte {
 
 // AppendKey appends all that the keeper will ever act upon, while the API server has the ledger current. What it knows of
 // another ledger it can only fail to write.
-func (k *Keeper) AppendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
+func (k *Machine) AppendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	isCurrent := k.stored != nil && k.stored.ResourceVersion == current.ResourceVersion
 	b = appendFlags(b, k.held, k.sealed, k.lost, k.deposed, isCurrent, k.Loose())
 	for _, uid := range slices.Sorted(maps.Keys(k.open)) {
@@ -75,17 +75,17 @@ func appendFlags(b []byte, flags ...bool) []byte {
 // What follows makes a keeper do what it must not.
 
 // PretendSealed has it believe that the ledger is its own.
-func (k *Keeper) PretendSealed() { k.sealed, k.held = !k.lost, true }
+func (k *Machine) PretendSealed() { k.sealed, k.held = !k.lost, true }
 
 // PretendCertain has it believe that all that is open is its own and certain.
-func (k *Keeper) PretendCertain() {
+func (k *Machine) PretendCertain() {
 	for _, s := range k.open {
 		s.doubtful = false
 	}
 }
 
 // SendingAged has a DELETE be sent, and the age of its entry go on.
-func (k *Keeper) SendingAged(t policy.Target) bool {
+func (k *Machine) SendingAged(t policy.Target) bool {
 	s := k.find(t)
 	if s == nil {
 		return false
@@ -97,20 +97,20 @@ func (k *Keeper) SendingAged(t policy.Target) bool {
 }
 
 // EndVoid ends an entry as void, whatever is known about it.
-func (k *Keeper) EndVoid(t policy.Target) {
+func (k *Machine) EndVoid(t policy.Target) {
 	if s := k.find(t); s != nil && s.end == none {
 		s.underWay, s.end = false, void
 	}
 }
 
 // IsDoubtful reports whether an entry is open and doubtful.
-func (k *Keeper) IsDoubtful(t policy.Target) bool {
+func (k *Machine) IsDoubtful(t policy.Target) bool {
 	s := k.find(t)
 	return s != nil && s.doubtful
 }
 
 // Ended are the entries that have ended and are open in the ledger as last read, if they count.
-func (k *Keeper) Ended() []Entry {
+func (k *Machine) Ended() []Entry {
 	var all []Entry
 	for _, s := range k.sorted() {
 		if s.end.counts() {
@@ -121,7 +121,7 @@ func (k *Keeper) Ended() []Entry {
 }
 
 // CountAgain counts an entry that is not open any more.
-func (d *Draft) CountAgain(e Entry) {
+func (d *Update) CountAgain(e Entry) {
 	if _, open := d.uids[e.UID]; d.object != nil && !open && d.keeper.find(e.Target) == nil {
 		d.closed++
 		count(d.object, e, countOf(deleted))
@@ -129,13 +129,13 @@ func (d *Draft) CountAgain(e Entry) {
 }
 
 // OpenTwice adds an entry whatever else is open about its object.
-func (d *Draft) OpenTwice(e Entry) bool {
+func (d *Update) OpenTwice(e Entry) bool {
 	delete(d.uids, e.UID)
 	return d.Open(e)
 }
 
 // SpendNothing drops all spendings.
-func (d *Draft) SpendNothing() {
+func (d *Update) SpendNothing() {
 	if d.object != nil {
 		d.object.Spent = nil
 	}

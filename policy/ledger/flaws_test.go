@@ -52,7 +52,7 @@ func (f flaw) afterRead(l *leader) {
 	}
 }
 
-func (f flaw) drafted(l *leader, d *ledger.Draft) {
+func (f flaw) drafted(l *leader, d *ledger.Update) {
 	switch f {
 	case countsLostAgain:
 		for _, e := range l.ended {
@@ -66,7 +66,7 @@ func (f flaw) drafted(l *leader, d *ledger.Draft) {
 	}
 }
 
-func (f flaw) open(d *ledger.Draft, e ledger.Entry) bool {
+func (f flaw) open(d *ledger.Update, e ledger.Entry) bool {
 	if f == opensTwice {
 		return d.OpenTwice(e)
 	}
@@ -80,14 +80,14 @@ func (f flaw) sends(w *world, of int, e ledger.Entry) bool {
 	}) && !slices.ContainsFunc(w.requests, func(r request) bool { return !r.isWrite() && r.target.Is(e.Target) })
 }
 
-func (f flaw) sight(k look) ledger.Sight {
+func (f flaw) sight(k look) ledger.Observation {
 	s := k.sight
 	switch {
 	case f == otherIsChanged && s.UID != k.entry.UID && !s.Absent,
 		f == removingIsOld && s.Terminating,
 		f == sameIsVoid && s == ledger.SightOf(like(k.entry)),
 		f == absentIsVoid && s.Absent:
-		return ledger.Sight{UID: k.entry.UID, ResourceVersion: "another"}
+		return ledger.Observation{UID: k.entry.UID, ResourceVersion: "another"}
 	}
 	return s
 }

@@ -13,7 +13,7 @@ import (
 var ErrDeposed = errors.New("another controller holds the ledger")
 
 // Keeper is one leader's side of one policy's ledger. Not safe for concurrent use.
-type Keeper struct {
+type Machine struct {
 	holder string
 	stored *v1alpha1.RetentionLedger // as last read or written
 	open   map[types.UID]*state      // what is open there
@@ -22,7 +22,7 @@ type Keeper struct {
 	tried map[version]bool
 	// counted are objects that have ended as deleted or gone. Whoever decides may not have seen yet that they are gone.
 	counted map[types.UID]bool // the value says whether Forget has met it before
-	draft   *Draft             // the latest
+	draft   *Update            // the latest
 	lostAt  string             // the resourceVersion from which a draft was made that nobody knows the fate of
 
 	held    bool // stored has had our holder
@@ -33,8 +33,8 @@ type Keeper struct {
 
 // New makes the keeper of one leader. The holder must be a name that no other keeper has had, also not an earlier one of
 // this process. Read comes next.
-func New(holder string) *Keeper {
-	return &Keeper{holder: holder, lost: true, tried: map[version]bool{}, counted: map[types.UID]bool{}}
+func New(holder string) *Machine {
+	return &Machine{holder: holder, lost: true, tried: map[version]bool{}, counted: map[types.UID]bool{}}
 }
 
 // Read takes the ledger as the API server has it, by a quorum read that began after the last write ended. The first read
@@ -43,7 +43,7 @@ func New(holder string) *Keeper {
 //
 // It fails with ErrDeposed once another holder is found in a ledger that we have held, and otherwise if something in it
 // cannot be read; nothing is drafted or sent then until a Read succeeds. The keeper keeps stored: do not change it.
-func (k *Keeper) Read(stored *v1alpha1.RetentionLedger) error {
+func (k *Machine) Read(stored *v1alpha1.RetentionLedger) error {
 	k.draft, k.sealed, k.lost = nil, false, true
 	if k.held && stored.Holder != k.holder {
 		k.deposed = true
@@ -56,7 +56,7 @@ func (k *Keeper) Read(stored *v1alpha1.RetentionLedger) error {
 
 // Wrote takes the API server's answer to writing d's object: its entries are confirmed open from now on. An answer to
 // any but the latest draft is taken like a lost one.
-func (k *Keeper) Wrote(d *Draft, stored *v1alpha1.RetentionLedger) {
+func (k *Machine) Wrote(d *Update, stored *v1alpha1.RetentionLedger) {
 	latest := d != nil && d == k.draft
 	k.Lost()
 	if latest && stored.Holder == k.holder {
@@ -66,7 +66,7 @@ func (k *Keeper) Wrote(d *Draft, stored *v1alpha1.RetentionLedger) {
 
 // Lost says that nobody knows whether the last draft was written (no answer), or that it was not (a conflict). Nothing more
 // may be drafted until Read.
-func (k *Keeper) Lost() {
+func (k *Machine) Lost() {
 	k.draft, k.lost = nil, true
 	if k.stored != nil {
 		k.lostAt = k.stored.ResourceVersion
@@ -75,17 +75,17 @@ func (k *Keeper) Lost() {
 
 // Loose reports whether a lost write may still land on the ledger as last read. What it would open is not known to be open
 // then: Read again after a while, unless something else is written before.
-func (k *Keeper) Loose() bool {
+func (k *Machine) Loose() bool {
 	return !k.deposed && k.stored != nil && k.lostAt != "" && k.lostAt == k.stored.ResourceVersion
 }
 
 // Stored is the ledger as last read or written; nil before that. It must not be changed.
-func (k *Keeper) Stored() *v1alpha1.RetentionLedger { return k.stored }
+func (k *Machine) Stored() *v1alpha1.RetentionLedger { return k.stored }
 
 // Forget drops what is remembered about objects that have been counted, but for those that are still known to whoever
 // decides and those counted since the last time. Call it now and then: what has been counted is opened never again while it
 // is remembered.
-func (k *Keeper) Forget(known func(types.UID) bool) {
+func (k *Machine) Forget(known func(types.UID) bool) {
 	for uid, met := range k.counted {
 		switch {
 		case known(uid):
@@ -98,7 +98,7 @@ func (k *Keeper) Forget(known func(types.UID) bool) {
 }
 
 // adopt makes stored the ledger that is known. Entries that were known keep their state.
-func (k *Keeper) adopt(stored *v1alpha1.RetentionLedger) error {
+func (k *Machine) adopt(stored *v1alpha1.RetentionLedger) error {
 	entries, err := unpack(stored)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (k *Keeper) adopt(stored *v1alpha1.RetentionLedger) error {
 }
 
 // known is the state of an entry that is open in the ledger.
-func (k *Keeper) known(e Entry) *state {
+func (k *Machine) known(e Entry) *state {
 	if s, ok := k.open[e.UID]; ok && s.Is(e.Target) {
 		return s
 	}

@@ -11,41 +11,41 @@ import (
 )
 
 var (
-	unchanged = ledger.Sight{UID: "uid-a", ResourceVersion: "7"}
-	changed   = ledger.Sight{UID: "uid-a", ResourceVersion: "8"}
-	recreated = ledger.Sight{UID: "uid-b", ResourceVersion: "9"}
-	removing  = ledger.Sight{UID: "uid-a", ResourceVersion: "8", Terminating: true}
-	absent    = ledger.Sight{Absent: true}
+	unchanged = ledger.Observation{UID: "uid-a", ResourceVersion: "7"}
+	changed   = ledger.Observation{UID: "uid-a", ResourceVersion: "8"}
+	recreated = ledger.Observation{UID: "uid-b", ResourceVersion: "9"}
+	removing  = ledger.Observation{UID: "uid-a", ResourceVersion: "8", Terminating: true}
+	absent    = ledger.Observation{Absent: true}
 )
 
 // TestHowAnEntryEnds sends DELETEs for one entry, one after the other, and then looks at its object.
 func TestHowAnEntryEnds(t *testing.T) {
 	type end struct{ deleted, gone, open int64 }
 	for name, c := range map[string]struct {
-		answers []ledger.Answer
-		looks   []ledger.Sight
+		answers []ledger.DeleteResult
+		looks   []ledger.Observation
 		want    end
 	}{
-		"deleted":                                  {[]ledger.Answer{ledger.Deleted}, nil, end{deleted: 1}},
-		"404 to the only DELETE is void":           {[]ledger.Answer{ledger.NotThere}, nil, end{}},
-		"409 to the only DELETE is void":           {[]ledger.Answer{ledger.Changed}, nil, end{}},
-		"a refusal of the only DELETE is void":     {[]ledger.Answer{ledger.Refused}, nil, end{}},
-		"no answer leaves it open":                 {[]ledger.Answer{ledger.Unknown}, nil, end{open: 1}},
-		"no answer, then 404, is gone":             {[]ledger.Answer{ledger.Unknown, ledger.NotThere}, nil, end{gone: 1}},
-		"no answer, then 2xx, is deleted":          {[]ledger.Answer{ledger.Unknown, ledger.Deleted}, nil, end{deleted: 1}},
-		"no answer, then 409, says nothing":        {[]ledger.Answer{ledger.Unknown, ledger.Changed}, nil, end{open: 1}},
-		"no answer, then a refusal, says nothing":  {[]ledger.Answer{ledger.Unknown, ledger.Refused}, nil, end{open: 1}},
-		"doubt stays":                              {[]ledger.Answer{ledger.Unknown, ledger.Refused, ledger.NotThere}, nil, end{gone: 1}},
-		"no answer, and it is absent":              {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{absent}, end{gone: 1}},
-		"no answer, and another has its name":      {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{recreated}, end{gone: 1}},
-		"no answer, and it is terminating":         {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{removing}, end{gone: 1}},
-		"no answer, and it has changed":            {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{changed}, end{}},
-		"no answer, and it is as it was":           {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{unchanged}, end{open: 1}},
-		"no answer, and nothing was seen":          {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{{}}, end{open: 1}},
-		"409 in doubt, and it has changed":         {[]ledger.Answer{ledger.Unknown, ledger.Changed}, []ledger.Sight{changed}, end{}},
-		"409 in doubt, and another has its name":   {[]ledger.Answer{ledger.Unknown, ledger.Changed}, []ledger.Sight{recreated}, end{gone: 1}},
-		"what is not in doubt is not looked at":    {nil, []ledger.Sight{absent}, end{open: 1}},
-		"as it was at first, gone at another look": {[]ledger.Answer{ledger.Unknown}, []ledger.Sight{unchanged, absent}, end{gone: 1}},
+		"deleted":                                  {[]ledger.DeleteResult{ledger.Deleted}, nil, end{deleted: 1}},
+		"404 to the only DELETE is void":           {[]ledger.DeleteResult{ledger.NotThere}, nil, end{}},
+		"409 to the only DELETE is void":           {[]ledger.DeleteResult{ledger.Changed}, nil, end{}},
+		"a refusal of the only DELETE is void":     {[]ledger.DeleteResult{ledger.Refused}, nil, end{}},
+		"no answer leaves it open":                 {[]ledger.DeleteResult{ledger.Unknown}, nil, end{open: 1}},
+		"no answer, then 404, is gone":             {[]ledger.DeleteResult{ledger.Unknown, ledger.NotThere}, nil, end{gone: 1}},
+		"no answer, then 2xx, is deleted":          {[]ledger.DeleteResult{ledger.Unknown, ledger.Deleted}, nil, end{deleted: 1}},
+		"no answer, then 409, says nothing":        {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, nil, end{open: 1}},
+		"no answer, then a refusal, says nothing":  {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused}, nil, end{open: 1}},
+		"doubt stays":                              {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused, ledger.NotThere}, nil, end{gone: 1}},
+		"no answer, and it is absent":              {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{absent}, end{gone: 1}},
+		"no answer, and another has its name":      {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{recreated}, end{gone: 1}},
+		"no answer, and it is terminating":         {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{removing}, end{gone: 1}},
+		"no answer, and it has changed":            {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{changed}, end{}},
+		"no answer, and it is as it was":           {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged}, end{open: 1}},
+		"no answer, and nothing was seen":          {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{{}}, end{open: 1}},
+		"409 in doubt, and it has changed":         {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{changed}, end{}},
+		"409 in doubt, and another has its name":   {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{recreated}, end{gone: 1}},
+		"what is not in doubt is not looked at":    {nil, []ledger.Observation{absent}, end{open: 1}},
+		"as it was at first, gone at another look": {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged, absent}, end{gone: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, e := newStore(t), entry("a", "7")
@@ -73,10 +73,10 @@ func TestWhatIsSeenOfAnObject(t *testing.T) {
 	now := metav1.NewTime(start)
 	there := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}
 	terminating := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7", DeletionTimestamp: &now}
-	if got, want := ledger.SightOf(there), (ledger.Sight{UID: "u", ResourceVersion: "7"}); got != want {
+	if got, want := ledger.SightOf(there), (ledger.Observation{UID: "u", ResourceVersion: "7"}); got != want {
 		t.Errorf("one that exists: %+v, want %+v", got, want)
 	}
-	if got, want := ledger.SightOf(terminating), (ledger.Sight{UID: "u", ResourceVersion: "7", Terminating: true}); got != want {
+	if got, want := ledger.SightOf(terminating), (ledger.Observation{UID: "u", ResourceVersion: "7", Terminating: true}); got != want {
 		t.Errorf("one that is terminating: %+v, want %+v", got, want)
 	}
 }
@@ -147,7 +147,7 @@ func TestTheSealIsWrittenAlone(t *testing.T) {
 
 func TestALostWrite(t *testing.T) {
 	a, b := entry("a", "7"), entry("b", "1")
-	lose := func(t *testing.T) (*store, *ledger.Keeper, *ledger.Draft) {
+	lose := func(t *testing.T) (*store, *ledger.Machine, *ledger.Update) {
 		s := newStore(t)
 		k := s.keeper("first")
 		s.write(k, a)

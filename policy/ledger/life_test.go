@@ -9,7 +9,7 @@ import (
 )
 
 // unsure is an entry of a keeper whose DELETE got no certain answer.
-func unsure(s *store, k *ledger.Keeper, name string) ledger.Entry {
+func unsure(s *store, k *ledger.Machine, name string) ledger.Entry {
 	s.Helper()
 	e := entry(name, "7")
 	s.write(k, e)
@@ -17,8 +17,8 @@ func unsure(s *store, k *ledger.Keeper, name string) ledger.Entry {
 	return e
 }
 
-func asItWas(e ledger.Entry) ledger.Sight {
-	return ledger.Sight{UID: e.UID, ResourceVersion: e.ResourceVersion}
+func asItWas(e ledger.Entry) ledger.Observation {
+	return ledger.Observation{UID: e.UID, ResourceVersion: e.ResourceVersion}
 }
 
 func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
@@ -26,15 +26,15 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, began time.Duration // the looks after the DELETE
 		again        time.Duration // when another DELETE is sent; 0 for never
-		sight        func(ledger.Entry) ledger.Sight
+		sight        func(ledger.Entry) ledger.Observation
 		ends         bool
 	}{
 		"long after":                       {first: time.Second, began: time.Second + life, sight: asItWas, ends: true},
 		"one nanosecond earlier":           {first: time.Second, began: life + time.Second - 1, sight: asItWas},
 		"by the first look, however late":  {began: 10 * life, sight: asItWas},
 		"another DELETE starts it anew":    {first: time.Second, again: time.Minute, began: life + time.Minute, sight: asItWas},
-		"one that shows nothing":           {first: time.Second, began: 2 * life, sight: func(ledger.Entry) ledger.Sight { return ledger.Sight{} }},
-		"one that shows half of an object": {first: time.Second, began: 2 * life, sight: func(e ledger.Entry) ledger.Sight { return ledger.Sight{UID: e.UID} }},
+		"one that shows nothing":           {first: time.Second, began: 2 * life, sight: func(ledger.Entry) ledger.Observation { return ledger.Observation{} }},
+		"one that shows half of an object": {first: time.Second, began: 2 * life, sight: func(e ledger.Entry) ledger.Observation { return ledger.Observation{UID: e.UID} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)

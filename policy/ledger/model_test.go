@@ -63,11 +63,11 @@ type thing struct {
 
 func (t thing) exists() bool { return t.uid != 0 }
 
-func (t thing) sight() ledger.Sight {
+func (t thing) sight() ledger.Observation {
 	if !t.exists() {
-		return ledger.Sight{Absent: true}
+		return ledger.Observation{Absent: true}
 	}
-	return ledger.Sight{UID: uidOf(t.uid), ResourceVersion: versionOf(t), Terminating: t.terminating}
+	return ledger.Observation{UID: uidOf(t.uid), ResourceVersion: versionOf(t), Terminating: t.terminating}
 }
 
 // entry has the UID as outcome, so that the ledger tells what it has counted.
@@ -91,7 +91,7 @@ type fate struct {
 // leader is one that was elected.
 type leader struct {
 	holder string
-	keeper *ledger.Keeper
+	keeper *ledger.Machine
 	alive  bool
 	blind  bool             // it must read
 	sealed bool             // it has seen its holder in the ledger
@@ -116,7 +116,7 @@ func (l *leader) wants(name int) bool {
 // look is what a quorum read has found and the leader has not taken yet.
 type look struct {
 	entry ledger.Entry
-	sight ledger.Sight
+	sight ledger.Observation
 	began time.Time
 }
 
@@ -126,13 +126,13 @@ type request struct {
 	orphan bool // nobody waits for the answer
 	done   bool // the API server has carried it out
 
-	draft  *ledger.Draft             // of a write
+	draft  *ledger.Update            // of a write
 	object *v1alpha1.RetentionLedger // what it writes
 	stored *v1alpha1.RetentionLedger // what it wrote; nil if that was a conflict
 
-	name   int           // of a DELETE
-	target policy.Target // of a DELETE
-	answer ledger.Answer // of a DELETE
+	name   int                 // of a DELETE
+	target policy.Target       // of a DELETE
+	answer ledger.DeleteResult // of a DELETE
 }
 
 func (r request) isWrite() bool { return r.object != nil }

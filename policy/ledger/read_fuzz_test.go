@@ -60,7 +60,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("another leader reads something else: %s", diff)
 		}
 		for _, e := range open {
-			k.Saw(e, ledger.Sight{Absent: true}, start)
+			k.Saw(e, ledger.Observation{Absent: true}, start)
 		}
 		ended := k.Draft(s.now).Object()
 		if n := ended.Total.Gone - stored.Total.Gone; n != int64(len(open)) || lines(ended) != 0 || ended.Total.Deleted != stored.Total.Deleted {
@@ -80,7 +80,7 @@ func lines(l *v1alpha1.RetentionLedger) (n int) {
 }
 
 // checkRoom compares the room that is left with what was spent within the window, one by one.
-func checkRoom(s *store, k *ledger.Keeper, budget *ledger.Budget, open int64) {
+func checkRoom(s *store, k *ledger.Machine, budget *ledger.Budget, open int64) {
 	spent := open
 	for _, spending := range s.ledger.Spent {
 		if s.now.Before(spending.Until.Add(budget.Window)) && spent+spending.Count >= spent {

@@ -11,7 +11,7 @@ import (
 // Sending reports whether a DELETE of this version may be sent now: it is confirmed open in a ledger that is ours, has
 // not ended, does not rest, and no other DELETE is under way. It notes that one is, until Answered: each true must be followed by exactly
 // one.
-func (k *Keeper) Sending(t policy.Target) bool {
+func (k *Machine) Sending(t policy.Target) bool {
 	s := k.find(t)
 	if s == nil || !k.sealed || !s.idle() || s.rests {
 		return false
@@ -21,7 +21,7 @@ func (k *Keeper) Sending(t policy.Target) bool {
 }
 
 // Answered takes how that DELETE went. Whoever gives up waiting for the answer says Unknown.
-func (k *Keeper) Answered(t policy.Target, a Answer) {
+func (k *Machine) Answered(t policy.Target, a DeleteResult) {
 	s := k.find(t)
 	if s == nil {
 		return
@@ -42,7 +42,7 @@ func (k *Keeper) Answered(t policy.Target, a Answer) {
 
 // Withdrawn says that an entry is not wanted any more. If it was surely never sent, it ends as void; otherwise it stays
 // open until its object has changed or is gone.
-func (k *Keeper) Withdrawn(t policy.Target) {
+func (k *Machine) Withdrawn(t policy.Target) {
 	if s := k.find(t); s != nil {
 		if s.idle() && !s.doubtful {
 			k.finish(s, void)
@@ -55,32 +55,32 @@ func (k *Keeper) Withdrawn(t policy.Target) {
 }
 
 // Stands reports whether an entry about this version is open, has not ended, and does not rest.
-func (k *Keeper) Stands(t policy.Target) bool {
+func (k *Machine) Stands(t policy.Target) bool {
 	s := k.find(t)
 	return s != nil && k.sealed && s.end == none && !s.rests
 }
 
 // Rests reports whether an entry about this version is open and no DELETE of it is sent any more, until its doubt has ended.
-func (k *Keeper) Rests(t policy.Target) bool {
+func (k *Machine) Rests(t policy.Target) bool {
 	s := k.find(t)
 	return s != nil && s.end == none && s.rests
 }
 
 // Unsent are the open entries that nothing was sent for yet: those just confirmed, and those of a lost write that was found
 // to have landed. Each is to be sent or withdrawn.
-func (k *Keeper) Unsent() []Entry {
+func (k *Machine) Unsent() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && !s.doubtful })
 }
 
 // Doubtful are the open entries whose object must be looked at, with a quorum read: inherited ones, and those with a DELETE
 // nobody saw the answer to; none that have one of ours under way. There are none until the ledger is ours.
-func (k *Keeper) Doubtful() []Entry {
+func (k *Machine) Doubtful() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
 }
 
 // Look returns the Doubtful entries. The caller reads their objects from now on and gives Saw this time as the beginning of
 // each read.
-func (k *Keeper) Look(now time.Time) []Entry {
+func (k *Machine) Look(now time.Time) []Entry {
 	entries := k.Doubtful()
 	for _, e := range entries {
 		k.open[e.UID].look(now)
@@ -90,7 +90,7 @@ func (k *Keeper) Look(now time.Time) []Entry {
 
 // Saw takes the result of a quorum read that began after Look returned the entry at the time began, and reports whether the
 // entry ended. The result is dropped if the entry is not doubtful any more or another DELETE is under way by now.
-func (k *Keeper) Saw(e Entry, s Sight, began time.Time) (ended bool) {
+func (k *Machine) Saw(e Entry, s Observation, began time.Time) (ended bool) {
 	known := k.find(e.Target)
 	if known == nil || !k.sealed || !known.doubtful || !known.idle() {
 		return false
@@ -103,21 +103,21 @@ func (k *Keeper) Saw(e Entry, s Sight, began time.Time) (ended bool) {
 	return end != none
 }
 
-func (k *Keeper) find(t policy.Target) *state {
+func (k *Machine) find(t policy.Target) *state {
 	if s, ok := k.open[t.UID]; ok && s.Is(t) {
 		return s
 	}
 	return nil
 }
 
-func (k *Keeper) finish(s *state, e end) {
+func (k *Machine) finish(s *state, e end) {
 	s.end = e
 	if e.counts() {
 		k.counted[s.UID] = false
 	}
 }
 
-func (k *Keeper) entries(wanted func(*state) bool) []Entry {
+func (k *Machine) entries(wanted func(*state) bool) []Entry {
 	if !k.sealed {
 		return nil
 	}
@@ -132,6 +132,6 @@ func (k *Keeper) entries(wanted func(*state) bool) []Entry {
 }
 
 // sorted gives what is open in the order in which it is written.
-func (k *Keeper) sorted() []*state {
+func (k *Machine) sorted() []*state {
 	return slices.SortedFunc(maps.Values(k.open), func(a, b *state) int { return compare(a.Entry, b.Entry) })
 }

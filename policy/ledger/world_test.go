@@ -42,7 +42,7 @@ func newStore(t *testing.T) *store {
 }
 
 // keeper is one that holds the ledger.
-func (s *store) keeper(holder string) *ledger.Keeper {
+func (s *store) keeper(holder string) *ledger.Machine {
 	s.Helper()
 	k := ledger.New(holder)
 	s.read(k)
@@ -50,7 +50,7 @@ func (s *store) keeper(holder string) *ledger.Keeper {
 	return k
 }
 
-func (s *store) read(k *ledger.Keeper) {
+func (s *store) read(k *ledger.Machine) {
 	s.Helper()
 	if err := k.Read(s.ledger.DeepCopy()); err != nil {
 		s.Fatal(err)
@@ -58,7 +58,7 @@ func (s *store) read(k *ledger.Keeper) {
 }
 
 // land writes a draft; the keeper does not get to know.
-func (s *store) land(d *ledger.Draft) bool {
+func (s *store) land(d *ledger.Update) bool {
 	s.Helper()
 	o := d.Object()
 	if o.ResourceVersion != s.ledger.ResourceVersion {
@@ -74,7 +74,7 @@ func (s *store) land(d *ledger.Draft) bool {
 }
 
 // write drafts and writes with these entries opened, which there must be room for.
-func (s *store) write(k *ledger.Keeper, entries ...ledger.Entry) {
+func (s *store) write(k *ledger.Machine, entries ...ledger.Entry) {
 	s.Helper()
 	d := k.Draft(s.now)
 	d.Room(s.now, s.budget)
@@ -93,7 +93,7 @@ func (s *store) write(k *ledger.Keeper, entries ...ledger.Entry) {
 }
 
 // send sends a DELETE and has it answered.
-func (s *store) send(k *ledger.Keeper, e ledger.Entry, a ledger.Answer) {
+func (s *store) send(k *ledger.Machine, e ledger.Entry, a ledger.DeleteResult) {
 	s.Helper()
 	if !k.Sending(e.Target) {
 		s.Fatalf("%v may not be sent", e)

@@ -74,7 +74,7 @@ func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks wait
 	node := images.New(images.Options{
 		Runtime: n.Runtime(), Cluster: lonely{}, History: kept, Readings: readings, Clock: clock.RealClock{}, Compiler: compiler,
 	})
-	questions := retention.NewQuestions(v1alpha1.ImageKind, []*engine.Rule{rule}, nil)
+	questions := retention.NewQuestions(v1alpha1.ImageKind, []*engine.Program{rule}, nil)
 	for range imageLooks {
 		took, err := firstLook(ctx, node.Open(questions))
 		if err != nil {

@@ -44,14 +44,14 @@ var ranked = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 // objectsEach is how many objects a namespace has.
 const objectsEach = 100
 
-func (l *lab) bookOf(rule policy.Rule) *policy.Book {
+func (l *lab) bookOf(rule policy.Rule) *policy.Snapshot {
 	rule.ID, rule.Kind, rule.Key, rule.Mode = policy.RuleID{Policy: "p", Rule: "r"}, ranked, "key", v1alpha1.Enforce
 	namespaces := map[string]policy.Namespace{}
 	for i := range l.size.standing/objectsEach + 1 {
 		namespaces[namespaceOf(i)] = policy.Namespace{}
 	}
 	p := &policy.Policy{Name: "p", Mode: v1alpha1.Enforce, Namespaces: labels.Everything(), Rules: []*policy.Rule{&rule}}
-	return policy.NewBook([]*policy.Policy{p}, namespaces, policy.Protection{})
+	return policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.Protection{})
 }
 
 func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
@@ -88,9 +88,9 @@ func (l *lab) changes(rule policy.Rule) time.Duration {
 // rankAnew is how long it takes to rank all objects from nothing.
 func (l *lab) rankAnew(rule policy.Rule) time.Duration {
 	ranking := l.bookOf(rule).Ranking(ranked.GroupKind(), policy.RuleID{Policy: "p", Rule: "r"})
-	members := make([]policy.Member, l.size.standing)
+	members := make([]policy.Candidate, l.size.standing)
 	for i := range members {
-		members[i] = policy.Member{Namespace: namespaceOf(i / objectsEach), UID: types.UID(fmt.Sprint("uid-", i)), Start: time.Unix(rand.N[int64](100_000), 0)}
+		members[i] = policy.Candidate{Namespace: namespaceOf(i / objectsEach), UID: types.UID(fmt.Sprint("uid-", i)), Start: time.Unix(rand.N[int64](100_000), 0)}
 	}
 	result := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {

@@ -90,15 +90,15 @@ const snapshotsUID = types.UID("uid-snapshots")
 
 // dated is the plan from now on.
 func (p plan) dated(c *engine.Compiler) dated {
-	book, _ := p.read(c)
-	return dated{plan: p, mark: book.Rules(previews.GroupKind())[0].Mark, at: time.Now()}
+	snapshot, _ := p.read(c)
+	return dated{plan: p, mark: snapshot.Rules(previews.GroupKind())[0].Mark, at: time.Now()}
 }
 
 // read gives what Sunset makes of the plan.
-func (p plan) read(c *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
+func (p plan) read(c *engine.Compiler) (*policy.Snapshot, map[string]*engine.Program) {
 	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also)
 	var all []*policy.Policy
-	programs := map[string]*engine.Rule{}
+	programs := map[string]*engine.Program{}
 	for document := range documents(text) {
 		data, err := yaml.YAMLToJSON([]byte(document))
 		if err != nil {
@@ -121,5 +121,5 @@ func (p plan) read(c *engine.Compiler) (*policy.Book, map[string]*engine.Rule) {
 	for _, name := range namespaces {
 		known[name] = policy.Namespace{}
 	}
-	return policy.NewBook(all, known, policy.DefaultProtection()), programs
+	return policy.NewSnapshot(all, known, policy.DefaultProtection()), programs
 }

@@ -89,11 +89,11 @@ func (d *day) start(skew time.Duration) *process {
 func (p *process) use() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	book, programs := p.model.plan().read(p.compiler)
+	snapshot, programs := p.model.plan().read(p.compiler)
 	first := p.marking == nil
 	before := p.marking
 	p.marking = map[string]time.Time{}
-	for _, r := range book.Rules(previews.GroupKind()) {
+	for _, r := range snapshot.Rules(previews.GroupKind()) {
 		since, known := before[r.Mark]
 		if !known && r.Mode == v1alpha1.Enforce {
 			known = true
@@ -106,8 +106,8 @@ func (p *process) use() {
 		}
 		r.MarksSince = since
 	}
-	p.office.Use(book)
-	p.reconciler.Use(book, programs)
+	p.office.Use(snapshot)
+	p.reconciler.Use(snapshot, programs)
 	p.nudge()
 }
 

@@ -105,7 +105,7 @@ func (j job) lateness(h history) (time.Duration, string) {
 	return j.gone.Sub(from), what
 }
 
-// settled gives the edition in force when the Job went, or an earlier one if the edits since changed nothing for the Job.
+// settled gives the snapshot in force when the Job went, or an earlier one if the edits since changed nothing for the Job.
 func (j job) settled(h history) rules {
 	r := h.at(j.gone)
 	for {

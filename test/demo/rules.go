@@ -41,10 +41,10 @@ func (r rules) same(o rules) bool {
 	return r.mode == o.mode && maps.Equal(r.ttl, o.ttl) && slices.Equal(r.excluded, o.excluded)
 }
 
-// history is every edition of the rules, the oldest first.
+// history is every snapshot of the rules, the oldest first.
 type history []rules
 
-// add appends an edition, unless it is older than the one in force or says the same.
+// add appends a, unless it is older than the one in force or says the same.
 func (h history) add(next rules) history {
 	if len(h) == 0 {
 		return history{next}
@@ -61,7 +61,7 @@ func (h history) add(next rules) history {
 	}
 }
 
-// at gives the edition in force at a time; before the first there are no rules.
+// at gives the snapshot in force at a time; before the first there are no rules.
 func (h history) at(t time.Time) rules {
 	for _, r := range slices.Backward(h) {
 		if !r.since.After(t) {
@@ -71,5 +71,5 @@ func (h history) at(t time.Time) rules {
 	return rules{}
 }
 
-// before gives the edition that r replaced.
+// before gives the snapshot that r replaced.
 func (h history) before(r rules) rules { return h.at(r.since.Add(-1)) }

@@ -18,12 +18,12 @@ var changeTable = map[string]Mutant{
 		New: "case !c.before.applies(p, namespace),",
 	},
 	"a namespace that changed when the preview was made is not among it": {
-		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
+		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "ok && !since.After(upTo)",
 		New: "ok && since.Before(upTo)",
 	},
 	"a namespace that changes again keeps its first time": {
-		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
+		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "\t\twider[namespace] = since\n",
 		New: "\t\tif _, known := wider[namespace]; !known {\n\t\t\twider[namespace] = since\n\t\t}\n",
 	},
@@ -53,7 +53,7 @@ var changeTable = map[string]Mutant{
 		New: "if was.TTL >= 0 || is.TTL >= 0 { // a rule",
 	},
 	"a rule that was never counted waits only where something changed": {
-		File: "policy/gate.go", Test: "./policy TestWhatAGateCovers",
+		File: "policy/approval_gate.go", Test: "./policy TestWhatAGateCovers",
 		Old: "return g != nil && (g.Uncounted.Has(rule) ||\n",
 		New: "return g != nil && (\n",
 	},
@@ -73,22 +73,22 @@ var changeTable = map[string]Mutant{
 		New: "bare.Overrides = nil",
 	},
 	"an approval is of the form alone, not of the object": {
-		File: "policy/gate.go", Test: "./policy TestACopyIsNotApproved",
+		File: "policy/approval_gate.go", Test: "./policy TestACopyIsNotApproved",
 		Old: "return hashOf(string(p.UID), p.Hash)",
 		New: "return hashOf(p.Hash)",
 	},
 	"an approval of namespaces outlives the next change": {
-		File: "policy/gate.go", Test: "./policy TestWhatApprovesAScope",
+		File: "policy/approval_gate.go", Test: "./policy TestWhatApprovesAScope",
 		Old: "append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices",
 		New: "append([]string{p.ApprovalHash()}, slices",
 	},
 	"an approval that is always required is required of many alone": {
-		File: "policy/gate.go", Test: "./policy TestHowMuchMayGoUnseen",
+		File: "policy/approval_gate.go", Test: "./policy TestHowMuchMayGoUnseen",
 		Old: "return a.Always && due > 0 ||",
 		New: "return a.Always && due >= atLeast ||",
 	},
 	"an approved namespace stays approved whatever changes later": {
-		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
+		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "ok && at.Equal(since) {",
 		New: "ok && !at.IsZero() {",
 	},
@@ -124,7 +124,7 @@ var changeTable = map[string]Mutant{
 	},
 	"everything new may have displaced something": {
 		File: "policy/recount.go", Test: "./policy TestWhatIsNewSinceACount",
-		Old: "if slices.ContainsFunc(c.own, func(o Ruling) bool { return o.Rule.Ranks() }) {",
+		Old: "if slices.ContainsFunc(c.own, func(o Evaluation) bool { return o.Rule.Ranks() }) {",
 		New: "if len(c.own) > 0 {",
 	},
 	"protected namespaces are within reach": {
@@ -138,17 +138,17 @@ var changeTable = map[string]Mutant{
 		New: "if was.Quotas == nil && n.Quotas == nil {",
 	},
 	"the first change of a scope counts, not the latest": {
-		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
+		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "if since.After(latest) {",
 		New: "if latest.IsZero() {",
 	},
 	"the percentage of an approval is rounded up": {
-		File: "policy/gate.go", Test: "./policy TestHowMuchMayGoUnseen",
+		File: "policy/approval_gate.go", Test: "./policy TestHowMuchMayGoUnseen",
 		Old: "due > percentRoundedDown(selected",
 		New: "due > percentRoundedUp(selected",
 	},
 	"two changes at one moment are one": {
-		File: "policy/gate.go", Test: "./policy TestScopesTellChangesApart",
+		File: "policy/approval_gate.go", Test: "./policy TestScopesTellChangesApart",
 		Old: "since = latest.Add(time.Microsecond)",
 		New: "since = latest",
 	},
@@ -223,7 +223,7 @@ var changeTable = map[string]Mutant{
 		New: "return status.ObservedGeneration < 0",
 	},
 	"the approval of rules covers them when they wait again": {
-		File: "policy/gate.go", Test: "./controllers/status TestWhatACountShows",
+		File: "policy/approval_gate.go", Test: "./controllers/status TestWhatACountShows",
 		Old: "\"rules\", since.UTC().Format(time.RFC3339Nano)}",
 		New: "\"rules\"}",
 	},

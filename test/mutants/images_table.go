@@ -67,7 +67,7 @@ var imagesTable = map[string]Mutant{
 		Old: "!(sent && n.Clock.Now().Sub(at) <= sentFor)",
 		New: "!(sent && !at.IsZero())",
 	},
-	"images: any warrant removes what was prepared": {
+	"images: any permit removes what was prepared": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestOnlyTheImageOfTheWarrantIsRemoved",
 		Old: "\tif err := mayRemove(w, t); err != nil {\n\t\treturn err\n\t}\n\tif w.Compares()",
 		New: "\tif w.Compares()",

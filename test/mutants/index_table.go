@@ -2,9 +2,9 @@ package mutants
 
 // indexTable changes what is known of objects: marks and loops.
 var indexTable = map[string]Mutant{
-	"index: rows that an earlier book judged are counted by the new one": {
+	"index: rows that an earlier snapshot judged are counted by the new one": {
 		File: "controllers/retention/index/index.go", Test: "./controllers/retention/index TestLenAndHas",
-		Old: "return x.synced && x.book == book && x",
+		Old: "return x.synced && x.snapshot == snapshot && x",
 		New: "return x.synced && x",
 	},
 	"marks: a gap leaves the mark": {

@@ -42,7 +42,7 @@ var ledgersTable = map[string]Mutant{
 		Old: "a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max",
 		New: "a.keeper.Charged(a.office.Clock.Now(), budget) > 2*budget.Max",
 	},
-	"ledgers: the one of a policy that is only not in the book is deleted": {
+	"ledgers: the one of a policy that is only not in the snapshot is deleted": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
 		Old: "\tif !gone {\n\t\treturn nil",
 		New: "\tif !gone && named.Namespace == \"*\" {\n\t\treturn nil",

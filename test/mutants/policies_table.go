@@ -58,12 +58,12 @@ var policiesTable = map[string]Mutant{
 		New: "own := true",
 	},
 	"fence: what the cache has shown of a namespace counts before it is in force": {
-		File: "controllers/policyset/loop.go", Test: "./controllers/policyset TestAHoldThatTheCacheShowsCountsAtOnce",
+		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestAHoldThatTheCacheShowsCountsAtOnce",
 		Old: "l.changes.in(object.GetName())",
 		New: "l.changes.others = true",
 	},
 	"fence: a RetentionPolicy that could not be read is not read again": {
-		File: "controllers/policyset/loop.go", Test: "./controllers/policyset TestAPolicyThatCouldNotBeReadIsReadAgain",
+		File: "controllers/policyset/reconciler.go", Test: "./controllers/policyset TestAPolicyThatCouldNotBeReadIsReadAgain",
 		Old: "all && !l.live.lacksAny()",
 		New: "all",
 	},
@@ -88,7 +88,7 @@ var policiesTable = map[string]Mutant{
 		New: "c.Outdated.IsZero() || c.Outdated.Equal(e.outdated())",
 	},
 	"known: an older view replaces a newer one": {
-		File: "controllers/policyset/known.go", Test: "./controllers/policyset TestARelabelledNamespaceStaysSo",
+		File: "controllers/policyset/store.go", Test: "./controllers/policyset TestARelabelledNamespaceStaysSo",
 		Old: "return s == nil || newer(object.GetResourceVersion(), s.version)",
 		New: "return s == nil || object.GetResourceVersion() != s.version",
 	},

@@ -1,6 +1,6 @@
 package mutants
 
-// policyTable changes which rules delete what, marks, overrides and books.
+// policyTable changes which rules delete what, marks, overrides and snapshots.
 var policyTable = map[string]Mutant{
 	"a bound on keepNewest is no setting": {
 		File: "policy/override.go", Test: "./policy TestEveryFieldOfARuleIsCompared",
@@ -23,17 +23,17 @@ var policyTable = map[string]Mutant{
 		New: "\tif spec.KeepNewest != nil && *spec.KeepNewest > 0 {\n",
 	},
 	"a mark from before marks were kept is trusted": {
-		File: "policy/marks.go", Test: "./policy TestWhereMarksAreDistrusted",
+		File: "policy/eligible_since.go", Test: "./policy TestWhereMarksAreDistrusted",
 		Old: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)",
 		New: "return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || since.IsZero() && r.Facts.Start.Before(since)",
 	},
 	"a mark goes while references are in doubt": {
-		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
 		Old: "case r.isEligible() || !r.isSure():",
 		New: "case r.isEligible():",
 	},
 	"a mark in doubt is removed": {
-		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
 		Old: "if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {",
 		New: "if !r.marks() || !r.Known || !r.Rule.writesMarks() {",
 	},
@@ -48,12 +48,12 @@ var policyTable = map[string]Mutant{
 		New: "Held: (held || true) && v1alpha1.IsHold(value)",
 	},
 	"a page of dry runs has a say": {
-		File: "policy/book.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
+		File: "policy/snapshot.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
 		Old: "return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })",
 		New: "return len(p.Rules) > 0",
 	},
 	"a page whose hold is lifted is the same": {
-		File: "policy/book.go", Test: "./policy TestAHoldIsASetting",
+		File: "policy/snapshot.go", Test: "./policy TestAHoldIsASetting",
 		Old: "return p.Held == o.Held && slices",
 		New: "return slices",
 	},
@@ -68,7 +68,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif r.Owner || r.AllowManaged {\n\t\treturn f &^ IsControlled",
 	},
 	"a rule that waits for approval marks": {
-		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
 		Old: "!r.suspended() && !r.Unapproved && !r.Unpermitted",
 		New: "!r.suspended() && !r.Unpermitted",
 	},
@@ -83,7 +83,7 @@ var policyTable = map[string]Mutant{
 		New: "case !r.Known:\n\t\treturn voice{}\n",
 	},
 	"a rule without permission decides the version": {
-		File: "policy/agree.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
+		File: "policy/versions.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
 		Old: "case own && r.Unpermitted != o.Unpermitted:",
 		New: "case false:",
 	},
@@ -93,27 +93,27 @@ var policyTable = map[string]Mutant{
 		New: "\t\tif ttl > 0 {\n\t\t\to.TTL = &ttl\n\t\t}\n",
 	},
 	"a void mark is written again": {
-		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
 		Old: "case r.isUnmarked() || r.Facts.Start.IsZero():",
 		New: "case r.Facts.Start.IsZero():",
 	},
-	"a warrant compares by its own rule alone": {
-		File: "policy/warrant.go", Test: "./policy TestAWarrantComparesIfAnyRuleThatHadASayDoes",
-		Old: "return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() })",
-		New: "return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() && r.Rule == w.intent.Rule })",
+	"a permit compares by its own rule alone": {
+		File: "policy/delete_permit.go", Test: "./policy TestAWarrantComparesIfAnyRuleThatHadASayDoes",
+		Old: "return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() })",
+		New: "return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() && r.Rule == w.intent.Rule })",
 	},
-	"a warrant for another owner is the same": {
-		File: "policy/warrant.go", Test: "./policy TestAWarrantForAnOwner",
+	"a permit for another owner is the same": {
+		File: "policy/delete_permit.go", Test: "./policy TestAWarrantForAnOwner",
 		Old: "a.Owner.same(b.Owner) && a",
 		New: "a",
 	},
-	"a warrant is upheld for a subject that waits": {
-		File: "policy/warrant.go", Test: "./policy TestAWarrantIsUpheld",
+	"a permit is upheld for a subject that waits": {
+		File: "policy/delete_permit.go", Test: "./policy TestAWarrantIsUpheld",
 		Old: "return w.Valid() && v.Action == Delete",
 		New: "return w.Valid() && v.Action != Keep",
 	},
-	"a warrant with another propagation is the same": {
-		File: "policy/warrant.go", Test: "./policy TestAWarrantForAnOwner",
+	"a permit with another propagation is the same": {
+		File: "policy/delete_permit.go", Test: "./policy TestAWarrantForAnOwner",
 		Old: " && a.Rule.Propagation == b.Rule.Propagation &&",
 		New: " &&",
 	},
@@ -128,7 +128,7 @@ var policyTable = map[string]Mutant{
 		New: "if s.Flags.Has(HasTTL) && s.OwnTTL > 0 {",
 	},
 	"an estimated start has no outdated mark": {
-		File: "policy/marks.go", Test: "./policy TestWhereMarksAreDistrusted",
+		File: "policy/eligible_since.go", Test: "./policy TestWhereMarksAreDistrusted",
 		Old: "\t\treturn r.Facts.Outdated\n\tdefault",
 		New: "\t\treturn false\n\tdefault",
 	},
@@ -148,12 +148,12 @@ var policyTable = map[string]Mutant{
 		New: "return r.Facts.FirstSeen",
 	},
 	"an object that is being deleted is marked": {
-		File: "policy/marks.go", Test: "./policy TestMarkingOf",
+		File: "policy/eligible_since.go", Test: "./policy TestMarkingOf",
 		Old: "\tif s.Flags.Has(IsTerminating) {\n\t\treturn false",
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
 	},
 	"an overridden rule does not wait for approval": {
-		File: "policy/book.go", Test: "./controllers/policyset TestWhatAChangeLetsGoIsCountedFirst",
+		File: "policy/snapshot.go", Test: "./controllers/policyset TestWhatAChangeLetsGoIsCountedFirst",
 		Old: "\tdefault:\n\t\tr = waiting(r, rp.policy)\n\t}\n",
 		New: "\tdefault:\n\t}\n",
 	},
@@ -183,27 +183,27 @@ var policyTable = map[string]Mutant{
 		New: "case r.Rule.Owner && f.Owner == nil && !r.Rule.AllowUnfinished:",
 	},
 	"an uncounted Pod is overdue as soon as it is due": {
-		File: "policy/lingering.go", Test: "./policy TestPodsThatLinger",
+		File: "policy/uncounted_pods.go", Test: "./policy TestPodsThatLinger",
 		Old: "case t.now.Before(due.Add(Overdue)):",
 		New: "case t.now.Before(due):",
 	},
 	"an unknown quota bounds by the largest number": {
-		File: "policy/book.go", Test: "./policy TestNoQuotaOverflows",
+		File: "policy/snapshot.go", Test: "./policy TestNoQuotaOverflows",
 		Old: "\tbounded.Capacity = Capacity{}\n",
 		New: "\tbounded.Capacity.Max = 0\n",
 	},
 	"marks are trusted in every namespace alike": {
-		File: "policy/book.go", Test: "./controllers/policyset TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
+		File: "policy/snapshot.go", Test: "./controllers/policyset TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
 		Old: "if since, ok := r.MarksSinceIn[namespace]; ok {",
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
 	"of two namespaces the younger decides the version": {
-		File: "policy/agree.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
+		File: "policy/versions.go", Test: "./policy TestTheOldestPolicyOfNamespacesSettlesTheVersion",
 		Old: "return r.PolicyCreated.Before(o.PolicyCreated)",
 		New: "return o.PolicyCreated.Before(r.PolicyCreated)",
 	},
 	"too many namespaces of distrusted marks are cut off": {
-		File: "policy/marks.go", Test: "./policy TestMoreNamespacesThanAreListedAreAll",
+		File: "policy/eligible_since.go", Test: "./policy TestMoreNamespacesThanAreListedAreAll",
 		Old: "if len(*into) <= v1alpha1.MaxDistrusted {",
 		New: "if len(*into) < v1alpha1.MaxDistrusted {",
 	},

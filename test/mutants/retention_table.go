@@ -194,7 +194,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"kinds: queued subjects are deleted by rules that are gone": {
 		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestTheFenceMayChangeTheRules",
-		Old: "\t\t\tw.index.SetBook(r.book, now) // what is queued already is judged by it\n",
+		Old: "\t\t\tw.index.SetBook(r.snapshot, now) // what is queued already is judged by it\n",
 		New: "",
 	},
 	"preflight: what is not due any more is forgotten": {

@@ -128,7 +128,7 @@ func (p *past) ledger(t *testing.T) {
 	}
 	for _, e := range k.Doubtful() {
 		if e.Name == "open-lost" {
-			k.Saw(e, ledger.Sight{Absent: true}, time.Time{})
+			k.Saw(e, ledger.Observation{Absent: true}, time.Time{})
 		}
 	}
 	settled := k.Draft(p.At).Object()

@@ -92,9 +92,9 @@ func (f *inForce) gate() {
 		if pending == nil || p.Mode != v1alpha1.Enforce || p.Approved == pending.Hash {
 			continue
 		}
-		p.Gate = &policy.Gate{Hash: pending.Hash}
+		p.Gate = &policy.ApprovalGate{Hash: pending.Hash}
 		if len(pending.Namespaces) > 0 {
-			p.Gate.Namespaces = policy.Scope(nil).Wider(sets.New(pending.Namespaces...), time.Time{})
+			p.Gate.Namespaces = policy.ApprovalScope(nil).Wider(sets.New(pending.Namespaces...), time.Time{})
 			continue
 		}
 		for _, known := range status.Previews {

@@ -31,7 +31,7 @@ func (in *Input) obstacles(owner *Owner) []step {
 	for _, r := range in.Rulings {
 		for _, b := range in.forbidden(r.Rule) { // it keeps what it does not select too
 			granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
-			granted.from = func(w *world) { w.change(r.Rule.ID, func(r *policy.Ruling) { r.Rule.Unpermitted = true }) }
+			granted.from = func(w *world) { w.change(r.Rule.ID, func(r *policy.Evaluation) { r.Rule.Unpermitted = true }) }
 			steps = append(steps, granted)
 		}
 		if r.Known && r.Facts.Selected {
@@ -122,7 +122,7 @@ func hold(where string) step {
 }
 
 // obstaclesOf are what keeps the word of one rule from being carried out.
-func (in *Input) obstaclesOf(r policy.Ruling) []step {
+func (in *Input) obstaclesOf(r policy.Evaluation) []step {
 	id := r.Rule.ID
 	var steps []step
 	enforce := func(reason policy.Reason, what string) {
@@ -159,8 +159,8 @@ func suspension(o *policy.Override) step {
 		b.Message, b.Remedy = override(o)+" cannot be understood, so it keeps", "correct "+override(o)+": kubectl sunset validate says what is wrong"
 	}
 	return step{what: b.Remedy, author: true, guess: o.Invalid, block: b, do: func(w *world) {
-		for _, r := range w.rulings {
-			w.change(r.Rule.ID, func(r *policy.Ruling) {
+		for _, r := range w.evaluations {
+			w.change(r.Rule.ID, func(r *policy.Evaluation) {
 				r.Rule.Overrides = slices.Clone(r.Rule.Overrides)
 				for i, other := range r.Rule.Overrides {
 					if override(other) == override(o) {

@@ -184,14 +184,14 @@ func (w *world) changeBy(steps ...step) Change {
 }
 
 // stepsOf are what would change what a rule says, each once what keeps the object by the rule and the steps before it are gone.
-func (in *Input) stepsOf(ruling policy.Ruling, r *Rule) []step {
-	w := (&world{at: in.At, subject: in.Subject, rulings: []policy.Ruling{ruling}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
-	steps := tryOut(ruling.Rule, r)
-	said := says(in.Subject, w.rulings[0], in.At)
+func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
+	w := (&world{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
+	steps := tryOut(evaluation.Rule, r)
+	said := says(in.Subject, w.evaluations[0], in.At)
 	if said.Reason == policy.Waiting {
 		return append(steps, in.stepsBy(said, r)...)
 	}
-	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = says(in.Subject, w.rulings[0], in.At) {
+	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = says(in.Subject, w.evaluations[0], in.At) {
 		reason = said.Reason
 		next := in.stepsBy(said, r)
 		if len(next) == 0 {
@@ -203,7 +203,7 @@ func (in *Input) stepsOf(ruling policy.Ruling, r *Rule) []step {
 }
 
 // permit ends all that keeps an object of which a rule says nothing by itself.
-func permit(r *policy.Ruling) {
+func permit(r *policy.Evaluation) {
 	enforced(r.Rule)
 	r.Rule.Unapproved, r.Rule.Suspended, r.Rule.Unpermitted, r.Rule.AllowManaged = false, false, false, true
 }
@@ -219,7 +219,7 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.Trial.From, " and "),
 		author: true,
 		do: func(w *world) {
-			w.change(r.ID, func(as *policy.Ruling) {
+			w.change(r.ID, func(as *policy.Evaluation) {
 				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
 				as.Standing.Newest = r.Rank.keeps(trial.Keep)
 			})
@@ -230,14 +230,14 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 // stepsBy are what ends a reason that a rule gives. The last of them has the rule let the object go, as far as the reason goes.
 func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	id := r.ID.String()
-	ruling := func(what string, how ...func(*world, *policy.Ruling)) (steps []step) {
+	evaluation := func(what string, how ...func(*world, *policy.Evaluation)) (steps []step) {
 		for _, one := range how {
-			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.ID, func(r *policy.Ruling) { one(w, r) }) }})
+			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.ID, func(r *policy.Evaluation) { one(w, r) }) }})
 		}
 		return steps
 	}
-	either := func(what string) []step { return ruling(what, (*world).pass, (*world).find) }
-	facts := func(what string, how func(*policy.Ruling)) []step {
+	either := func(what string) []step { return evaluation(what, (*world).pass, (*world).find) }
+	facts := func(what string, how func(*policy.Evaluation)) []step {
 		return []step{{what: what, do: func(w *world) { w.change(r.ID, how) }}}
 	}
 	switch said.Reason {
@@ -253,23 +253,23 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	case policy.RuleInvalid:
 		return byAuthor(either("correct rule " + id + ": kubectl sunset validate says what is wrong"))
 	case policy.NotEligible:
-		return ruling("eligible of rule "+id+" gives true"+r.nowFalse(), (*world).find)
+		return evaluation("eligible of rule "+id+" gives true"+r.nowFalse(), (*world).find)
 	case policy.NoStartTime:
-		return ruling("startTime of rule "+id+" gives a time", (*world).find)
+		return evaluation("startTime of rule "+id+" gives a time", (*world).find)
 	case policy.Unpullable:
-		return byAuthor(facts("set images.allowUnpullable: true in rule "+id, func(r *policy.Ruling) { r.Rule.Images.AllowUnpullable = true }))
+		return byAuthor(facts("set images.allowUnpullable: true in rule "+id, func(r *policy.Evaluation) { r.Rule.Images.AllowUnpullable = true }))
 	case policy.NoOwner:
-		return ruling("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *world, r *policy.Ruling) { r.Facts.Owner = &policy.Owner{} })
+		return evaluation("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *world, r *policy.Evaluation) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return ruling("ttlExpression of rule "+id+" gives a time to live", func(_ *world, r *policy.Ruling) { r.Facts.TTL = 0 })
+		return evaluation("ttlExpression of rule "+id+" gives a time to live", func(_ *world, r *policy.Evaluation) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
-		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Ruling) { r.Standing.Newest = false })
+		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Evaluation) { r.Standing.Newest = false })
 	case policy.WithinCapacity:
 		what := r.full
 		if what == "" {
 			what = "more objects become eligible than rule " + id + " has capacity for"
 		}
-		return facts(what, func(r *policy.Ruling) { r.Standing.Excess = true })
+		return facts(what, func(r *policy.Evaluation) { r.Standing.Excess = true })
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ const ownTTL = "annotation " + v1alpha1.TTLAnnotation
 // readableTTL ends the failure of all rules that read the annotation.
 func (in *Input) readableTTL() step {
 	return step{what: "correct " + ownTTL + " of the object, or remove it", guess: true, do: func(w *world) {
-		for _, r := range w.rulings {
+		for _, r := range w.evaluations {
 			if in.hasUnreadTTL(r.Rule.ID) {
 				w.change(r.Rule.ID, w.find)
 			}

@@ -208,7 +208,7 @@ func randomInput(r *rand.Rand) Input {
 		b.in.Rulings = append(b.in.Rulings, b.ruling(rule, isImage))
 	}
 	b.in.Facts = func(rule *policy.Rule, _ map[string]any) policy.Facts {
-		i := slices.IndexFunc(b.in.Rulings, func(r policy.Ruling) bool { return r.Rule.ID == rule.ID })
+		i := slices.IndexFunc(b.in.Rulings, func(r policy.Evaluation) bool { return r.Rule.ID == rule.ID })
 		facts := b.in.Rulings[i].Facts
 		facts.Selected = true
 		return facts
@@ -264,12 +264,12 @@ func (b *builder) object(isImage bool) {
 	}
 }
 
-// ruling is what a rule says: what it is about, what other objects and overrides make of it, and what fails.
-func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Ruling {
+// evaluation is what a rule says: what it is about, what other objects and overrides make of it, and what fails.
+func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 	now := b.in.At
 	rule.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
 	f := policy.Facts{Selected: !b.oneIn(8), Eligible: !b.oneIn(5), Start: now.Add(-b.hours(10))}
-	ruling := policy.Ruling{Rule: rule, Known: true}
+	evaluation := policy.Evaluation{Rule: rule, Known: true}
 	rule.AllowManaged = b.oneIn(3)
 	rule.Ledger = b.oneIn(3)
 	if b.oneIn(8) {
@@ -298,12 +298,12 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Ruling {
 	}
 	switch b.Intn(8 * b.calm) {
 	case 0:
-		ruling.Standing.Newest = true
+		evaluation.Standing.Newest = true
 		rule.Keep = 3
 		b.in.Ranks[rule.ID] = Rank{Place: 2, Of: 5, Keep: 3}
 	case 1, 2:
 		rule.TTL, rule.Capacity = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 5}
-		ruling.Standing.Excess = b.oneIn(2)
+		evaluation.Standing.Excess = b.oneIn(2)
 	}
 	switch {
 	case isImage:
@@ -321,8 +321,8 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Ruling {
 	if b.oneIn(8) {
 		b.tryOut(rule)
 	}
-	ruling.Facts = f
-	return ruling
+	evaluation.Facts = f
+	return evaluation
 }
 
 // tryOut has a RetentionPolicy that is a dry run change a rule.

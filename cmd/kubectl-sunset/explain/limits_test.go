@@ -48,7 +48,7 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 			r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Ledger: test.ledger}
 			page := explain.New(explain.Input{
 				At: at, Verdict: test.verdict,
-				Rulings: []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
+				Rulings: []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
 				Status:  map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{test.condition}}},
 			})
 			if diff := cmp.Diff(test.want, page.Blocks); diff != "" {
@@ -83,7 +83,7 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 			condition := metav1.Condition{Type: v1alpha1.ConditionRecreated, Status: test.status, Reason: "Recreated", Message: message}
 			page := explain.New(explain.Input{
 				At: at, Verdict: test.verdict, Subject: policy.Subject{Namespace: "a", Name: test.name},
-				Rulings: []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
+				Rulings: []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-time.Hour)}, Known: true}},
 				Status:  map[string]v1alpha1.RetentionPolicyStatus{"p": {Conditions: []metav1.Condition{condition}}},
 			})
 			var want []explain.Block
@@ -113,7 +113,7 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 		rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: mode, TTL: time.Hour}
 		return explain.New(explain.Input{
 			At: at, Object: object, Subject: policy.Subject{Flags: policy.OfArgoCD},
-			Rulings: []policy.Ruling{{Rule: rule, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-2 * time.Hour)}, Known: true}},
+			Rulings: []policy.Evaluation{{Rule: rule, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-2 * time.Hour)}, Known: true}},
 		})
 	}
 	byArgoCD := explain.Block{Reason: policy.ManagedByArgoCD, Message: "Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id",
@@ -141,7 +141,7 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 // TestTheOwnerOfWhatIsNotEligible: the owner of an object is looked for only once the object is eligible, so it is not said to be missing.
 func TestTheOwnerOfWhatIsNotEligible(t *testing.T) {
 	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Owner: true}
-	page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{{Rule: rule, Facts: policy.Facts{Selected: true}, Known: true}}})
+	page := explain.New(explain.Input{At: at, Rulings: []policy.Evaluation{{Rule: rule, Facts: policy.Facts{Selected: true}, Known: true}}})
 	if want := "eligible of rule p/r gives true"; len(page.Changes) != 1 || page.Changes[0].What != want {
 		t.Errorf("got %+v, want %s", page.Changes, want)
 	}

@@ -108,19 +108,19 @@ func (in *Input) selecting(o Other) []step {
 	default:
 		return nil
 	}
-	ruling := policy.Ruling{Rule: o.rule, Known: true, Facts: in.Facts(o.rule, object)}
-	if !ruling.Facts.Selected {
+	evaluation := policy.Evaluation{Rule: o.rule, Known: true, Facts: in.Facts(o.rule, object)}
+	if !evaluation.Facts.Selected {
 		return nil // it takes other labels too, or there are none that match
 	}
 	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // else overrides, or other objects, may keep it
 	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *world) {
-		w.rulings = append(slices.DeleteFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID }), ruling)
+		w.evaluations = append(slices.DeleteFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.ID }), evaluation)
 	}}}
-	if said := says(in.Subject, ruling, in.At); said.Action == policy.Keep {
+	if said := says(in.Subject, evaluation, in.At); said.Action == policy.Keep {
 		for _, s := range in.stepsBy(said, &Rule{ID: o.ID}) {
 			do := s.do
 			s.do = func(w *world) {
-				if slices.ContainsFunc(w.rulings, func(r policy.Ruling) bool { return r.Rule.ID == o.ID && r.Facts.Selected }) {
+				if slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.ID && r.Facts.Selected }) {
 					do(w)
 				}
 			}

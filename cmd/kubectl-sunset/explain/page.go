@@ -20,8 +20,8 @@ type Input struct {
 	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
 	Subject   policy.Subject   // the object as it is in its namespace, held if that is
 	Verdict   policy.Verdict   // for the reason DryRun, with its due time, where only a dry run finds it due
-	// Rulings are of all rules that apply to the kind in the namespace, with their settings there.
-	Rulings []policy.Ruling
+	// Evaluations are of all rules that apply to the kind in the namespace, with their settings there.
+	Rulings []policy.Evaluation
 	// Explanations and Ranks are of those that select the object; a rule that ranks nothing has no rank.
 	Explanations map[policy.RuleID][]engine.Explanation
 	Ranks        map[policy.RuleID]Rank
@@ -50,7 +50,7 @@ type Page struct {
 	Verdict    policy.Verdict
 	Owner      *Owner      // what goes instead of it; nil when it goes itself, or nothing does
 	References *References // nil where no rule about its kind asks
-	Rules      []Rule      // that select it, in the order of the rulings
+	Rules      []Rule      // that select it, in the order of the evaluations
 	Others     []Other     // about its kind, that do not select it
 	Blocks     []Block     // what keeps it though a rule may find it due
 	Changes    []Change    // what would change the verdict
@@ -113,7 +113,7 @@ func objectOf(in Input) Object {
 	return o
 }
 
-func (in *Input) rule(r policy.Ruling) Rule {
+func (in *Input) rule(r policy.Evaluation) Rule {
 	rule := Rule{
 		ID:       r.Rule.ID,
 		Mode:     cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
@@ -138,9 +138,9 @@ func (in *Input) rule(r policy.Ruling) Rule {
 const weighed = policy.HasTTL | policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm
 
 // says is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
-func says(s policy.Subject, r policy.Ruling, at time.Time) policy.Verdict {
+func says(s policy.Subject, r policy.Evaluation, at time.Time) policy.Verdict {
 	s.Flags &= weighed
-	return policy.Forecast(s, []policy.Ruling{r}, r.Rule.ID.Policy, at)
+	return policy.Forecast(s, []policy.Evaluation{r}, r.Rule.ID.Policy, at)
 }
 
 func unselected(r *policy.Rule) Other {

@@ -182,7 +182,7 @@ func TestSettings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.facts.Selected = true
-			page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
+			page := explain.New(explain.Input{At: at, Rulings: []policy.Evaluation{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
 			if diff := cmp.Diff(tc.want, page.Rules[0].Settings); diff != "" {
 				t.Error(diff)
 			}
@@ -192,11 +192,11 @@ func TestSettings(t *testing.T) {
 
 // TestBlocksAreToldOnce: two rules of one policy that is a dry run are one reason.
 func TestBlocksAreToldOnce(t *testing.T) {
-	dryRun := func(name string) policy.Ruling {
+	dryRun := func(name string) policy.Evaluation {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mode: v1alpha1.DryRun, TTL: time.Hour}
-		return policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}
+		return policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}
 	}
-	page := explain.New(explain.Input{At: at, Rulings: []policy.Ruling{dryRun("a"), dryRun("b")}})
+	page := explain.New(explain.Input{At: at, Rulings: []policy.Evaluation{dryRun("a"), dryRun("b")}})
 	want := []explain.Block{{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}}
 	if diff := cmp.Diff(want, page.Blocks); diff != "" {
 		t.Error(diff)
@@ -204,21 +204,21 @@ func TestBlocksAreToldOnce(t *testing.T) {
 }
 
 func TestRankOf(t *testing.T) {
-	member := func(group, uid string, age time.Duration) policy.Member {
-		return policy.Member{Namespace: "team-a", Group: group, UID: types.UID(uid), Start: at.Add(-age)}
+	member := func(group, uid string, age time.Duration) policy.Candidate {
+		return policy.Candidate{Namespace: "team-a", Group: group, UID: types.UID(uid), Start: at.Add(-age)}
 	}
 	elsewhere := member("web", "x", 0)
 	elsewhere.Namespace = "team-b"
-	odd := policy.Member{Namespace: "team-a", UID: "odd", Unknown: true}
+	odd := policy.Candidate{Namespace: "team-a", UID: "odd", Unknown: true}
 	self := member("web", "m", time.Hour)
-	all := []policy.Member{self, elsewhere, odd, member("web", "a", time.Hour), member("web", "z", time.Hour), member("web", "b", 0), member("db", "c", 0)}
+	all := []policy.Candidate{self, elsewhere, odd, member("web", "a", time.Hour), member("web", "z", time.Hour), member("web", "b", 0), member("db", "c", 0)}
 	room := func(keep int, limit policy.Limit) policy.Ranking {
-		return policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: keep, Limit: limit} }}
+		return policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: keep, Limit: limit} }}
 	}
 	fair := room(0, policy.AtMost(1))
 	fair.Fair = policy.AtMost(4)
 	for name, tc := range map[string]struct {
-		self    policy.Member
+		self    policy.Candidate
 		ranking policy.Ranking
 		want    explain.Rank
 	}{
@@ -238,13 +238,13 @@ func TestRankOf(t *testing.T) {
 // TestARuleWithoutItsRights: a status that says so is a reason, one that does not is none.
 func TestARuleWithoutItsRights(t *testing.T) {
 	r := &policy.Rule{ID: policy.RuleID{Policy: "team-a/own", Rule: "r"}, Namespace: "team-a", ServiceAccount: "cleaner", Mode: v1alpha1.Enforce, TTL: time.Hour}
-	rulings := []policy.Ruling{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
+	evaluations := []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
 	for status, want := range map[metav1.ConditionStatus][]explain.Block{
 		metav1.ConditionTrue:  nil,
 		metav1.ConditionFalse: {{Reason: policy.IsForbidden, Message: "may not delete", Remedy: "grant ServiceAccount team-a/cleaner the missing permission"}},
 	} {
 		condition := metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: status, Message: "may not delete"}
-		page := explain.New(explain.Input{At: at, Rulings: rulings, Status: map[string]v1alpha1.RetentionPolicyStatus{
+		page := explain.New(explain.Input{At: at, Rulings: evaluations, Status: map[string]v1alpha1.RetentionPolicyStatus{
 			"team-a/own": {Conditions: []metav1.Condition{condition}},
 		}})
 		if diff := cmp.Diff(want, page.Blocks); diff != "" {
@@ -270,14 +270,14 @@ func TestWhatSuspends(t *testing.T) {
 		"one that the rules do not allow is no reason": {[]*policy.Override{whole, garbled}, policy.Bounds{NoSuspend: true}, corrected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var rulings []policy.Ruling
+			var evaluations []policy.Evaluation
 			for _, rule := range []string{"a", "b"} {
 				r := &policy.Rule{
 					ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour, Suspended: true, Overrides: tc.overrides, Bounds: tc.bounds,
 				}
-				rulings = append(rulings, policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true})
+				evaluations = append(evaluations, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true})
 			}
-			page := explain.New(explain.Input{At: at, Rulings: rulings})
+			page := explain.New(explain.Input{At: at, Rulings: evaluations})
 			if len(page.Changes) != 1 || page.Changes[0].What != tc.want {
 				t.Errorf("got %+v, want %q", page.Changes, tc.want)
 			}
@@ -291,7 +291,7 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	in := explain.Input{At: at, Explanations: map[policy.RuleID][]engine.Explanation{}}
 	for _, rule := range []string{"a", "b"} {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour}
-		in.Rulings = append(in.Rulings, policy.Ruling{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
+		in.Rulings = append(in.Rulings, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
 		in.Explanations[r.ID] = []engine.Explanation{{Field: "eligible", Value: "true"}, {Field: "annotation sunset.x-k8s.io/ttl", Err: failure}}
 	}
 	in.Verdict, _ = policy.Decide(in.Subject, in.Rulings, at)

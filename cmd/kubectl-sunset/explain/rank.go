@@ -24,7 +24,7 @@ type Room struct {
 }
 
 // RankOf is the rank of a member among all, itself included.
-func RankOf(self policy.Member, members []policy.Member, ranking policy.Ranking) Rank {
+func RankOf(self policy.Candidate, members []policy.Candidate, ranking policy.Ranking) Rank {
 	settings := ranking.In(self.Namespace)
 	rank := bestRank(self, members)
 	rank.Keep = settings.Keep
@@ -52,7 +52,7 @@ func RankOf(self policy.Member, members []policy.Member, ranking policy.Ranking)
 }
 
 // bestRank is the place in the group where the member is nearest to the newest: of several groups that one counts.
-func bestRank(self policy.Member, members []policy.Member) Rank {
+func bestRank(self policy.Candidate, members []policy.Candidate) Rank {
 	best := Rank{Group: self.Group}
 	if self.Unknown {
 		return best
@@ -72,7 +72,7 @@ func bestRank(self policy.Member, members []policy.Member) Rank {
 }
 
 // add counts one of the same group.
-func (r *Rank) add(self, m policy.Member) {
+func (r *Rank) add(self, m policy.Candidate) {
 	r.Of++
 	if cmp.Or(self.Start.Compare(m.Start), cmp.Compare(m.UID, self.UID)) <= 0 { // as package policy orders them
 		r.Place++

@@ -19,7 +19,7 @@ type Setting struct {
 // theRule is where a setting comes from that nobody changed.
 const theRule = "the rule"
 
-func settingsOf(s policy.Subject, r policy.Ruling) []Setting {
+func settingsOf(s policy.Subject, r policy.Evaluation) []Setting {
 	all := markOf(r.Facts)
 	if !r.Rule.HasTTLExpression || r.Facts.Eligible && r.Facts.Err == nil {
 		all = append(all, ttlOf(s, r))
@@ -43,7 +43,7 @@ func markOf(f policy.Facts) []Setting {
 	return []Setting{start}
 }
 
-func ttlOf(s policy.Subject, r policy.Ruling) Setting {
+func ttlOf(s policy.Subject, r policy.Evaluation) Setting {
 	l := r.Rule.Lifetime(s, r.Facts)
 	base, from := r.Rule.TTL, theRule
 	if r.Rule.HasTTLExpression {

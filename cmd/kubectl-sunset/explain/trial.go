@@ -14,7 +14,7 @@ type Trial struct {
 }
 
 // trial is what a rule would be; as is the rule as it is.
-func (in *Input) trial(r policy.Ruling, as *Rule) *Trial {
+func (in *Input) trial(r policy.Evaluation, as *Rule) *Trial {
 	if r.Rule.Trial == nil {
 		return nil
 	}

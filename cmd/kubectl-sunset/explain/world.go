@@ -10,11 +10,11 @@ import (
 
 // world is what becomes of an object depends on.
 type world struct {
-	at      time.Time
-	subject policy.Subject
-	rulings []policy.Ruling
-	holds   map[string]bool // where annotations hold the object
-	outside map[Block]bool  // what keeps the object though the rules do not
+	at          time.Time
+	subject     policy.Subject
+	evaluations []policy.Evaluation
+	holds       map[string]bool // where annotations hold the object
+	outside     map[Block]bool  // what keeps the object though the rules do not
 }
 
 // outcome is what becomes of an object.
@@ -36,7 +36,7 @@ type step struct {
 
 // worldOf is the world as it is, in which each step is still to be done.
 func worldOf(in *Input, steps []step) *world {
-	w := &world{at: in.At, subject: in.Subject, rulings: slices.Clone(in.Rulings), holds: map[string]bool{}, outside: map[Block]bool{}}
+	w := &world{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Rulings), holds: map[string]bool{}, outside: map[Block]bool{}}
 	for _, s := range steps {
 		if s.from != nil {
 			s.from(w)
@@ -47,7 +47,7 @@ func worldOf(in *Input, steps []step) *world {
 
 // after is the world once some steps are done.
 func (w *world) after(steps ...step) *world {
-	next := &world{w.at, w.subject, slices.Clone(w.rulings), maps.Clone(w.holds), maps.Clone(w.outside)}
+	next := &world{w.at, w.subject, slices.Clone(w.evaluations), maps.Clone(w.holds), maps.Clone(w.outside)}
 	for _, s := range steps {
 		s.do(next)
 	}
@@ -59,7 +59,7 @@ func (w *world) outcome() outcome {
 	if s.Flags &^= policy.IsHeld; len(w.holds) > 0 {
 		s.Flags |= policy.IsHeld
 	}
-	v, _ := policy.Decide(s, w.rulings, w.at)
+	v, _ := policy.Decide(s, w.evaluations, w.at)
 	switch {
 	case v.Action == policy.Keep || len(w.outside) > 0:
 		return outcome{}
@@ -70,9 +70,9 @@ func (w *world) outcome() outcome {
 }
 
 // change changes what one rule says.
-func (w *world) change(id policy.RuleID, how func(*policy.Ruling)) {
-	for i := range w.rulings {
-		if r := &w.rulings[i]; r.Rule.ID == id {
+func (w *world) change(id policy.RuleID, how func(*policy.Evaluation)) {
+	for i := range w.evaluations {
+		if r := &w.evaluations[i]; r.Rule.ID == id {
 			rule := *r.Rule
 			r.Rule = &rule
 			how(r)
@@ -81,14 +81,14 @@ func (w *world) change(id policy.RuleID, how func(*policy.Ruling)) {
 }
 
 // mark has the time to live of a rule start now, if it has not.
-func (w *world) mark(r *policy.Ruling) {
+func (w *world) mark(r *policy.Evaluation) {
 	if r.Facts.Estimated {
 		r.Facts.Estimated, r.Facts.Start = false, w.at
 	}
 }
 
 // find makes a rule find the object eligible, since it was created or, if the rule marks, since now.
-func (w *world) find(r *policy.Ruling) {
+func (w *world) find(r *policy.Evaluation) {
 	if r.Facts.Owner == nil && !r.Facts.Eligible {
 		r.Facts.Owner = &policy.Owner{} // which the engine looks for only then
 	}
@@ -101,21 +101,21 @@ func (w *world) find(r *policy.Ruling) {
 }
 
 // pass makes a rule find the object not eligible.
-func (w *world) pass(r *policy.Ruling) {
+func (w *world) pass(r *policy.Evaluation) {
 	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, false, nil, nil
 }
 
 // ofRule is a change of one rule that ends a block.
 func ofRule(id policy.RuleID, b Block, how func(*policy.Rule)) step {
-	return step{what: b.Remedy, author: true, block: b, do: func(w *world) { w.change(id, func(r *policy.Ruling) { how(r.Rule) }) }}
+	return step{what: b.Remedy, author: true, block: b, do: func(w *world) { w.change(id, func(r *policy.Evaluation) { how(r.Rule) }) }}
 }
 
 // ofPolicy is a change of all rules of a policy that ends a block. Sunset marks what they find eligible then.
 func ofPolicy(name string, b Block, how func(*policy.Rule)) step {
 	return step{what: b.Remedy, author: true, block: b, do: func(w *world) {
-		for _, r := range w.rulings {
+		for _, r := range w.evaluations {
 			if r.Rule.ID.Policy == name {
-				w.change(r.Rule.ID, func(r *policy.Ruling) { how(r.Rule); w.mark(r) })
+				w.change(r.Rule.ID, func(r *policy.Evaluation) { how(r.Rule); w.mark(r) })
 			}
 		}
 	}}

@@ -21,12 +21,12 @@ import (
 type Loader struct {
 	Compiler   *engine.Compiler
 	Protection policy.Protection
-	Programs   map[string]*engine.Rule // compiled rules, by Key
+	Programs   map[string]*engine.Program // compiled rules, by Key
 }
 
 // NewLoader makes a Loader.
 func NewLoader(compiler *engine.Compiler, protection policy.Protection) *Loader {
-	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Rule{}}
+	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Program{}}
 }
 
 // Policy is a policy and where it is written.
@@ -162,7 +162,7 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 	return p
 }
 
-// Adopt gives a policy that has none the UID it will have in the cluster. It must not be in a Book yet.
+// Adopt gives a policy that has none the UID it will have in the cluster. It must not be in a Snapshot yet.
 func (l *Loader) Adopt(p *policy.Policy, uid types.UID) {
 	if p.UID != "" || uid == "" {
 		return

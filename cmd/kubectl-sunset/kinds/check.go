@@ -13,7 +13,7 @@ import (
 
 // Check compares a policy with what is known of kinds, and gives what may be wrong in the words of the webhook. A rule of a
 // RetentionPolicy about a kind that is in no namespace is wrong in every cluster, and becomes a problem of the policy.
-func (k *Known) Check(p *policy.Policy, programs map[string]*engine.Rule) (warnings []policy.Problem) {
+func (k *Known) Check(p *policy.Policy, programs map[string]*engine.Program) (warnings []policy.Problem) {
 	for _, r := range p.Rules {
 		if r.Kind.Kind == "" || r.OnNodes() {
 			continue // said already; and images are of no API server

@@ -17,17 +17,17 @@ type Case struct {
 	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
 	Subject   policy.Subject   // the object as it is in its namespace
 	Verdict   policy.Verdict
-	Applying  []*policy.Rule  // of its kind in its namespace
-	Rulings   []policy.Ruling // theirs, with the object's standing; none about a mirror Pod
-	Unmarked  []policy.RuleID // of the rulings, those whose start is Input.At because nothing marks the object yet
+	Applying  []*policy.Rule      // of its kind in its namespace
+	Rulings   []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
+	Unmarked  []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
 	Rankings  map[policy.RuleID]Ranked
 }
 
 // Ranked is the ranking of one rule that the object has a part in.
 type Ranked struct {
 	Ranking policy.Ranking
-	Self    policy.Member
-	Members []policy.Member // all of them, Self included
+	Self    policy.Candidate
+	Members []policy.Candidate // all of them, Self included
 }
 
 // Case judges one object among its peers: the objects of its kind that Ranks says its verdict depends on, of which feed
@@ -49,8 +49,8 @@ func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*C
 	}
 	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.places.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
 	page := j.places.page(c.Kind, self.subject.Namespace)
-	c.Subject, c.Applying, c.Rulings = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.rulings)
-	self.rulings = c.Rulings
+	c.Subject, c.Applying, c.Rulings = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
+	self.evaluations = c.Rulings
 	c.Unmarked = b.unmarked
 	if ranks, _ := j.Ranks(c.Kind); ranks && heard {
 		if err := j.rankCase(ctx, c, self, peers); err != nil {
@@ -74,7 +74,7 @@ func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Fee
 			ranked = append(ranked, p)
 		}
 	}
-	for _, id := range j.places.book.Ranked(c.Kind) {
+	for _, id := range j.places.snapshot.Ranked(c.Kind) {
 		ranking := j.places.ranking(c.Kind, id)
 		rankBy(ranking, id, ranked)
 		self, _ := membersOf(id, ranked[:1])

@@ -38,7 +38,7 @@ func NewComparison(in Input, inForce InForce, beyond sets.Set[schema.GroupKind])
 	before := New(in)
 	c := &Comparison{unlike: sets.New[schema.GroupKind]()}
 	for kind := range in.Kinds.Union(beyond) {
-		was, is := before.places.book.Version(kind), after.places.book.Version(kind)
+		was, is := before.places.snapshot.Version(kind), after.places.snapshot.Version(kind)
 		if !was.Empty() && !is.Empty() && was != is {
 			c.unlike.Insert(kind)
 		}
@@ -70,7 +70,7 @@ func (v versus) targets() []schema.GroupVersionKind {
 		switch {
 		case i < 0:
 			targets = append(targets, target)
-		case v.after.places.book.Version(kind).Empty():
+		case v.after.places.snapshot.Version(kind).Empty():
 			targets[i] = target // the rules asked about keep the kind at any version
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Comparison) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
 func (c *Comparison) Uncompared() []string {
 	var reasons []string
 	for kind := range c.unlike {
-		was, is := c.shown.before.places.book.Version(kind), c.shown.after.places.book.Version(kind)
+		was, is := c.shown.before.places.snapshot.Version(kind), c.shown.after.places.snapshot.Version(kind)
 		reasons = append(reasons, fmt.Sprintf("%s is not compared: the rules in force read it at %s, those of the files at %s",
 			kind, was.GroupVersion(), is.GroupVersion()))
 	}

@@ -17,7 +17,7 @@ import (
 type Input struct {
 	Compiler   *engine.Compiler
 	Policies   []*policy.Policy // each in the mode in which it is to act
-	Programs   map[string]*engine.Rule
+	Programs   map[string]*engine.Program
 	Namespaces map[string]policy.Namespace // one that is missing carries only its name as a label
 	Protection policy.Protection
 	At         time.Time
@@ -47,7 +47,7 @@ func New(in Input) *Judge {
 // Targets are the kinds that rules are about, each as it is to be read.
 func (j *Judge) Targets() []schema.GroupVersionKind {
 	var targets []schema.GroupVersionKind
-	for _, kind := range j.places.book.Kinds() {
+	for _, kind := range j.places.snapshot.Kinds() {
 		if j.about(kind) && kind != v1alpha1.ImageKind.GroupKind() { // no API server has images
 			targets = append(targets, j.version(kind))
 		}
@@ -67,22 +67,22 @@ func (j *Judge) Target(kind schema.GroupKind) (target schema.GroupVersionKind, o
 
 // version is the kind as its rules read it. Invalid rules keep what they select at whatever version they name.
 func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
-	if version := j.places.book.Version(kind); !version.Empty() {
+	if version := j.places.snapshot.Version(kind); !version.Empty() {
 		return version
 	}
-	return j.places.book.Rules(kind)[0].Kind
+	return j.places.snapshot.Rules(kind)[0].Kind
 }
 
 // RulesOf are the rules about a kind, by policy and rule name.
-func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.places.book.Rules(kind) }
+func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.places.snapshot.Rules(kind) }
 
 // bench is where one goroutine judges.
 type bench struct {
 	*Judge
-	evaluator *engine.Evaluator
-	sheet     *sheet
-	rulings   []policy.Ruling
-	unmarked  []policy.RuleID // of the rulings, those whose start is only At
+	evaluator   *engine.Evaluator
+	sheet       *sheet
+	evaluations []policy.Evaluation
+	unmarked    []policy.RuleID // of the evaluations, those whose start is only At
 }
 
 // judge adds what there is to say about an object to the sheet.
@@ -105,7 +105,7 @@ func (b *bench) judge(object map[string]any) {
 	switch {
 	case !ok:
 	case ranks:
-		c.rulings, c.hidden = slices.Clone(c.rulings), !asked
+		c.evaluations, c.hidden = slices.Clone(c.evaluations), !asked
 		b.sheet.candidates = append(b.sheet.candidates, c)
 	default:
 		b.sheet.add(&c)
@@ -131,17 +131,17 @@ func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
 	}
 	c.subject, c.image, c.needed = page.See(subject), imageOf(object), engine.BuiltInHold(object)
 	c.subject.Namespace = b.sheet.intern(subject.Namespace)
-	if agreed := b.places.book.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
+	if agreed := b.places.snapshot.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
 		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))
 		return c, false
 	}
 	dropBallast(meta)
-	b.rulings, b.unmarked = b.rulings[:0], b.unmarked[:0]
+	b.evaluations, b.unmarked = b.evaluations[:0], b.unmarked[:0]
 	b.evaluator.SetReferences(b.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name).References())
 	for _, rule := range rules {
 		b.ask(rule, object)
 	}
-	c.rulings = b.rulings
+	c.evaluations = b.evaluations
 	return c, true
 }
 
@@ -156,7 +156,7 @@ func (b *bench) ask(rule *policy.Rule, object map[string]any) {
 		facts.Start = b.At // it would be marked now
 		b.unmarked = append(b.unmarked, rule.ID)
 	}
-	b.rulings = append(b.rulings, policy.Ruling{Rule: rule, Facts: facts, Known: true})
+	b.evaluations = append(b.evaluations, policy.Evaluation{Rule: rule, Facts: facts, Known: true})
 }
 
 func (b *bench) selected(meta map[string]any) bool {

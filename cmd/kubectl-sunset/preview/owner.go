@@ -55,7 +55,7 @@ func (j *Judge) addOwners(result *Result, sheets []*sheet) {
 	owned, counts := all.owned(), map[types.UID]int{}
 	for i := range result.Rows {
 		row := &result.Rows[i]
-		owner, rule := row.Verdict.Owner, j.places.book.Rule(row.Verdict.Rule)
+		owner, rule := row.Verdict.Owner, j.places.snapshot.Rule(row.Verdict.Rule)
 		if owner == nil || rule == nil {
 			continue
 		}

@@ -11,35 +11,35 @@ import (
 
 // places knows which rules apply where, in namespaces that nobody has described too.
 type places struct {
-	in   Input
-	book *policy.Book
+	in       Input
+	snapshot *policy.Snapshot
 
 	mu      sync.Mutex
-	strange map[string]*policy.Book // a book for each namespace that is not among the known ones
+	strange map[string]*policy.Snapshot // a snapshot for each namespace that is not among the known ones
 }
 
 func newPlaces(in Input) *places {
 	return &places{
-		in:      in,
-		book:    policy.NewBook(in.Policies, in.Namespaces, in.Protection),
-		strange: map[string]*policy.Book{},
+		in:       in,
+		snapshot: policy.NewSnapshot(in.Policies, in.Namespaces, in.Protection),
+		strange:  map[string]*policy.Snapshot{},
 	}
 }
 
 // page is the rules that apply to a kind in a namespace.
-func (p *places) page(kind schema.GroupKind, namespace string) *policy.Page {
-	if p.book.Knows(namespace) {
-		return p.book.Page(kind, namespace)
+func (p *places) page(kind schema.GroupKind, namespace string) *policy.EffectiveRules {
+	if p.snapshot.Knows(namespace) {
+		return p.snapshot.Effective(kind, namespace)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	book := p.strange[namespace]
-	if book == nil {
+	snapshot := p.strange[namespace]
+	if snapshot == nil {
 		only := map[string]policy.Namespace{namespace: p.namespace(namespace)}
-		book = policy.NewBook(p.in.Policies, only, p.in.Protection)
-		p.strange[namespace] = book
+		snapshot = policy.NewSnapshot(p.in.Policies, only, p.in.Protection)
+		p.strange[namespace] = snapshot
 	}
-	return book.Page(kind, namespace)
+	return snapshot.Effective(kind, namespace)
 }
 
 // namespace is one that is known, or what is sure of any other.
@@ -52,7 +52,7 @@ func (p *places) namespace(name string) policy.Namespace {
 
 // ranking is how a rule ranks, in namespaces that nobody has described too.
 func (p *places) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
-	ranking := p.book.Ranking(kind, id)
-	ranking.Room = func(namespace string) policy.Room { return p.page(kind, namespace).Room(id) }
+	ranking := p.snapshot.Ranking(kind, id)
+	ranking.Room = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }
 	return ranking
 }

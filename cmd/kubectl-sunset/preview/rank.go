@@ -10,17 +10,17 @@ import (
 
 // candidate is a subject whose verdict depends on others: it has to wait until all are known.
 type candidate struct {
-	kind    schema.GroupVersionKind
-	subject policy.Subject
-	rulings []policy.Ruling
-	image   *Image // nil for any other object
-	needed  string // why it is held though nobody has written so; empty when it is not
-	hidden  bool   // it only counts among the others
+	kind        schema.GroupVersionKind
+	subject     policy.Subject
+	evaluations []policy.Evaluation
+	image       *Image // nil for any other object
+	needed      string // why it is held though nobody has written so; empty when it is not
+	hidden      bool   // it only counts among the others
 }
 
 // Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.
 func (j *Judge) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
-	ids := j.places.book.Ranked(kind)
+	ids := j.places.snapshot.Ranked(kind)
 	return len(ids) > 0, slices.ContainsFunc(ids, func(id policy.RuleID) bool { return j.places.ranking(kind, id).Fair.Bounded })
 }
 
@@ -48,7 +48,7 @@ func (j *Judge) rank(candidates []candidate) {
 		kinds[kind] = append(kinds[kind], &candidates[i])
 	}
 	for kind, of := range kinds {
-		for _, id := range j.places.book.Ranked(kind) {
+		for _, id := range j.places.snapshot.Ranked(kind) {
 			rankBy(j.places.ranking(kind, id), id, of)
 		}
 	}
@@ -63,14 +63,14 @@ func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
 }
 
 // membersOf are the candidates that take part in the ranking of a rule, each with what the rule says of it.
-func membersOf(id policy.RuleID, candidates []*candidate) (members []policy.Member, of []*policy.Ruling) {
+func membersOf(id policy.RuleID, candidates []*candidate) (members []policy.Candidate, of []*policy.Evaluation) {
 	for _, c := range candidates {
-		for i := range c.rulings {
-			r := &c.rulings[i]
+		for i := range c.evaluations {
+			r := &c.evaluations[i]
 			if r.Rule.ID != id {
 				continue
 			}
-			if m, ok := policy.MemberOf(&c.subject, &r.Facts, r.Known); ok {
+			if m, ok := policy.CandidateOf(&c.subject, &r.Facts, r.Known); ok {
 				members, of = append(members, m), append(of, r)
 			}
 		}

@@ -132,8 +132,8 @@ func newSheet(at time.Time) *sheet {
 
 // add notes the verdict on one subject, if any rule selects it.
 func (s *sheet) add(c *candidate) {
-	kind, subject, rulings := c.kind, c.subject, c.rulings
-	for _, r := range rulings {
+	kind, subject, evaluations := c.kind, c.subject, c.evaluations
+	for _, r := range evaluations {
 		if r.Facts.Selected {
 			s.tally(r.Rule.ID).Matched++
 		}
@@ -141,7 +141,7 @@ func (s *sheet) add(c *candidate) {
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
 		}
 	}
-	v := Verdict(subject, rulings, s.at)
+	v := Verdict(subject, evaluations, s.at)
 	if v.Reason == policy.NotSelected {
 		return
 	}
@@ -198,7 +198,7 @@ func (s *sheet) version(gv schema.GroupVersion) string {
 // result puts the sheets together. Every rule of the policies gets a tally, so that one that selects nothing shows.
 func (j *Judge) result(sheets []*sheet) *Result {
 	all := newSheet(j.At)
-	for _, p := range j.places.book.Policies() {
+	for _, p := range j.places.snapshot.Policies() {
 		for _, rule := range p.Rules {
 			if j.about(policy.StoredAs(rule.Kind)) {
 				all.tally(rule.ID)

@@ -10,12 +10,12 @@ import (
 
 // Verdict is what happens to a subject. Where the rules in force say nothing, the dry runs are asked one by one: what
 // the soonest of them would delete is kept for the reason DryRun, with its due time.
-func Verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Verdict {
-	v, _ := policy.Decide(s, rulings, at)
+func Verdict(s policy.Subject, evaluations []policy.Evaluation, at time.Time) policy.Verdict {
+	v, _ := policy.Decide(s, evaluations, at)
 	if !v.Reason.SaysNothing() {
 		return v
 	}
-	due, kept := forecasts(s, rulings, at)
+	due, kept := forecasts(s, evaluations, at)
 	switch {
 	case due.Action != policy.Keep:
 		due.Action, due.Reason = policy.Keep, policy.IsDryRun
@@ -28,14 +28,14 @@ func Verdict(s policy.Subject, rulings []policy.Ruling, at time.Time) policy.Ver
 }
 
 // forecasts gives, of all that the dry runs say, the soonest due and the first reason to keep.
-func forecasts(s policy.Subject, rulings []policy.Ruling, at time.Time) (due, kept policy.Verdict) {
+func forecasts(s policy.Subject, evaluations []policy.Evaluation, at time.Time) (due, kept policy.Verdict) {
 	kept.Reason = policy.NotSelected
-	for i, r := range rulings {
+	for i, r := range evaluations {
 		name := r.Rule.ID.Policy
-		if r.Rule.Mode != v1alpha1.DryRun || i > 0 && rulings[i-1].Rule.ID.Policy == name {
+		if r.Rule.Mode != v1alpha1.DryRun || i > 0 && evaluations[i-1].Rule.ID.Policy == name {
 			continue
 		}
-		v := policy.Forecast(s, rulings, name, at)
+		v := policy.Forecast(s, evaluations, name, at)
 		if v.Action == policy.Keep {
 			kept = firstKept(kept, v)
 		} else {
@@ -68,7 +68,7 @@ func explain(v policy.Verdict, c *candidate) string {
 	if v.Reason == policy.Held && !c.subject.Flags.Has(policy.IsHeld) {
 		return c.needed
 	}
-	for _, r := range c.rulings {
+	for _, r := range c.evaluations {
 		switch {
 		case r.Rule.ID != v.Rule:
 		case v.Reason == policy.EvaluationFailed && r.Facts.Err != nil, v.Reason == policy.ReferencesUnknown && r.Facts.InDoubt():

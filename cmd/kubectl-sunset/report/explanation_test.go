@@ -50,14 +50,14 @@ func explained(t testing.TB, policies, object string, change func(*explain.Input
 		t.Fatal(err)
 	}
 	in.Namespace = policy.NamespaceOf(map[string]string{"env": "dev"}, nil)
-	book := policy.NewBook(all, map[string]policy.Namespace{subject.Namespace: in.Namespace}, loader.Protection)
-	for _, kind := range book.Kinds() {
-		page := book.Page(kind, subject.Namespace)
+	snapshot := policy.NewSnapshot(all, map[string]policy.Namespace{subject.Namespace: in.Namespace}, loader.Protection)
+	for _, kind := range snapshot.Kinds() {
+		page := snapshot.Effective(kind, subject.Namespace)
 		in.Subject = page.See(subject)
 		in.Others = explain.OthersIn(subject.Namespace, in.Namespace, kind, all, loader.Protection)
 		for _, r := range page.Rules {
 			program := loader.Programs[r.Key]
-			in.Rulings = append(in.Rulings, policy.Ruling{Rule: r, Facts: program.Facts(t.Context(), in.Object), Known: true})
+			in.Rulings = append(in.Rulings, policy.Evaluation{Rule: r, Facts: program.Facts(t.Context(), in.Object), Known: true})
 			in.Explanations[r.ID] = program.Explain(t.Context(), in.Object)
 		}
 	}

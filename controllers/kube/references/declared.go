@@ -33,7 +33,7 @@ func Says(p *policy.Policy) []Declared {
 // Missays is what else it says about them.
 func Missays(p *policy.Policy) []Misread {
 	var all []Misread
-	for _, m := range p.Misread() {
+	for _, m := range p.InvalidReferences() {
 		all = append(all, Misread{From: From(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why})
 	}
 	return all

@@ -20,14 +20,14 @@ type estimates struct {
 type estimate struct{ images []estimated }
 
 type estimated struct {
-	policy.Member
+	policy.Candidate
 	bytes int64 // 0 for one that would stay
 }
 
-// newEstimates begins the estimates for the rules of a book.
-func newEstimates(book *policy.Book, now time.Time, weigh func(policy.Subject) int64) *estimates {
+// newEstimates begins the estimates for the rules of a snapshot.
+func newEstimates(snapshot *policy.Snapshot, now time.Time, weigh func(policy.Subject) int64) *estimates {
 	e := &estimates{now: now, weigh: weigh, rules: map[policy.RuleID]*estimate{}}
-	for _, p := range book.Policies() {
+	for _, p := range snapshot.Policies() {
 		for _, r := range p.Rules {
 			if r.Images.HasThresholds && !acts(p, r) {
 				e.rules[r.ID] = &estimate{}
@@ -38,20 +38,20 @@ func newEstimates(book *policy.Book, now time.Time, weigh func(policy.Subject) i
 }
 
 // add takes an image with what all rules say about it.
-func (e *estimates) add(s policy.Subject, rulings []policy.Ruling) {
-	for i := range rulings {
-		of := e.rules[rulings[i].Rule.ID]
+func (e *estimates) add(s policy.Subject, evaluations []policy.Evaluation) {
+	for i := range evaluations {
+		of := e.rules[evaluations[i].Rule.ID]
 		if of == nil {
 			continue
 		}
-		member, ok := policy.MemberOf(&s, &rulings[i].Facts, rulings[i].Known)
+		member, ok := policy.CandidateOf(&s, &evaluations[i].Facts, evaluations[i].Known)
 		if !ok || member.Unknown {
 			continue
 		}
-		image := estimated{Member: member}
-		supposed := slices.Clone(rulings)
+		image := estimated{Candidate: member}
+		supposed := slices.Clone(evaluations)
 		supposed[i].Standing.Excess = true
-		if policy.Forecast(s, supposed, rulings[i].Rule.ID.Policy, e.now).Action == policy.Delete {
+		if policy.Forecast(s, supposed, evaluations[i].Rule.ID.Policy, e.now).Action == policy.Delete {
 			image.bytes = e.weigh(s)
 		}
 		of.images = append(of.images, image)

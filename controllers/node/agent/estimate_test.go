@@ -18,7 +18,7 @@ var estimatedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestAnEstimate(t *testing.T) {
 	other := &policy.Rule{ID: policy.RuleID{Policy: "q", Rule: "keep"}, Mode: v1alpha1.Suspended, Kind: v1alpha1.ImageKind, TTL: time.Hour}
 	for name, test := range map[string]struct {
-		change func(image int, s *policy.Subject, own, other *policy.Ruling)
+		change func(image int, s *policy.Subject, own, other *policy.Evaluation)
 		bytes  int64
 		places int
 	}{
@@ -27,30 +27,30 @@ func TestAnEstimate(t *testing.T) {
 		"one":                                 {nil, 10, 4},
 		"more than one":                       {nil, 11, 3},
 		"all, and more":                       {nil, 1000, 0},
-		"the oldest is in use":                {func(n int, s *policy.Subject, _, _ *policy.Ruling) { set(&s.Flags, n == 5, policy.IsInUse) }, 10, 3},
-		"another rule keeps the oldest":       {func(n int, _ *policy.Subject, _, o *policy.Ruling) { o.Facts.Selected = n == 5 }, 10, 3},
-		"the oldest is among the newest kept": {func(n int, _ *policy.Subject, r, _ *policy.Ruling) { r.Standing.Newest = n == 5 }, 10, 3},
-		"the oldest is not eligible":          {func(n int, _ *policy.Subject, r, _ *policy.Ruling) { r.Facts.Eligible = n != 5 }, 10, 3},
-		"all are too young": {func(_ int, _ *policy.Subject, r, _ *policy.Ruling) {
+		"the oldest is in use":                {func(n int, s *policy.Subject, _, _ *policy.Evaluation) { set(&s.Flags, n == 5, policy.IsInUse) }, 10, 3},
+		"another rule keeps the oldest":       {func(n int, _ *policy.Subject, _, o *policy.Evaluation) { o.Facts.Selected = n == 5 }, 10, 3},
+		"the oldest is among the newest kept": {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Standing.Newest = n == 5 }, 10, 3},
+		"the oldest is not eligible":          {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Facts.Eligible = n != 5 }, 10, 3},
+		"all are too young": {func(_ int, _ *policy.Subject, r, _ *policy.Evaluation) {
 			r.Facts.FirstSeen = estimatedAt
 		}, 10, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := thresholds(85, 80)
 			rule.Mode, rule.TTL, rule.Images.MinAge = v1alpha1.DryRun, policy.Week, time.Minute
-			book := policy.NewBook([]*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}}}, nil, policy.Protection{})
-			e := newEstimates(book, estimatedAt, func(policy.Subject) int64 { return 10 })
+			snapshot := policy.NewSnapshot([]*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}}}, nil, policy.Protection{})
+			e := newEstimates(snapshot, estimatedAt, func(policy.Subject) int64 { return 10 })
 			for n := 1; n <= 5; n++ {
 				start := estimatedAt.Add(-time.Duration(n) * time.Hour)
 				facts := policy.Facts{Selected: true, Eligible: true, Start: start, FirstSeen: start}
 				s := policy.Subject{Name: fmt.Sprint(n), UID: types.UID(fmt.Sprint(n)), Created: start}
-				rulings := []policy.Ruling{{Rule: rule, Facts: facts, Known: true}, {Rule: other, Facts: facts, Known: true}}
-				rulings[1].Facts.Selected = false
+				evaluations := []policy.Evaluation{{Rule: rule, Facts: facts, Known: true}, {Rule: other, Facts: facts, Known: true}}
+				evaluations[1].Facts.Selected = false
 				if test.change != nil {
-					test.change(n, &s, &rulings[0], &rulings[1])
+					test.change(n, &s, &evaluations[0], &evaluations[1])
 				}
-				e.add(s, rulings)
-				if rulings[0].Standing.Excess {
+				e.add(s, evaluations)
+				if evaluations[0].Standing.Excess {
 					t.Fatal("what was shown has been changed")
 				}
 			}
@@ -71,21 +71,21 @@ func set(flags *policy.Flags, is bool, flag policy.Flags) {
 func TestOnlyWhatLetsNothingGoIsEstimated(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode      v1alpha1.Mode
-		gate      *policy.Gate
+		gate      *policy.ApprovalGate
 		estimated bool
 	}{
 		"a dry run":           {v1alpha1.DryRun, nil, true},
 		"suspended":           {v1alpha1.Suspended, nil, true},
 		"in force":            {v1alpha1.Enforce, nil, false},
-		"not approved":        {v1alpha1.Enforce, &policy.Gate{}, true},
-		"another rule is not": {v1alpha1.Enforce, &policy.Gate{Rules: sets.New("other")}, false},
-		"it alone is not":     {v1alpha1.Enforce, &policy.Gate{Rules: sets.New("space")}, true},
+		"not approved":        {v1alpha1.Enforce, &policy.ApprovalGate{}, true},
+		"another rule is not": {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("other")}, false},
+		"it alone is not":     {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("space")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := thresholds(85, 80)
 			rule.Mode = test.mode
 			policies := []*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}, Gate: test.gate}}
-			e := newEstimates(policy.NewBook(policies, nil, policy.Protection{}), estimatedAt, nil)
+			e := newEstimates(policy.NewSnapshot(policies, nil, policy.Protection{}), estimatedAt, nil)
 			if _, got := e.rules[rule.ID]; got != test.estimated {
 				t.Errorf("estimated: %t", got)
 			}

@@ -81,9 +81,9 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	node.Late = h.diary.Removed
 	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.keeper.bound}
 	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Witness: h.diary, MaxInFlight: 1})
-	h.rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
+	h.rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
-		h.reconciler.Use(book, programs)
+		h.reconciler.Use(snapshot, programs)
 	}
 	h.reporter = &reporter{
 		client: h.server, clock: at, cluster: h.cluster, node: node, history: kept, rules: h.rules, disk: disk, diary: h.diary,

@@ -36,11 +36,11 @@ type keeper struct {
 
 // basis is what images were counted by, and when.
 type basis struct {
-	book    *policy.Book
-	index   *index.Index // nil where they are not known
-	version uint64
-	removed int64 // so far
-	at      time.Time
+	snapshot *policy.Snapshot
+	index    *index.Index // nil where they are not known
+	version  uint64
+	removed  int64 // so far
+	at       time.Time
 }
 
 const (
@@ -91,48 +91,48 @@ func (k *keeper) last(ctx context.Context) {
 func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	k.meters.present.Set(float64(k.node.Total().Images))
 	k.rules.Settle(ctx) // of rules that are not there no watch tells
-	book := k.rules.Book()
-	if book == nil {
+	snapshot := k.rules.Book()
+	if snapshot == nil {
 		k.reporter.report(ctx, nil, nil, nil)
 		return false
 	}
 	switch {
 	case k.rules.ReadSpace():
 		k.disk.locate(ctx)
-	case k.isTold(book):
+	case k.isTold(snapshot):
 		return false
 	}
-	now := k.basis(book)
-	tallies, supposed := k.count(book)
+	now := k.basis(snapshot)
+	stats, supposed := k.count(snapshot)
 	usage, err := k.disk.usage()
 	switch {
-	case tallies == nil:
+	case stats == nil:
 	case err != nil:
-		k.press(book, tallies, supposed, v1alpha1.NodeImageFilesystem{})
+		k.press(snapshot, stats, supposed, v1alpha1.NodeImageFilesystem{})
 	default:
-		pressed = k.press(book, tallies, supposed, usage)
+		pressed = k.press(snapshot, stats, supposed, usage)
 	}
 	var seen *v1alpha1.NodeImageFilesystem
 	if err == nil {
 		seen = &usage
 	}
-	if k.told = (basis{}); k.reporter.report(ctx, book, tallies, seen) {
+	if k.told = (basis{}); k.reporter.report(ctx, snapshot, stats, seen) {
 		k.told = now
 	}
 	return pressed
 }
 
-// isTold reports whether the last report says what counting by a book would.
-func (k *keeper) isTold(book *policy.Book) bool {
-	now := k.basis(book)
+// isTold reports whether the last report says what counting by a snapshot would.
+func (k *keeper) isTold(snapshot *policy.Snapshot) bool {
+	now := k.basis(snapshot)
 	age := now.at.Sub(k.told.at)
 	now.at = k.told.at
 	return now == k.told && now.index != nil && 0 <= age && age < recountEvery
 }
 
-func (k *keeper) basis(book *policy.Book) basis {
+func (k *keeper) basis(snapshot *policy.Snapshot) basis {
 	total, _ := k.reporter.diary.said()
-	b := basis{book: book, index: k.index(book), removed: total.Images, at: k.clock.Now()}
+	b := basis{snapshot: snapshot, index: k.index(snapshot), removed: total.Images, at: k.clock.Now()}
 	if b.index != nil {
 		b.version = b.index.Version()
 	}
@@ -140,7 +140,7 @@ func (k *keeper) basis(book *policy.Book) basis {
 }
 
 // press measures the filesystem, and puts in force what comes of it.
-func (k *keeper) press(book *policy.Book, t *policy.Tallies, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
+func (k *keeper) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
 	count := func(id policy.RuleID) counted {
 		of := counted{estimate: supposed.rules[id]}
 		if tally := t.Policies[id.Policy]; tally != nil && tally.Rules[id.Rule] != nil {
@@ -150,7 +150,7 @@ func (k *keeper) press(book *policy.Book, t *policy.Tallies, supposed *estimates
 		return of
 	}
 	k.mu.Lock()
-	changed, going := k.space.measure(book.Rules(v1alpha1.ImageKind.GroupKind()), usage, count)
+	changed, going := k.space.measure(snapshot.Rules(v1alpha1.ImageKind.GroupKind()), usage, count)
 	k.mu.Unlock()
 	if changed {
 		k.rules.Again()
@@ -172,37 +172,37 @@ func (k *keeper) pressed(id policy.RuleID) bool {
 	return k.space.pressed(id)
 }
 
-// count counts all images by the rules of a book, and what would go for want of space; nil while they are not known, or not
+// count counts all images by the rules of a snapshot, and what would go for want of space; nil while they are not known, or not
 // judged by it. Where no rule is understood nobody looks at them, and there are none.
-func (k *keeper) count(book *policy.Book) (*policy.Tallies, *estimates) {
+func (k *keeper) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
 	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Brief(s.Name).Bytes }
-	tallies, supposed := policy.NewTallies(now), newEstimates(book, now, weigh)
-	tallies.Weigh = weigh
-	if !slices.ContainsFunc(book.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
-		return tallies, supposed
+	stats, supposed := policy.NewStats(now), newEstimates(snapshot, now, weigh)
+	stats.Weigh = weigh
+	if !slices.ContainsFunc(snapshot.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
+		return stats, supposed
 	}
-	at := k.index(book)
+	at := k.index(snapshot)
 	if at == nil {
 		return nil, nil
 	}
-	at.Scan(func(s policy.Subject, rulings []policy.Ruling) {
-		tallies.Add(s, rulings)
-		supposed.add(s, rulings)
+	at.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
+		stats.Add(s, evaluations)
+		supposed.add(s, evaluations)
 	})
-	return tallies, supposed
+	return stats, supposed
 }
 
 func isValid(r *policy.Rule) bool { return !r.Invalid() }
 
-// index is where the images are; nil while they are not known, or not judged by a book.
-func (k *keeper) index(book *policy.Book) *index.Index {
+// index is where the images are; nil while they are not known, or not judged by a snapshot.
+func (k *keeper) index(snapshot *policy.Snapshot) *index.Index {
 	kinds := k.reconciler.Kinds()
 	if len(kinds) != 1 || kinds[0].Lost != nil || kinds[0].Relisting {
 		return nil
 	}
 	known := kinds[0].Index
-	for _, r := range book.Rules(v1alpha1.ImageKind.GroupKind()) {
-		if !known.Has(book, r) {
+	for _, r := range snapshot.Rules(v1alpha1.ImageKind.GroupKind()) {
+		if !known.Has(snapshot, r) {
 			return nil
 		}
 	}

@@ -55,9 +55,9 @@ const (
 	reportAgain = 15 * time.Second
 )
 
-// report writes what was counted, if it is time, and reports whether all is written. Without tallies what the policies see is
+// report writes what was counted, if it is time, and reports whether all is written. Without stats what the policies see is
 // not known: what was reported of them stays.
-func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem) (written bool) {
+func (r *reporter) report(ctx context.Context, snapshot *policy.Snapshot, t *policy.Stats, usage *v1alpha1.NodeImageFilesystem) (written bool) {
 	now := r.clock.Now()
 	if now.Before(r.next) {
 		return false
@@ -70,7 +70,7 @@ func (r *reporter) report(ctx context.Context, book *policy.Book, t *policy.Tall
 			return false
 		}
 	}
-	report := r.describe(ctx, book, t, usage, now)
+	report := r.describe(ctx, snapshot, t, usage, now)
 	report.ObservedTime = metav1.Time{Time: now}
 	if now.Before(r.refresh) && same(report, r.written) {
 		return true
@@ -119,7 +119,7 @@ func ownedBy(name string, uid types.UID) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}}
 }
 
-func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Tallies, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
+func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *policy.Stats, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
 	report := r.written.DeepCopy()
 	if name, uid, ok := r.cluster.identity(); ok {
 		report.OwnerReferences = ownedBy(name, uid) // another node of that name may have come
@@ -129,8 +129,8 @@ func (r *reporter) describe(ctx context.Context, book *policy.Book, t *policy.Ta
 	count := r.node.Total()
 	report.Runtime, report.Images, report.Bytes, report.Filesystem, report.Removed = r.asks(ctx), count.Images, count.Bytes, coarse(usage), total
 	report.PulledAgain = int64(len(r.history.PulledAgain()))
-	if book != nil && t != nil {
-		report.Policies = agentapi.Describe(book.Policies(), t, r.brief, removed)
+	if snapshot != nil && t != nil {
+		report.Policies = agentapi.Describe(snapshot.Policies(), t, r.brief, removed)
 	}
 	describeStanding(&report.Conditions, r.standing(), now)
 	return report

@@ -38,18 +38,18 @@ type rules struct {
 	// bound gives policies as much room as the filesystem leaves.
 	bound func([]*policy.Policy) []*policy.Policy
 	// publish puts rules in force.
-	publish func(*policy.Book, map[string]*engine.Rule)
+	publish func(*policy.Snapshot, map[string]*engine.Program)
 
 	mu       sync.Mutex // held during a read, so that one read serves all who wait
-	told     agentapi.Told
-	programs map[string]*engine.Rule
+	told     agentapi.Received
+	programs map[string]*engine.Program
 	version  string // resourceVersion of what was told; empty for nothing
 	uid      types.UID
 	read     bool      // something was read, be it that there is nothing
 	asked    time.Time // when the API server was last asked
 	unread   error     // why what was told last cannot be understood
 	doubt    error     // why what was told does not count; nil when it does
-	book     *policy.Book
+	snapshot *policy.Snapshot
 }
 
 const (
@@ -158,7 +158,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 	if r.read && (version == r.version || r.isOlder(object)) {
 		return r.unread
 	}
-	told := agentapi.Told{}
+	told := agentapi.Received{}
 	r.unread, r.asked = nil, time.Time{}
 	if object != nil {
 		data, err := object.MarshalJSON()
@@ -170,7 +170,7 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 			return err
 		}
 	}
-	r.programs = map[string]*engine.Rule{}
+	r.programs = map[string]*engine.Program{}
 	for _, p := range told.Policies {
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
@@ -211,15 +211,15 @@ func (r *rules) enforce() {
 	if !known {
 		return
 	}
-	r.book = policy.NewBook(r.bound(r.told.On(labels)), nil, policy.Protection{})
-	r.publish(r.book, r.programs)
+	r.snapshot = policy.NewSnapshot(r.bound(r.told.On(labels)), nil, policy.Protection{})
+	r.publish(r.snapshot, r.programs)
 }
 
-// Book is what is in force; nil while nothing is.
-func (r *rules) Book() *policy.Book {
+// Snapshot is what is in force; nil while nothing is.
+func (r *rules) Book() *policy.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.book
+	return r.snapshot
 }
 
 // Told reports whether it is known what the node is told, be it nothing.
@@ -233,10 +233,10 @@ func (r *rules) Told() bool {
 func (r *rules) ReadSpace() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.book == nil {
+	if r.snapshot == nil {
 		return false
 	}
-	return slices.ContainsFunc(r.book.Rules(v1alpha1.ImageKind.GroupKind()), func(rule *policy.Rule) bool {
+	return slices.ContainsFunc(r.snapshot.Rules(v1alpha1.ImageKind.GroupKind()), func(rule *policy.Rule) bool {
 		program := r.programs[rule.Key]
 		return rule.Images.HasThresholds || program != nil && slices.ContainsFunc(program.NodeReads(), readsSpace)
 	})

@@ -60,7 +60,7 @@ func newTold(t *testing.T) *told {
 		live: w.Client, clock: w.time, compiler: compiler,
 		labels:  func() (map[string]string, bool) { return nil, true },
 		bound:   func(p []*policy.Policy) []*policy.Policy { return p },
-		publish: func(*policy.Book, map[string]*engine.Rule) { w.books++ },
+		publish: func(*policy.Snapshot, map[string]*engine.Program) { w.books++ },
 	}
 	return w
 }

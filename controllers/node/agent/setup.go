@@ -190,9 +190,9 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	reconciler := retention.New(retention.Options{
 		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
 	})
-	rules.publish = func(book *policy.Book, programs map[string]*engine.Rule) {
+	rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
-		reconciler.Use(book, programs)
+		reconciler.Use(snapshot, programs)
 	}
 	keeper.rules, keeper.reconciler = rules, reconciler
 	live, err := client.New(c.Rest, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})

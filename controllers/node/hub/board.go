@@ -36,10 +36,10 @@ type Board struct {
 	Options
 	wake chan struct{}
 
-	mu      sync.Mutex
-	book    *policy.Book
-	missing sets.Set[types.UID]
-	trouble error
+	mu       sync.Mutex
+	snapshot *policy.Snapshot
+	missing  sets.Set[types.UID]
+	trouble  error
 
 	sent, stored []byte // what was written last, and what the API server made of it
 }
@@ -60,9 +60,9 @@ func NewBoard(o Options) *Board {
 }
 
 // Use takes the policies to tell of.
-func (b *Board) Use(book *policy.Book) {
+func (b *Board) Use(snapshot *policy.Snapshot) {
 	b.mu.Lock()
-	b.book = book
+	b.snapshot = snapshot
 	b.mu.Unlock()
 	b.nudge()
 }
@@ -158,12 +158,12 @@ func (b *Board) watchOnce(ctx context.Context) error {
 // keep makes the object say what the policies say. It reports whether there are rules about images.
 func (b *Board) keep(ctx context.Context) (wanted bool, err error) {
 	b.mu.Lock()
-	book := b.book
+	snapshot := b.snapshot
 	b.mu.Unlock()
-	if book == nil {
+	if snapshot == nil {
 		return false, nil
 	}
-	rendered := agentapi.Render(book, agentapi.MaxBytes)
+	rendered := agentapi.Render(snapshot, agentapi.MaxBytes)
 	err = b.write(ctx, rendered)
 	if err != nil && ctx.Err() != nil {
 		return false, nil // whoever stops tells no trouble

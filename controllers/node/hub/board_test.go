@@ -157,7 +157,7 @@ func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 	}
 	for name, most := range map[string]int{"a rule that is invalid": agentapi.MaxBytes, "one that does not fit": 0} {
 		t.Run(name, func(t *testing.T) {
-			told := agentapi.Render(policy.NewBook([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
+			told := agentapi.Render(policy.NewSnapshot([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
 			text, err := json.Marshal(v1alpha1.ClusterRetentionPolicy{Spec: told.Spec})
 			if err != nil {
 				t.Fatal(err)

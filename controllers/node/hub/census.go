@@ -39,9 +39,9 @@ func NewCensus(o Options) *Census {
 }
 
 // Use takes the policies. Without a rule about images no report is read.
-func (c *Census) Use(book *policy.Book) {
+func (c *Census) Use(snapshot *policy.Snapshot) {
 	wanted := false
-	for _, p := range book.Policies() {
+	for _, p := range snapshot.Policies() {
 		wanted = wanted || agentapi.OnNodes(p)
 	}
 	c.mu.Lock()

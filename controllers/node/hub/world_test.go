@@ -134,9 +134,9 @@ func (w *world) written() int {
 
 // use puts policies in force.
 func (w *world) use(policies ...*policy.Policy) {
-	book := policy.NewBook(policies, nil, policy.DefaultProtection())
-	w.board.Use(book)
-	w.census.Use(book)
+	snapshot := policy.NewSnapshot(policies, nil, policy.DefaultProtection())
+	w.board.Use(snapshot)
+	w.census.Use(snapshot)
 }
 
 // after lets time pass and everything happen that it brings.

@@ -47,7 +47,7 @@ type machine struct {
 	unread  string            // the ID of an image of which the runtime says nothing
 	during  func(call string) // as each call ends; nil for nothing
 
-	programs map[string]*engine.Rule
+	programs map[string]*engine.Program
 	used     int32 // percent of the filesystem; 0 is not known
 }
 
@@ -155,18 +155,18 @@ const rules = `{
   }]}
 }`
 
-// warrant looks at the node for a while, and judges an image as it is then. It is not valid when the image stays.
-func (m *machine) warrant(letter string) policy.Warrant {
+// permit looks at the node for a while, and judges an image as it is then. It is not valid when the image stays.
+func (m *machine) warrant(letter string) policy.DeletePermit {
 	m.Helper()
 	return m.warrantAfter(4, letter)
 }
 
-func (m *machine) warrantAfter(looks int, letter string) policy.Warrant {
+func (m *machine) warrantAfter(looks int, letter string) policy.DeletePermit {
 	m.Helper()
-	return m.warrantFor(looks, letter, policy.Standing{})
+	return m.warrantFor(looks, letter, policy.RankResult{})
 }
 
-func (m *machine) warrantFor(looks int, letter string, place policy.Standing) policy.Warrant {
+func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) policy.DeletePermit {
 	m.Helper()
 	document, err := policy.Parse([]byte(rules))
 	if err != nil {
@@ -180,7 +180,7 @@ func (m *machine) warrantFor(looks int, letter string, place policy.Standing) po
 	rule := p.Rules[0]
 	m.programs = programs
 	m.Use(programs)
-	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
 	var row *index.Row
 	for range looks {
 		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.Row) { row = r })
@@ -189,11 +189,11 @@ func (m *machine) warrantFor(looks int, letter string, place policy.Standing) po
 		}
 		m.clock.Step(interval)
 	}
-	_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Standing: place, Known: true}}, m.clock.Now())
+	_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Standing: place, Known: true}}, m.clock.Now())
 	return w
 }
 
-func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
+func (m *machine) removeBy(w policy.DeletePermit) retention.Outcome {
 	m.Helper()
 	if !w.Valid() {
 		m.Fatal("the image stays")
@@ -206,7 +206,7 @@ func (m *machine) removeBy(w policy.Warrant) retention.Outcome {
 }
 
 // prepare does everything for the removal of an image but send it. The caller releases it.
-func (m *machine) prepare(w policy.Warrant) retention.Prepared {
+func (m *machine) prepare(w policy.DeletePermit) retention.Prepared {
 	m.Helper()
 	prepared, blocked := m.Prepare(m.Context(), w, policy.TargetOf(w.Rule().Kind, w.Subject()))
 	if blocked != nil {
@@ -216,7 +216,7 @@ func (m *machine) prepare(w policy.Warrant) retention.Prepared {
 }
 
 // carryOut prepares a removal and sends it.
-func (m *machine) carryOut(w policy.Warrant, target policy.Target) retention.Outcome {
+func (m *machine) carryOut(w policy.DeletePermit, target policy.Target) retention.Outcome {
 	prepared, blocked := m.Prepare(m.Context(), w, target)
 	if blocked != nil {
 		return *blocked
@@ -314,8 +314,8 @@ func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 	}
 }
 
-// listsFor carries a warrant out, and gives how often images were listed for that. After a removal somebody may look again.
-func (m *machine) listsFor(w policy.Warrant) (retention.Outcome, int) {
+// listsFor carries a permit out, and gives how often images were listed for that. After a removal somebody may look again.
+func (m *machine) listsFor(w policy.DeletePermit) (retention.Outcome, int) {
 	m.Helper()
 	m.mu.Lock()
 	began := m.lists
@@ -373,13 +373,13 @@ func comesBack(m *machine) {
 	}
 }
 
-// TestOnlyTheImageOfTheWarrantIsRemoved: what was prepared for one warrant is not removed by another.
+// TestOnlyTheImageOfTheWarrantIsRemoved: what was prepared for one permit is not removed by another.
 func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	m.has("go/else:v1", "b")
 	w, other := m.warrant("a"), m.warrant("b")
-	for name, by := range map[string]policy.Warrant{"none": {}, "one for another image": other} {
+	for name, by := range map[string]policy.DeletePermit{"none": {}, "one for another image": other} {
 		prepared := m.prepare(w)
 		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
 			t.Errorf("warrant %s: %+v after %d removals", name, o, len(m.removed))
@@ -401,14 +401,14 @@ func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	if rule.Invalid() {
 		t.Fatal(p.Problems)
 	}
-	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Rule{programs[rule.Key]}, nil))
+	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
 	removes := func(id string) bool {
 		var row *index.Row
 		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.Row) { row = r })
 		if err != nil || row == nil {
 			t.Fatalf("%v, %v", row, err)
 		}
-		_, w := policy.Decide(row.Subject(), []policy.Ruling{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now().Add(time.Hour))
+		_, w := policy.Decide(row.Subject(), []policy.Evaluation{{Rule: rule, Facts: row.Facts()[0], Known: true}}, m.clock.Now().Add(time.Hour))
 		return w.Valid()
 	}
 	first := fmt.Sprintf("sha256:%064x", 0)
@@ -447,7 +447,7 @@ func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 			facts := policy.Facts{Selected: true, Eligible: true, Start: alone.Subject().Created, FirstSeen: alone.Subject().Created}
 			sooner := facts
 			facts.Start, sooner.Selected = facts.Start.Add(time.Second), test.selects
-			_, w := policy.Decide(alone.Subject(), []policy.Ruling{
+			_, w := policy.Decide(alone.Subject(), []policy.Evaluation{
 				{Rule: alone.Rule(), Facts: facts, Known: true}, {Rule: &keeps, Facts: sooner, Known: true},
 			}, m.clock.Now())
 			delete(m.listed, id("b"))

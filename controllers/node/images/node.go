@@ -69,12 +69,12 @@ type Node struct {
 	brief    map[string]Brief   // by ID, as of the last look
 	before   map[string]Brief   // of those removed since a look some time ago
 	total    v1alpha1.ImageCount
-	trouble  error                   // why the last look failed; nil when it did not
-	away     time.Time               // since when the runtime has been out of reach; zero when it is not
-	changed  chan struct{}           // closed and replaced when a look finds something else than the one before
-	rules    map[string]*engine.Rule // in force
-	told     map[types.UID]string    // what the rules were last told of, with versions
-	sent     map[string]time.Time    // when the removal of an image was sent, by ID, for a while
+	trouble  error                      // why the last look failed; nil when it did not
+	away     time.Time                  // since when the runtime has been out of reach; zero when it is not
+	changed  chan struct{}              // closed and replaced when a look finds something else than the one before
+	rules    map[string]*engine.Program // in force
+	told     map[types.UID]string       // what the rules were last told of, with versions
+	sent     map[string]time.Time       // when the removal of an image was sent, by ID, for a while
 
 	saving sync.Mutex
 	saved  time.Time // when the history was last written, or found that it need not be
@@ -106,7 +106,7 @@ func (n *Node) Open(q retention.Questions) retention.Source {
 }
 
 // Use takes the compiled rules in force, by policy.Rule.Key. Nothing goes by another one.
-func (n *Node) Use(programs map[string]*engine.Rule) {
+func (n *Node) Use(programs map[string]*engine.Program) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = programs
@@ -154,7 +154,7 @@ func (n *Node) hasLost(told map[types.UID]string, l *look) bool {
 }
 
 // rule is the compiled rule of a key; nil when it is not in force any more.
-func (n *Node) rule(key string) *engine.Rule {
+func (n *Node) rule(key string) *engine.Program {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.rules[key]

@@ -31,7 +31,7 @@ func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retentio
 
 // Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images and their
 // use again, and fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
-func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (retention.Prepared, *retention.Outcome) {
+func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
 	}
@@ -46,13 +46,13 @@ func (n *Node) Prepare(ctx context.Context, w policy.Warrant, t policy.Target) (
 		return retention.Prepared{}, blocked
 	}
 	found := prepared{round: round, image: l.byID[t.Name], lost: n.hasLost(told, l)}
-	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.Warrant, since time.Time) retention.Outcome {
+	return retention.Prepared{Since: l.since, Release: round.leave, Send: func(ctx context.Context, w policy.DeletePermit, since time.Time) retention.Outcome {
 		return n.send(ctx, w, t, found, since)
 	}}, nil
 }
 
-// mayRemove returns why a warrant does not permit the removal of a target; nil if it does.
-func mayRemove(w policy.Warrant, t policy.Target) error {
+// mayRemove returns why a permit does not permit the removal of a target; nil if it does.
+func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	if !w.Valid() || !t.Is(policy.TargetOf(w.Rule().Kind, w.Subject())) || t.Name != w.Subject().Name || !cri.IsFullID(t.Name) {
 		return errNoWarrant
 	}
@@ -89,7 +89,7 @@ type prepared struct {
 
 // send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both, provided
 // that it sends a request.
-func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p prepared, since time.Time) retention.Outcome {
+func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared, since time.Time) retention.Outcome {
 	if err := n.stands(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
@@ -105,7 +105,7 @@ func (n *Node) send(ctx context.Context, w policy.Warrant, t policy.Target, p pr
 }
 
 // stands checks again what depends on the state of the node and on the other images. It sends no request.
-func (n *Node) stands(ctx context.Context, w policy.Warrant, t policy.Target, p prepared) error {
+func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared) error {
 	if err := mayRemove(w, t); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) 
 const lookAge = 5 * time.Second
 
 // upheld evaluates the rules that read the node again: the node may have changed, and the image not.
-func (n *Node) upheld(ctx context.Context, w policy.Warrant, i *image) (err error) {
+func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err error) {
 	judge := n.Compiler.NewEvaluator(ctx)
 	defer judge.Close()
 	holds := w.Upheld(func(r *policy.Rule) (policy.Facts, bool) {
@@ -195,6 +195,6 @@ func resultOf(err error) retention.Result {
 }
 
 // Mark implements retention.Remover. Rules about images mark nothing: the history knows since when an image is unused.
-func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.Marking, time.Time) retention.Outcome {
+func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.EligibleSincePatch, time.Time) retention.Outcome {
 	return retention.Outcome{Result: retention.Refused, Err: errMark, Unsent: true}
 }

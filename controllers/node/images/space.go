@@ -13,7 +13,7 @@ var (
 
 // stillTooFull asks how full the filesystem is before an image goes for want of space: what stood in the way of many may have
 // gone since that was measured.
-func (n *Node) stillTooFull(w policy.Warrant) error {
+func (n *Node) stillTooFull(w policy.DeletePermit) error {
 	rule := w.Rule()
 	if w.Reason() != policy.OverCapacity || !rule.Images.HasThresholds || rule.Spec.Capacity != nil {
 		return nil

@@ -23,7 +23,7 @@ func TestNothingGoesForWantOfSpaceThereIs(t *testing.T) {
 			m := newMachine(t)
 			m.has("go/app:v1", "a")
 			m.has("go/else:v1", "b")
-			w := m.warrantFor(test.looks, "a", policy.Standing{Excess: true})
+			w := m.warrantFor(test.looks, "a", policy.RankResult{Excess: true})
 			m.used = test.used
 			if o := m.removeBy(w); o.Result != test.want {
 				t.Errorf("%s (%v), want %s", o.Result, o.Err, test.want)

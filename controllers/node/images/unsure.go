@@ -62,8 +62,8 @@ func (u *unsure) ended(l *look, now time.Time) []sent {
 	return gone
 }
 
-// sentFor is what carrying a warrant out came to that was not answered.
-func (n *Node) sentFor(w policy.Warrant) sent {
+// sentFor is what carrying a permit out came to that was not answered.
+func (n *Node) sentFor(w policy.DeletePermit) sent {
 	now := n.Clock.Now()
 	return sent{
 		removal: retention.Removal{

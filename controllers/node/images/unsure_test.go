@@ -36,36 +36,36 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 	refused := status.Error(codes.Unknown, "in use by a container")
 	tests := map[string]struct {
 		answer error
-		then   func(m *machine, w policy.Warrant)
+		then   func(m *machine, w policy.DeletePermit)
 		late   int
 	}{
-		"it is there":             {context.DeadlineExceeded, func(*machine, policy.Warrant) {}, 0},
-		"it is gone":              {context.DeadlineExceeded, func(m *machine, _ policy.Warrant) { m.lose("a") }, 1},
-		"the runtime was cut off": {status.Error(codes.Unavailable, "closing"), func(m *machine, _ policy.Warrant) { m.lose("a") }, 1},
-		"it was refused, and somebody else removes it": {refused, func(m *machine, _ policy.Warrant) { m.lose("a") }, 0},
-		"somebody else removes it much later": {context.DeadlineExceeded, func(m *machine, _ policy.Warrant) {
+		"it is there":             {context.DeadlineExceeded, func(*machine, policy.DeletePermit) {}, 0},
+		"it is gone":              {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
+		"the runtime was cut off": {status.Error(codes.Unavailable, "closing"), func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
+		"it was refused, and somebody else removes it": {refused, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 0},
+		"somebody else removes it much later": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
 			m.clock.Step(11 * time.Minute)
 			m.lose("a")
 		}, 0},
-		"it was gone, and pulled again before anybody looked": {context.DeadlineExceeded, func(m *machine, _ policy.Warrant) {
+		"it was gone, and pulled again before anybody looked": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
 			m.mu.Lock() // a look may be under way
 			defer m.mu.Unlock()
 			delete(m.listed, id("a"))
 			m.has("go/app:v1", "a")
 		}, 0},
-		"it is tried again, and answered": {context.DeadlineExceeded, func(m *machine, w policy.Warrant) {
+		"it is tried again, and answered": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.remove = nil
 			if o := m.removeBy(w); o.Result != retention.Removed {
 				m.Errorf("%s (%v)", o.Result, o.Err)
 			}
 		}, 0},
-		"it is tried again, and was gone": {context.DeadlineExceeded, func(m *machine, w policy.Warrant) {
+		"it is tried again, and was gone": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.lose("a")
 			if o := m.removeBy(w); o.Result != retention.Gone {
 				m.Errorf("%s (%v)", o.Result, o.Err)
 			}
 		}, 1},
-		"it is tried again, and nobody answers": {context.DeadlineExceeded, func(m *machine, w policy.Warrant) {
+		"it is tried again, and nobody answers": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.removeBy(w)
 			m.lose("a")
 		}, 1},

@@ -41,8 +41,8 @@ func manyNamespaces() map[string]policy.Namespace {
 	return known
 }
 
-func bookOfTwo(first time.Duration) *policy.Book {
-	return policy.NewBook([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
+func bookOfTwo(first time.Duration) *policy.Snapshot {
+	return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
 var two = index.Listing{ID: 1, Kind: jobs, Layout: columns["a b"]}
@@ -56,10 +56,10 @@ func fullIndex(rows []*index.Row) *index.Index {
 
 func BenchmarkSetBookAfterATTLEdit(b *testing.B) {
 	x := fullIndex(manyRows())
-	books := []*policy.Book{bookOfTwo(2 * time.Hour), bookOfTwo(3 * time.Hour)}
+	snapshots := []*policy.Snapshot{bookOfTwo(2 * time.Hour), bookOfTwo(3 * time.Hour)}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		x.SetBook(books[i%2], now)
+		x.SetBook(snapshots[i%2], now)
 	}
 }
 
@@ -85,7 +85,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkScan(b *testing.B) {
 	x := fullIndex(manyRows())
 	for b.Loop() {
-		x.Scan(func(policy.Subject, []policy.Ruling) {})
+		x.Scan(func(policy.Subject, []policy.Evaluation) {})
 	}
 }
 

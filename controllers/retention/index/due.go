@@ -40,19 +40,19 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		if row.gone {
 			continue
 		}
-		subject, rulings := row.seen(), x.rule(row)
-		verdict, _ := policy.Decide(subject, rulings, now)
+		subject, evaluations := row.seen(), x.rule(row)
+		verdict, _ := policy.Decide(subject, evaluations, now)
 		switch {
 		case verdict.Action == policy.Delete:
 			take(row.Subject(), verdict.Rule)
-		case policy.NeedsMarking(subject, rulings):
+		case policy.NeedsEligibleSincePatch(subject, evaluations):
 			take(row.Subject(), verdict.Rule)
 			if verdict.Action == policy.Wait { // should it not be marked by then
 				row.setDue(verdict.Due)
 				x.reschedule(row)
 			}
 		case verdict.Action == policy.Wait:
-			if !row.told && row.expected(subject, rulings, now).Rule != nil {
+			if !row.told && row.expected(subject, evaluations, now).Rule != nil {
 				take(row.Subject(), verdict.Rule)
 				row.told = true
 			}
@@ -75,8 +75,8 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 // Judgement is what is to be done with one version of a subject now.
 type Judgement struct {
 	Verdict policy.Verdict
-	Warrant policy.Warrant // to delete it; not valid unless the verdict says so
-	Marking policy.Marking // what to write on it otherwise; not valid when it is marked as it should be
+	Warrant policy.DeletePermit       // to delete it; not valid unless the verdict says so
+	Marking policy.EligibleSincePatch // what to write on it otherwise; not valid when it is marked as it should be
 
 	// Expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is
 	// nil otherwise.
@@ -115,12 +115,12 @@ func (x *Index) LookAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 }
 
 func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
-	subject, rulings := row.seen(), x.rule(row)
-	j.Verdict, j.Warrant = policy.Decide(subject, rulings, now)
+	subject, evaluations := row.seen(), x.rule(row)
+	j.Verdict, j.Warrant = policy.Decide(subject, evaluations, now)
 	if !j.Warrant.Valid() {
-		j.Marking = policy.MarkingOf(subject, rulings, now)
+		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)
 	}
-	j.Expected = row.expected(subject, rulings, now)
+	j.Expected = row.expected(subject, evaluations, now)
 	return j
 }
 

@@ -19,17 +19,17 @@ type Index struct {
 	// wake is called, with the index locked, when the soonest due time has become earlier.
 	wake func()
 
-	mu       sync.Mutex
-	book     *policy.Book
-	listing  Listing // which the rows belong to
-	synced   bool
-	rows     map[types.UID]*Row
-	schedule schedule
-	spaces   map[string][]*space // those that have rows, by namespace
-	ranks    map[policy.RuleID]*ranks
-	returns  returns
-	rulings  []policy.Ruling // scratch
-	version  uint64
+	mu          sync.Mutex
+	snapshot    *policy.Snapshot
+	listing     Listing // which the rows belong to
+	synced      bool
+	rows        map[types.UID]*Row
+	schedule    schedule
+	spaces      map[string][]*space // those that have rows, by namespace
+	ranks       map[policy.RuleID]*ranks
+	returns     returns
+	evaluations []policy.Evaluation // scratch
+	version     uint64
 }
 
 // place is where rows of one layout are. A namespace has rows of two while own rules of it change.
@@ -48,7 +48,7 @@ type space struct {
 
 // page is the rules that apply in one namespace, with the column that holds the facts of each; -1 for none.
 type page struct {
-	*policy.Page
+	*policy.EffectiveRules
 	known   bool // the namespace's labels are known
 	ledger  bool // what some rule lets go is written down first
 	columns []int
@@ -57,19 +57,19 @@ type page struct {
 
 // same reports whether both pages give the same verdicts on the same rows.
 func (p *page) same(o *page) bool {
-	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.Page)
+	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
 // New makes an empty index that knows no rules. wake tells its owner to look at Next again; it must not block and must
 // not call back.
 func New(kind schema.GroupKind, wake func()) *Index {
 	return &Index{
-		kind:   kind,
-		wake:   wake,
-		book:   &policy.Book{},
-		rows:   map[types.UID]*Row{},
-		spaces: map[string][]*space{},
-		ranks:  map[policy.RuleID]*ranks{},
+		kind:     kind,
+		wake:     wake,
+		snapshot: &policy.Snapshot{},
+		rows:     map[types.UID]*Row{},
+		spaces:   map[string][]*space{},
+		ranks:    map[policy.RuleID]*ranks{},
 	}
 }
 
@@ -84,10 +84,10 @@ func (x *Index) Reads() schema.GroupVersionKind {
 }
 
 // SetBook puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
-func (x *Index) SetBook(book *policy.Book, now time.Time) {
+func (x *Index) SetBook(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.book = book
+	x.snapshot = snapshot
 	x.version++
 	changed := map[*space]page{} // as it was
 	for s := range x.eachSpace {
@@ -156,13 +156,13 @@ func (x *Index) Len() (subjects int, synced bool) {
 	return len(x.rows), x.synced
 }
 
-// Has reports whether every row that a rule of the book is about carries facts about the rule, read at the version that its
-// rules want, and is judged by that book. Facts that are worth asking for again are none. Every row carries the facts that the
+// Has reports whether every row that a rule of the snapshot is about carries facts about the rule, read at the version that its
+// rules want, and is judged by that snapshot. Facts that are worth asking for again are none. Every row carries the facts that the
 // listing has everywhere.
-func (x *Index) Has(book *policy.Book, r *policy.Rule) bool {
+func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
+	return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
 		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return s.again > 0 || x.column(s.layout, r.Key) < 0 })
 }
 
@@ -200,7 +200,7 @@ func (x *Index) Knows(s policy.Subject, l *Layout) bool {
 // column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version
 // of the kind than the rules agree on are none.
 func (x *Index) column(l *Layout, key string) int {
-	if x.listing.Kind != x.book.Version(x.kind) {
+	if x.listing.Kind != x.snapshot.Version(x.kind) {
 		return -1
 	}
 	return l.column(key)
@@ -217,26 +217,26 @@ func (x *Index) Version() uint64 {
 const scanAtOnce = 1000
 
 // Scan shows every subject that has not been removed with what each rule about it says. Others may change the index
-// meanwhile: each subject is shown as it is when its turn comes. visit must not keep the rulings.
-func (x *Index) Scan(visit func(policy.Subject, []policy.Ruling)) {
-	x.ScanAfter(func(s policy.Subject, rulings []policy.Ruling, _ policy.Was) { visit(s, rulings) })
+// meanwhile: each subject is shown as it is when its turn comes. visit must not keep the evaluations.
+func (x *Index) Scan(visit func(policy.Subject, []policy.Evaluation)) {
+	x.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, _ policy.Was) { visit(s, evaluations) })
 }
 
-// ScanAfter is Scan that also gives visit what the rules of an earlier book decide about the same subject.
-func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Ruling, policy.Was)) {
+// ScanAfter is Scan that also gives visit what the rules of an earlier snapshot decide about the same subject.
+func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	past := &past{index: x, pages: map[pastPlace]*page{}}
-	for rows := range slices.Chunk(x.snapshot(), scanAtOnce) {
+	for rows := range slices.Chunk(x.copyRows(), scanAtOnce) {
 		x.visit(rows, past, visit)
 	}
 }
 
-func (x *Index) snapshot() []*Row {
+func (x *Index) copyRows() []*Row {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.rows))
 }
 
-func (x *Index) visit(rows []*Row, past *past, visit func(policy.Subject, []policy.Ruling, policy.Was)) {
+func (x *Index) visit(rows []*Row, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
@@ -253,16 +253,16 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 	if row.gone {
 		return
 	}
-	subject, rulings := row.seen(), x.rule(row)
-	verdict, _ := policy.Decide(subject, rulings, now)
+	subject, evaluations := row.seen(), x.rule(row)
+	verdict, _ := policy.Decide(subject, evaluations, now)
 	early := verdict.Due.Add(-Ahead)
 	row.told = row.told && verdict.Action == policy.Wait && !early.After(now)
 	switch {
-	case policy.NeedsMarking(subject, rulings):
+	case policy.NeedsEligibleSincePatch(subject, evaluations):
 		row.setDue(now)
 	case verdict.Action == policy.Wait && row.space.page.ledger && early.After(now):
 		row.setDue(early)
-	case verdict.Action == policy.Wait && !row.told && row.expected(subject, rulings, now).Rule != nil:
+	case verdict.Action == policy.Wait && !row.told && row.expected(subject, evaluations, now).Rule != nil:
 		row.setDue(now)
 	case verdict.Action != policy.Keep:
 		row.setDue(verdict.Due)
@@ -271,36 +271,36 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 
 // expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is nil
 // otherwise.
-func (r *Row) expected(subject policy.Subject, rulings []policy.Ruling, now time.Time) policy.Intent {
+func (r *Row) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
 	if !r.space.page.ledger {
 		return policy.Intent{}
 	}
-	if i, ok := policy.Expect(subject, rulings, now.Add(Ahead)); ok && i.Rule.Ledger {
+	if i, ok := policy.PredictIntent(subject, evaluations, now.Add(Ahead)); ok && i.Rule.Ledger {
 		return i
 	}
 	return policy.Intent{}
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
-func (x *Index) rule(row *Row) []policy.Ruling {
+func (x *Index) rule(row *Row) []policy.Evaluation {
 	p := &row.space.page
 	trusted := x.synced && p.known
-	x.rulings = x.rulings[:0]
+	x.evaluations = x.evaluations[:0]
 	for i, r := range p.Rules {
-		ruling := policy.Ruling{Rule: r}
+		evaluation := policy.Evaluation{Rule: r}
 		if c := p.columns[i]; c >= 0 {
-			ruling.Facts, ruling.Known = row.facts[c].unpack(), trusted
+			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), trusted
 		}
 		if p.ranks[i] != nil {
-			ruling.Standing = p.ranks[i].set.Standing(row.uid())
+			evaluation.Standing = p.ranks[i].set.Standing(row.uid())
 		}
-		x.rulings = append(x.rulings, ruling)
+		x.evaluations = append(x.evaluations, evaluation)
 	}
-	return x.rulings
+	return x.evaluations
 }
 
 func (x *Index) page(at place) page {
-	p := page{Page: x.book.Page(x.kind, at.namespace), known: x.book.Knows(at.namespace)}
+	p := page{EffectiveRules: x.snapshot.Effective(x.kind, at.namespace), known: x.snapshot.Knows(at.namespace)}
 	for _, r := range p.Rules {
 		p.columns = append(p.columns, x.column(at.layout, r.Key))
 		p.ranks = append(p.ranks, nil)

@@ -46,13 +46,13 @@ func policyOf(r *policy.Rule, selector string) *policy.Policy {
 	return &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: selects, Rules: []*policy.Rule{r}}
 }
 
-// book has a policy about all namespaces for each rule.
-func book(rules ...*policy.Rule) *policy.Book {
+// snapshot has a policy about all namespaces for each rule.
+func book(rules ...*policy.Rule) *policy.Snapshot {
 	var policies []*policy.Policy
 	for _, r := range rules {
 		policies = append(policies, policyOf(r, ""))
 	}
-	return policy.NewBook(policies, namespaces, policy.DefaultProtection())
+	return policy.NewSnapshot(policies, namespaces, policy.DefaultProtection())
 }
 
 // draft is a row to be.
@@ -99,20 +99,20 @@ func notEligible(r *draft) { r.Facts[0].Eligible = false }
 // world is an index with a current listing under one rule.
 type world struct {
 	*index.Index
-	t       *testing.T
-	listing index.Listing
-	book    *policy.Book
-	wakes   int
+	t        *testing.T
+	listing  index.Listing
+	snapshot *policy.Snapshot
+	wakes    int
 }
 
-// SetBook remembers the book.
-func (w *world) SetBook(b *policy.Book, now time.Time) {
-	w.book = b
+// SetBook remembers the snapshot.
+func (w *world) SetBook(b *policy.Snapshot, now time.Time) {
+	w.snapshot = b
 	w.Index.SetBook(b, now)
 }
 
-// has reports whether there are facts about a rule, judged by the last book.
-func (w *world) has(r *policy.Rule) bool { return w.Has(w.book, r) }
+// has reports whether there are facts about a rule, judged by the last snapshot.
+func (w *world) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
 
 // newWorld makes an index of the rules; the current listing has a column for each key.
 func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
@@ -421,7 +421,7 @@ func TestMarkGone(t *testing.T) {
 			expect(t, "known", test.known, known)
 			expect(t, "taken", test.known, len(w.take(later)) == 1)
 			shown := 0
-			w.Scan(func(policy.Subject, []policy.Ruling) { shown++ })
+			w.Scan(func(policy.Subject, []policy.Evaluation) { shown++ })
 			expect(t, "shown", test.known, shown == 1)
 		})
 	}
@@ -460,7 +460,7 @@ func TestSetBook(t *testing.T) {
 	due := now.Add(time.Hour)
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 	tests := map[string]struct {
-		before, after *policy.Book
+		before, after *policy.Snapshot
 		want          time.Time // when it is due; zero for never
 	}{
 		"the same":                              {book(rule("a")), book(rule("a")), due},
@@ -500,12 +500,12 @@ func TestSetBook(t *testing.T) {
 }
 
 // tiered has a policy about namespaces of a tier, empty for all, and team-a of another, empty for unknown.
-func tiered(selects, teamA string) *policy.Book {
+func tiered(selects, teamA string) *policy.Snapshot {
 	known := map[string]policy.Namespace{"team-b": {}}
 	if teamA != "" {
 		known["team-a"] = policy.Namespace{Labels: labels.Set{"tier": teamA}}
 	}
-	return policy.NewBook([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
+	return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
 }
 
 func TestANamespaceThatComesAndGoes(t *testing.T) {
@@ -518,16 +518,16 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 }
 
 func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
-	hold := func(held bool) *policy.Book {
+	hold := func(held bool) *policy.Snapshot {
 		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
-		return policy.NewBook([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
+		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
 	}
 	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
 	w.SetBook(hold(true), now)
 	expect(t, "due elsewhere", []string{"y"}, w.take(due))
 	flags := map[string]policy.Flags{}
-	w.Scan(func(s policy.Subject, _ []policy.Ruling) { flags[s.Name] = s.Flags })
+	w.Scan(func(s policy.Subject, _ []policy.Evaluation) { flags[s.Name] = s.Flags })
 	expect(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
 	w.SetBook(hold(false), due)
 	expect(t, "due when the hold is lifted", []string{"x"}, w.take(due))
@@ -535,8 +535,8 @@ func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 
 func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	// The soonest is in team-a, which has its own rule; judging it again would put it on top again and wake.
-	bookWith := func(d time.Duration) *policy.Book {
-		return policy.NewBook([]*policy.Policy{
+	bookWith := func(d time.Duration) *policy.Snapshot {
+		return policy.NewSnapshot([]*policy.Policy{
 			policyOf(rule("a"), "ci"),
 			policyOf(rule("b", ttl(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
 		}, namespaces, policy.DefaultProtection())
@@ -580,13 +580,13 @@ func TestWake(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
-	w.SetBook(policy.NewBook([]*policy.Policy{
+	w.SetBook(policy.NewSnapshot([]*policy.Policy{
 		policyOf(rule("a"), ""), policyOf(rule("b"), "prod"), policyOf(rule("c", mode(v1alpha1.DryRun)), "ci"),
 	}, namespaces, policy.DefaultProtection()), now)
 	got := map[string][]string{}
-	w.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		got[s.Name] = []string{}
-		for _, r := range rulings {
+		for _, r := range evaluations {
 			got[s.Name] = append(got[s.Name], fmt.Sprintf("%s known=%v eligible=%v", r.Rule.ID, r.Known, r.Facts.Eligible))
 		}
 	})

@@ -121,9 +121,9 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 			for i, step := range test.steps {
 				step(w, minute(i))
 			}
-			w.Scan(func(_ policy.Subject, rulings []policy.Ruling) {
-				expect(t, "since", test.since, rulings[0].Facts.Start)
-				expect(t, "estimated", test.estimated, rulings[0].Facts.Estimated)
+			w.Scan(func(_ policy.Subject, evaluations []policy.Evaluation) {
+				expect(t, "since", test.since, evaluations[0].Facts.Start)
+				expect(t, "estimated", test.estimated, evaluations[0].Facts.Estimated)
 			})
 			expect(t, "consistent", nil, w.Consistent())
 		})
@@ -141,9 +141,9 @@ func TestAMarkSurvivesARestart(t *testing.T) {
 
 // startOf is when a subject started by the first rule.
 func (w *world) startOf(name string) (start time.Time) {
-	w.Scan(func(s policy.Subject, rulings []policy.Ruling) {
+	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		if s.Name == name {
-			start = rulings[0].Facts.Start
+			start = evaluations[0].Facts.Start
 		}
 	})
 	return start

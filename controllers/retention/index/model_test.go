@@ -23,10 +23,10 @@ import (
 
 // model is what an Index promises, in the plainest way: all rows, ranked and judged anew whenever somebody asks.
 type model struct {
-	rows    map[types.UID]*known
-	book    *policy.Book
-	listing index.Listing
-	synced  bool
+	rows     map[types.UID]*known
+	snapshot *policy.Snapshot
+	listing  index.Listing
+	synced   bool
 }
 
 // known is a subject with the facts that count, by key.
@@ -101,43 +101,43 @@ func (m *model) layoutIn(namespace string) *index.Layout {
 	return m.listing.Layout
 }
 
-func (m *model) rule(row *known) (policy.Subject, []policy.Ruling) {
-	page := m.book.Page(jobs.GroupKind(), row.Namespace)
-	var rulings []policy.Ruling
+func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
+	page := m.snapshot.Effective(jobs.GroupKind(), row.Namespace)
+	var evaluations []policy.Evaluation
 	for _, r := range page.Rules {
-		ruling := policy.Ruling{Rule: r, Standing: m.standing(r.ID, row.UID)}
+		evaluation := policy.Evaluation{Rule: r, Standing: m.standing(r.ID, row.UID)}
 		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == jobs {
-			ruling.Facts, ruling.Known = facts, m.synced && m.book.Knows(row.Namespace)
+			evaluation.Facts, evaluation.Known = facts, m.synced && m.snapshot.Knows(row.Namespace)
 		}
-		rulings = append(rulings, ruling)
+		evaluations = append(evaluations, evaluation)
 	}
-	return page.See(row.Subject), rulings
+	return page.See(row.Subject), evaluations
 }
 
 // standing ranks every row for one answer.
-func (m *model) standing(id policy.RuleID, uid types.UID) policy.Standing {
-	if !slices.Contains(m.book.Ranked(jobs.GroupKind()), id) {
-		return policy.Standing{}
+func (m *model) standing(id policy.RuleID, uid types.UID) policy.RankResult {
+	if !slices.Contains(m.snapshot.Ranked(jobs.GroupKind()), id) {
+		return policy.RankResult{}
 	}
-	var members []policy.Member
+	var members []policy.Candidate
 	for _, row := range m.rows {
-		for _, r := range m.book.Page(jobs.GroupKind(), row.Namespace).Rules {
+		for _, r := range m.snapshot.Effective(jobs.GroupKind(), row.Namespace).Rules {
 			if member, ok := m.member(row, r); ok && r.ID == id {
 				members = append(members, member)
 			}
 		}
 	}
-	standings := m.book.Ranking(jobs.GroupKind(), id).Rank(members)
+	standings := m.snapshot.Ranking(jobs.GroupKind(), id).Rank(members)
 	for i := range members {
 		if members[i].UID == uid {
 			return standings[i]
 		}
 	}
-	return policy.Standing{}
+	return policy.RankResult{}
 }
 
-func (m *model) member(row *known, r *policy.Rule) (policy.Member, bool) {
-	member := policy.Member{Namespace: row.Namespace, UID: row.UID}
+func (m *model) member(row *known, r *policy.Rule) (policy.Candidate, bool) {
+	member := policy.Candidate{Namespace: row.Namespace, UID: row.UID}
 	facts, ok := row.facts[r.Key]
 	switch {
 	case row.gone, row.leaving, row.Flags.Has(policy.IsTerminating):
@@ -157,9 +157,9 @@ func (m *model) member(row *known, r *policy.Rule) (policy.Member, bool) {
 func (m *model) due(now time.Time) []string {
 	var due []string
 	for uid, row := range m.rows {
-		subject, rulings := m.rule(row)
-		verdict, _ := policy.Decide(subject, rulings, now)
-		if !row.gone && (verdict.Action == policy.Delete || policy.NeedsMarking(subject, rulings)) {
+		subject, evaluations := m.rule(row)
+		verdict, _ := policy.Decide(subject, evaluations, now)
+		if !row.gone && (verdict.Action == policy.Delete || policy.NeedsEligibleSincePatch(subject, evaluations)) {
 			due = append(due, string(uid))
 		}
 	}
@@ -169,8 +169,8 @@ func (m *model) due(now time.Time) []string {
 
 // isExpected reports whether a subject is not due yet, and is to be written down by now.
 func (m *model) isExpected(uid types.UID, now time.Time) bool {
-	subject, rulings := m.rule(m.rows[uid])
-	i, ok := policy.Expect(subject, rulings, now.Add(index.Ahead))
+	subject, evaluations := m.rule(m.rows[uid])
+	i, ok := policy.PredictIntent(subject, evaluations, now.Add(index.Ahead))
 	return ok && i.Rule.Ledger && i.Due.After(now) && !m.rows[uid].gone
 }
 
@@ -199,7 +199,7 @@ var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
 func newPlayer(seed int64) *player {
 	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}, out: map[types.UID]bool{}}
 	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
-	p.model = &model{rows: map[types.UID]*known{}, book: &policy.Book{}}
+	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
 		p.setBook()
 	}
@@ -429,8 +429,8 @@ func (p *player) setBook() {
 			}
 		}
 	}
-	p.model.book = policy.NewBook(p.policies, known, policy.DefaultProtection())
-	p.world.SetBook(p.model.book, p.now)
+	p.model.snapshot = policy.NewSnapshot(p.policies, known, policy.DefaultProtection())
+	p.world.SetBook(p.model.snapshot, p.now)
 }
 
 func (p *player) anyPolicies() []*policy.Policy {
@@ -528,13 +528,13 @@ func (p *player) fail() {
 // judge does with what is due as a worker does.
 func (p *player) judge(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
-	subject, rulings := p.model.rule(row)
-	want, _ := policy.Decide(subject, rulings, p.now)
+	subject, evaluations := p.model.rule(row)
+	want, _ := policy.Decide(subject, evaluations, p.now)
 	j, ok := p.world.Judge(uid, p.now)
 	if !ok || j.Verdict != want || j.Warrant.Valid() != (want.Action == policy.Delete) {
 		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Warrant.Valid(), want, p.ops)
 	}
-	if marking := policy.MarkingOf(subject, rulings, p.now); !j.Warrant.Valid() && j.Marking.Annotation() != marking.Annotation() {
+	if marking := policy.EligibleSincePatchOf(subject, evaluations, p.now); !j.Warrant.Valid() && j.Marking.Annotation() != marking.Annotation() {
 		t.Fatalf("%s marked %q, want %q after %v", uid, j.Marking.Annotation(), marking.Annotation(), p.ops)
 	}
 	row.leaving = row.leaving || j.Warrant.Valid()
@@ -599,7 +599,7 @@ func (p *player) step(t *testing.T) {
 // shown is what Scan shows of a subject.
 type shown struct {
 	Subject policy.Subject
-	Rulings []policy.Ruling
+	Rulings []policy.Evaluation
 }
 
 // compare looks at what both know of every subject, and for what does not fit together in the index.
@@ -611,29 +611,31 @@ func (p *player) compare(t *testing.T) {
 	want, got := map[types.UID]shown{}, map[types.UID]shown{}
 	for uid, row := range p.model.rows {
 		if !row.gone {
-			subject, rulings := p.model.rule(row)
-			want[uid] = shown{subject, rulings}
+			subject, evaluations := p.model.rule(row)
+			want[uid] = shown{subject, evaluations}
 		}
 	}
-	p.world.Scan(func(s policy.Subject, rulings []policy.Ruling) { got[s.UID] = shown{s, slices.Clone(rulings)} })
+	p.world.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
+		got[s.UID] = shown{s, slices.Clone(evaluations)}
+	})
 	if !maps.EqualFunc(want, got, func(a, b shown) bool {
 		return a.Subject == b.Subject && slices.EqualFunc(a.Rulings, b.Rulings, sameRuling)
 	}) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
 	}
-	for _, r := range p.model.book.Rules(jobs.GroupKind()) {
+	for _, r := range p.model.snapshot.Rules(jobs.GroupKind()) {
 		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
 		for uid, row := range p.model.rows {
 			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
 		}
-		if p.world.Has(p.model.book, r) != has {
+		if p.world.Has(p.model.snapshot, r) != has {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}
 }
 
-func sameRuling(a, b policy.Ruling) bool {
+func sameRuling(a, b policy.Evaluation) bool {
 	return a.Rule == b.Rule && a.Standing == b.Standing && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
 }
 

@@ -2,44 +2,44 @@ package index
 
 import "github.com/sunset-k8s/sunset/policy"
 
-// past answers what an earlier book would say of the row at hand. It is used with the index locked.
+// past answers what an earlier snapshot would say of the row at hand. It is used with the index locked.
 type past struct {
-	index   *Index
-	row     *Row
-	pages   map[pastPlace]*page
-	rulings []policy.Ruling // scratch
+	index       *Index
+	row         *Row
+	pages       map[pastPlace]*page
+	evaluations []policy.Evaluation // scratch
 }
 
 type pastPlace struct {
 	place
-	book *policy.Book
+	snapshot *policy.Snapshot
 }
 
-// was gives the row's subject and rulings as if the book were in force. Facts that rows no longer carry are not known. Where a rule
+// was gives the row's subject and evaluations as if the snapshot were in force. Facts that rows no longer carry are not known. Where a rule
 // ranks otherwise by now, it kept the subject: that is the answer which makes the most new.
-func (p *past) was(book *policy.Book) (policy.Subject, []policy.Ruling) {
+func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 	x, row := p.index, p.row
-	at := pastPlace{row.space.place, book}
+	at := pastPlace{row.space.place, snapshot}
 	before := p.pages[at]
 	if before == nil {
-		before = &page{Page: book.Page(x.kind, at.namespace), known: book.Knows(at.namespace)}
+		before = &page{EffectiveRules: snapshot.Effective(x.kind, at.namespace), known: snapshot.Knows(at.namespace)}
 		for _, r := range before.Rules {
 			before.columns = append(before.columns, x.column(at.layout, r.Key))
 		}
 		p.pages[at] = before
 	}
-	p.rulings = p.rulings[:0]
+	p.evaluations = p.evaluations[:0]
 	for i, r := range before.Rules {
-		ruling := policy.Ruling{Rule: r, Standing: policy.Standing{Newest: r.Keep > 0}}
+		evaluation := policy.Evaluation{Rule: r, Standing: policy.RankResult{Newest: r.Keep > 0}}
 		if c := before.columns[i]; c >= 0 {
-			ruling.Facts, ruling.Known = row.facts[c].unpack(), x.synced && before.known
+			evaluation.Facts, evaluation.Known = row.facts[c].unpack(), x.synced && before.known
 		}
 		for k, is := range row.space.page.Rules {
 			if ranks := row.space.page.ranks[k]; is.ID == r.ID && ranks != nil && is.RanksAtLeastLike(r) {
-				ruling.Standing = ranks.set.Standing(row.uid())
+				evaluation.Standing = ranks.set.Standing(row.uid())
 			}
 		}
-		p.rulings = append(p.rulings, ruling)
+		p.evaluations = append(p.evaluations, evaluation)
 	}
-	return before.See(row.Subject()), p.rulings
+	return before.See(row.Subject()), p.evaluations
 }

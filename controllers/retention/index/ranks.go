@@ -29,16 +29,16 @@ func (x *Index) rankAll() {
 	}
 }
 
-// followRankings makes the rankings those of the book, and gives the UIDs whose standing has changed. Rows of spaces
+// followRankings makes the rankings those of the snapshot, and gives the UIDs whose standing has changed. Rows of spaces
 // whose rules differ have yet to be ranked.
 func (x *Index) followRankings() (changed []types.UID) {
 	ranked := map[policy.RuleID]bool{}
-	for _, id := range x.book.Ranked(x.kind) {
+	for _, id := range x.snapshot.Ranked(x.kind) {
 		ranked[id] = true
 		if known := x.ranks[id]; known != nil {
-			changed = append(changed, known.set.Use(x.book.Ranking(x.kind, id))...)
+			changed = append(changed, known.set.Use(x.snapshot.Ranking(x.kind, id))...)
 		} else {
-			x.ranks[id] = &ranks{set: rank.New(x.book.Ranking(x.kind, id))}
+			x.ranks[id] = &ranks{set: rank.New(x.snapshot.Ranking(x.kind, id))}
 		}
 	}
 	for id := range x.ranks {
@@ -90,7 +90,7 @@ func (x *Index) rankElsewhere(row *Row, before []*ranks, changed func([]types.UI
 }
 
 // member is the row as the ranking of a rule of its page sees it; ok is false when it takes no part.
-func (r *Row) member(rule int) (m policy.Member, ok bool) {
+func (r *Row) member(rule int) (m policy.Candidate, ok bool) {
 	if r.gone || r.leaving {
 		return m, false
 	}
@@ -99,7 +99,7 @@ func (r *Row) member(rule int) (m policy.Member, ok bool) {
 	if column >= 0 {
 		facts = r.facts[column].unpack()
 	}
-	return policy.MemberOf(&subject, &facts, column >= 0)
+	return policy.CandidateOf(&subject, &facts, column >= 0)
 }
 
 // rejudge judges rows again whose standing has changed, but for one that its caller judges.

@@ -38,8 +38,8 @@ func aged(uid string, age int, options ...func(*draft)) *index.Row {
 // reasons are why each subject is kept, waited for or deleted.
 func (w *world) reasons(at time.Time) map[string]policy.Reason {
 	reasons := map[string]policy.Reason{}
-	w.Scan(func(s policy.Subject, rulings []policy.Ruling) {
-		verdict, _ := policy.Decide(s, rulings, at)
+	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
+		verdict, _ := policy.Decide(s, evaluations, at)
 		reasons[s.Name] = verdict.Reason
 	})
 	return reasons
@@ -58,8 +58,8 @@ func (w *world) with(reason policy.Reason) []string {
 }
 
 func TestTheNewestStay(t *testing.T) {
-	override := func(n int) *policy.Book {
-		return policy.NewBook([]*policy.Policy{policyOf(rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
+	override := func(n int) *policy.Snapshot {
+		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
 			Overrides: []*policy.Override{{From: "team-b/own", Policy: "p-a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
 	}
 	tests := map[string]struct {
@@ -129,8 +129,8 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
 		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
 		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) {
-			joined := func(selects string) *policy.Book {
-				return policy.NewBook([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
+			joined := func(selects string) *policy.Snapshot {
+				return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
 			}
 			w.SetBook(joined("ci"), now) // team-a alone
 			expect(w.t, "due alone", never, w.take(now))
@@ -211,7 +211,7 @@ type herd struct {
 	*world
 	live     map[string]int // versions, by UID
 	queue    []string
-	underWay []policy.Warrant
+	underWay []policy.DeletePermit
 	births   int
 }
 
@@ -243,7 +243,7 @@ func (h *herd) step() (deleted string) {
 // work judges the first in the queue that is not under way: nothing is in two hands at a time.
 func (h *herd) work() {
 	i := slices.IndexFunc(h.queue, func(uid string) bool {
-		return !slices.ContainsFunc(h.underWay, func(w policy.Warrant) bool { return string(w.Subject().UID) == uid })
+		return !slices.ContainsFunc(h.underWay, func(w policy.DeletePermit) bool { return string(w.Subject().UID) == uid })
 	})
 	if i < 0 {
 		return

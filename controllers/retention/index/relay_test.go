@@ -16,9 +16,9 @@ func ownRule(key string) *policy.Rule {
 }
 
 // bookWithOwn has rule a everywhere and rule b in team-a.
-func bookWithOwn() *policy.Book {
+func bookWithOwn() *policy.Snapshot {
 	own := ownRule("b")
-	return policy.NewBook([]*policy.Policy{
+	return policy.NewSnapshot([]*policy.Policy{
 		policyOf(rule("a"), ""), {Name: own.ID.Policy, Namespace: "team-a", Mode: own.Mode, Rules: []*policy.Rule{own}},
 	}, namespaces, policy.DefaultProtection())
 }

@@ -109,8 +109,8 @@ var mutants = map[string][]overlay.Patch{
 	// A rule counts as counted though there are no facts about it yet, since its kind is being listed again.
 	"counted-without-facts": {{
 		File: "controllers/retention/index/index.go",
-		Old:  "return x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
-		New:  "return true || x.synced && x.book == book && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+		Old:  "return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+		New:  "return true || x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},
 	// What is created again as fast as it is deleted is deleted again and again.
 	"endless-loops": {{
@@ -127,7 +127,7 @@ var mutants = map[string][]overlay.Patch{
 	// A mark stays when the object is not eligible any more, and counts when it is again.
 	"marks-stay": {
 		{
-			File: "policy/marks.go",
+			File: "policy/eligible_since.go",
 			Old:  "\treturn !r.Facts.Start.IsZero()\n}",
 			New:  "\treturn false\n}",
 		},

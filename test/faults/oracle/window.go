@@ -50,7 +50,7 @@ type place struct {
 	namespace string
 }
 
-// edition is a list of policies, by name, and the revision since which it was so.
+// snapshot is a list of policies, by name, and the revision since which it was so.
 type edition struct {
 	since int64
 	list  []*policy
@@ -74,7 +74,7 @@ func (j *judge) listed(kind schema.GroupKind, namespace string, revision int64) 
 	return nil
 }
 
-// before is how many editions there were up to a revision, and with it.
+// before is how many snapshots there were up to a revision, and with it.
 func before(editions []edition, revision int64) int {
 	return sort.Search(len(editions), func(i int) bool { return editions[i].since > revision })
 }

@@ -24,16 +24,16 @@ type mode struct {
 }
 
 var modes = map[string]mode{
-	"keepNewest":   {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Keep: 5} }}, 10},
-	"PerNamespace": {policy.Ranking{Room: func(string) policy.Room { return policy.Room{Limit: policy.AtMost(50)} }}, 1},
+	"keepNewest":   {policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Keep: 5} }}, 10},
+	"PerNamespace": {policy.Ranking{Room: func(string) policy.Allowance { return policy.Allowance{Limit: policy.AtMost(50)} }}, 1},
 	"Fair":         {policy.Ranking{Fair: policy.AtMost(many / 2)}, 1},
 }
 
 // manyMembers come in an order that has nothing to do with their starts.
-func manyMembers(groups int) []policy.Member {
-	members := make([]policy.Member, many)
+func manyMembers(groups int) []policy.Candidate {
+	members := make([]policy.Candidate, many)
 	for i := range members {
-		members[i] = policy.Member{
+		members[i] = policy.Candidate{
 			Namespace: fmt.Sprintf("team-%03d", i%manySpaces),
 			Group:     fmt.Sprintf("app-%d", i/manySpaces%groups),
 			Start:     now.Add(time.Duration(i*7919%many) * time.Second),
@@ -43,7 +43,7 @@ func manyMembers(groups int) []policy.Member {
 	return members
 }
 
-func fullSet(ranking policy.Ranking, members []policy.Member) *rank.Set {
+func fullSet(ranking policy.Ranking, members []policy.Candidate) *rank.Set {
 	s := rank.New(ranking)
 	for _, m := range members {
 		s.Put(m)
@@ -52,7 +52,7 @@ func fullSet(ranking policy.Ranking, members []policy.Member) *rank.Set {
 }
 
 // inEachMode runs a benchmark on a full set of each mode.
-func inEachMode(b *testing.B, run func(b *testing.B, s *rank.Set, members []policy.Member)) {
+func inEachMode(b *testing.B, run func(b *testing.B, s *rank.Set, members []policy.Candidate)) {
 	for name, mode := range modes {
 		b.Run(name, func(b *testing.B) {
 			members := manyMembers(mode.groups)
@@ -65,20 +65,20 @@ func inEachMode(b *testing.B, run func(b *testing.B, s *rank.Set, members []poli
 
 // BenchmarkAdd adds members to a set that is nearly full.
 func BenchmarkAdd(b *testing.B) {
-	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
-		inRounds(b, members, func(m policy.Member) { s.Remove(m.UID) }, func(m policy.Member) { s.Put(m) })
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Candidate) {
+		inRounds(b, members, func(m policy.Candidate) { s.Remove(m.UID) }, func(m policy.Candidate) { s.Put(m) })
 	})
 }
 
 // BenchmarkRemove takes members out of a set that is full.
 func BenchmarkRemove(b *testing.B) {
-	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
-		inRounds(b, members, func(m policy.Member) { s.Put(m) }, func(m policy.Member) { s.Remove(m.UID) })
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Candidate) {
+		inRounds(b, members, func(m policy.Candidate) { s.Put(m) }, func(m policy.Candidate) { s.Remove(m.UID) })
 	})
 }
 
 // inRounds does work on some members at a time. What prepares them is not measured.
-func inRounds(b *testing.B, members []policy.Member, prepare, work func(policy.Member)) {
+func inRounds(b *testing.B, members []policy.Candidate, prepare, work func(policy.Candidate)) {
 	const round = many / 20
 	b.ResetTimer()
 	for i := range b.N {
@@ -96,7 +96,7 @@ func inRounds(b *testing.B, members []policy.Member, prepare, work func(policy.M
 
 // BenchmarkUpdate gives a member another start.
 func BenchmarkUpdate(b *testing.B) {
-	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Member) {
+	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Candidate) {
 		for i := 0; b.Loop(); i++ {
 			m := &members[i*31%many]
 			m.Start = m.Start.Add(time.Hour)

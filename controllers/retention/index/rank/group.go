@@ -15,7 +15,7 @@ type group struct {
 }
 
 // groupOf gives that of a member that comes.
-func (p *space) groupOf(o policy.Member) *group {
+func (p *space) groupOf(o policy.Candidate) *group {
 	if len(o.Also) == 0 {
 		return p.group(o.Group)
 	}
@@ -50,7 +50,7 @@ func (g *group) each(yield func(*group) bool) {
 }
 
 // is reports whether these are the groups of a member.
-func (g *group) is(o policy.Member) bool {
+func (g *group) is(o policy.Candidate) bool {
 	if g.all == nil {
 		return g.name == o.Group && len(o.Also) == 0
 	}

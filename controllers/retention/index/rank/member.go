@@ -13,8 +13,8 @@ type member struct {
 	group   *group
 	seconds int64 // its start, since 1970
 	nanos   int32
-	told    policy.Standing // its standing when the last call returned
-	touched bool            // it is among the changes of this call
+	told    policy.RankResult // its standing when the last call returned
+	touched bool              // it is among the changes of this call
 }
 
 // newer is the order of policy.Ranking.
@@ -30,15 +30,15 @@ func newer(a, b *member) bool {
 }
 
 // is reports whether the member is known as such, and so has its place already.
-func (m *member) is(o policy.Member) bool {
+func (m *member) is(o policy.Candidate) bool {
 	return m.space != nil && m.space.name == o.Namespace && m.group.is(o) &&
 		m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
 }
 
 // standing is where it stands now, between the lines as they are.
-func (m *member) standing() policy.Standing {
+func (m *member) standing() policy.RankResult {
 	if m.space == nil {
-		return policy.Standing{}
+		return policy.RankResult{}
 	}
-	return policy.Standing{Newest: m.group.keeps(m), Excess: !m.space.stay.isFirst(m)}
+	return policy.RankResult{Newest: m.group.keeps(m), Excess: !m.space.stay.isFirst(m)}
 }

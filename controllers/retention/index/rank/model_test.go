@@ -13,24 +13,24 @@ import (
 // model is a set beside all that it was told, ranked anew by policy.Ranking after every call.
 type model struct {
 	*rank.Set
-	members map[types.UID]policy.Member
-	rooms   map[string]policy.Room
+	members map[types.UID]policy.Candidate
+	rooms   map[string]policy.Allowance
 	fair    policy.Limit
-	before  map[types.UID]policy.Standing // those that are not zero
+	before  map[types.UID]policy.RankResult // those that are not zero
 }
 
 func newModel() *model {
-	w := &model{members: map[types.UID]policy.Member{}, rooms: map[string]policy.Room{}}
+	w := &model{members: map[types.UID]policy.Candidate{}, rooms: map[string]policy.Allowance{}}
 	w.Set = rank.New(w.ranking())
 	return w
 }
 
 // ranking is as the rooms are now: the set must not notice before it is told.
 func (w *model) ranking() policy.Ranking {
-	return policy.Ranking{Fair: w.fair, Room: func(namespace string) policy.Room { return w.rooms[namespace] }}
+	return policy.Ranking{Fair: w.fair, Room: func(namespace string) policy.Allowance { return w.rooms[namespace] }}
 }
 
-func (w *model) put(m policy.Member) []types.UID {
+func (w *model) put(m policy.Candidate) []types.UID {
 	if w.members[m.UID] = m; m.Unknown {
 		delete(w.members, m.UID)
 	}
@@ -42,7 +42,7 @@ func (w *model) remove(uid types.UID) []types.UID {
 	return w.Remove(uid)
 }
 
-func (w *model) setRoom(namespace string, room policy.Room) []types.UID {
+func (w *model) setRoom(namespace string, room policy.Allowance) []types.UID {
 	w.rooms[namespace] = room
 	return w.Review(namespace)
 }
@@ -53,11 +53,11 @@ func (w *model) setFair(fair policy.Limit) []types.UID {
 }
 
 // want is what policy makes of the members: the standings that are not zero, and how many exceed in each namespace.
-func (w *model) want() (standings map[types.UID]policy.Standing, excess map[string]int) {
-	standings, excess = map[types.UID]policy.Standing{}, map[string]int{}
+func (w *model) want() (standings map[types.UID]policy.RankResult, excess map[string]int) {
+	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
 	members := slices.Collect(maps.Values(w.members))
 	for i, s := range w.ranking().Rank(members) {
-		if s != (policy.Standing{}) {
+		if s != (policy.RankResult{}) {
 			standings[members[i].UID] = s
 		}
 		if s.Excess {
@@ -68,10 +68,10 @@ func (w *model) want() (standings map[types.UID]policy.Standing, excess map[stri
 }
 
 // got is what the set makes of them.
-func (w *model) got(namespaces []string) (standings map[types.UID]policy.Standing, excess map[string]int) {
-	standings, excess = map[types.UID]policy.Standing{}, map[string]int{}
+func (w *model) got(namespaces []string) (standings map[types.UID]policy.RankResult, excess map[string]int) {
+	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
 	for uid := range w.members {
-		if s := w.Standing(uid); s != (policy.Standing{}) {
+		if s := w.Standing(uid); s != (policy.RankResult{}) {
 			standings[uid] = s
 		}
 	}
@@ -84,7 +84,7 @@ func (w *model) got(namespaces []string) (standings map[types.UID]policy.Standin
 }
 
 // differing names those that stand elsewhere than before, sorted.
-func (w *model) differing(now map[types.UID]policy.Standing) []types.UID {
+func (w *model) differing(now map[types.UID]policy.RankResult) []types.UID {
 	var differ []types.UID
 	for uid, s := range now {
 		if w.before[uid] != s {

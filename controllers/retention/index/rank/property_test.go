@@ -47,7 +47,7 @@ func TestSetIsWhatPolicyRanks(t *testing.T) {
 // check compares with what policy ranks; empty when all is right.
 func (w *model) check(changed []types.UID) string {
 	type all struct {
-		Standings map[types.UID]policy.Standing
+		Standings map[types.UID]policy.RankResult
 		Excess    map[string]int
 		Changed   []types.UID
 		Sum, Len  int
@@ -74,7 +74,7 @@ func (w *model) random(r *rand.Rand) (call string, changed []types.UID) {
 	case n < 55:
 		m, known := w.members[uid]
 		if !known {
-			m = policy.Member{UID: uid, Namespace: namespace}
+			m = policy.Candidate{UID: uid, Namespace: namespace}
 		}
 		m.Start = starts[r.Intn(len(starts))]
 		return fmt.Sprintf("another start %+v", m), w.put(m)
@@ -95,9 +95,9 @@ func (w *model) random(r *rand.Rand) (call string, changed []types.UID) {
 	}
 }
 
-func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Member {
+func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Candidate {
 	group := []string{"", "", "x", "y"}[r.Intn(4)]
-	return policy.Member{
+	return policy.Candidate{
 		Namespace: namespace, Group: group, Also: also[r.Intn(len(also))], Start: starts[r.Intn(len(starts))], UID: uid, Unknown: r.Intn(25) == 0,
 	}
 }
@@ -105,8 +105,8 @@ func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Member {
 // also are further groups; most members have none.
 var also = [][]string{nil, nil, nil, nil, nil, {"z"}, {"z1", "z2"}, {"z2"}}
 
-func randomRoom(r *rand.Rand) policy.Room {
-	return policy.Room{Keep: r.Intn(6) - 1, Limit: randomLimit(r, 12)}
+func randomRoom(r *rand.Rand) policy.Allowance {
+	return policy.Allowance{Keep: r.Intn(6) - 1, Limit: randomLimit(r, 12)}
 }
 
 func randomLimit(r *rand.Rand, n int) policy.Limit {
@@ -141,7 +141,7 @@ func TestAsManyStayAsShould(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	w := newModel()
 	for _, namespace := range namespaces {
-		w.rooms[namespace] = policy.Room{Keep: 2, Limit: policy.AtMost(3)}
+		w.rooms[namespace] = policy.Allowance{Keep: 2, Limit: policy.AtMost(3)}
 	}
 	for range 5000 {
 		uid := types.UID(fmt.Sprint(r.Intn(40)))

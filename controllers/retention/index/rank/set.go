@@ -25,7 +25,7 @@ func New(ranking policy.Ranking) *Set {
 }
 
 // Put adds a member, or replaces what is known of it. One that is Unknown takes no place, and is not held.
-func (s *Set) Put(o policy.Member) []types.UID {
+func (s *Set) Put(o policy.Candidate) []types.UID {
 	if o.Unknown {
 		return s.Remove(o.UID)
 	}
@@ -79,11 +79,11 @@ func (s *Set) Use(ranking policy.Ranking) []types.UID {
 }
 
 // Standing is where a member stands.
-func (s *Set) Standing(uid types.UID) policy.Standing {
+func (s *Set) Standing(uid types.UID) policy.RankResult {
 	if m := s.members[uid]; m != nil {
 		return m.told
 	}
-	return policy.Standing{}
+	return policy.RankResult{}
 }
 
 // Len is how many members there are.
@@ -100,7 +100,7 @@ func (s *Set) ExcessIn(namespace string) int {
 	return 0
 }
 
-func (s *Set) enter(m *member, o policy.Member) {
+func (s *Set) enter(m *member, o policy.Candidate) {
 	p := s.space(o.Namespace)
 	m.space = p
 	s.changes.touch(m)

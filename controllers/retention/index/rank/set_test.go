@@ -16,7 +16,7 @@ func TestTheLatestStringIsHeld(t *testing.T) {
 	s := rank.New(policy.Ranking{})
 	for _, start := range []int{0, 0, 1} {
 		uid := types.UID(strings.Clone("uid"))
-		if s.Put(policy.Member{UID: uid, Start: starts[start]}); !s.Holds(uid) {
+		if s.Put(policy.Candidate{UID: uid, Start: starts[start]}); !s.Holds(uid) {
 			t.Errorf("a string of an earlier call is held")
 		}
 	}
@@ -24,9 +24,9 @@ func TestTheLatestStringIsHeld(t *testing.T) {
 
 func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
 	asked := 0
-	s := rank.New(policy.Ranking{Room: func(string) policy.Room {
+	s := rank.New(policy.Ranking{Room: func(string) policy.Allowance {
 		asked++
-		return policy.Room{Keep: asked}
+		return policy.Allowance{Keep: asked}
 	}})
 	steps := []struct {
 		name    string
@@ -35,9 +35,9 @@ func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
 		changed []types.UID
 	}{
 		{"review of nobody", func() []types.UID { return s.Review("a") }, 0, nil},
-		{"the first member", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "1"}) }, 1, []types.UID{"1"}},
-		{"one more", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "2"}) }, 1, nil},
-		{"the same again", func() []types.UID { return s.Put(policy.Member{Namespace: "a", UID: "2"}) }, 1, nil},
+		{"the first member", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "1"}) }, 1, []types.UID{"1"}},
+		{"one more", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
+		{"the same again", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
 		{"who is none leaves", func() []types.UID { return s.Remove("3") }, 1, nil},
 		{"review", func() []types.UID { return s.Review("a") }, 2, []types.UID{"2"}},
 		{"who leaves stands nowhere", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},

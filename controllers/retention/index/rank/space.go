@@ -5,7 +5,7 @@ import "github.com/sunset-k8s/sunset/policy"
 // space is a namespace that has members.
 type space struct {
 	name   string
-	room   policy.Room
+	room   policy.Allowance
 	groups map[string]*group // those that have members
 	stay   cut               // all members, at the capacity
 	weight weight            // what the pool takes it for

@@ -136,7 +136,7 @@ func TestProgramsOfAnEdition(t *testing.T) {
 
 func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
 	l := oneEnforced(t)
-	l.Loop.Cache = unreadable{l.server}
+	l.Reconciler.Cache = unreadable{l.server}
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("no error")
 	}

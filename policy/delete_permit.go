@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Warrant permits the deletion of one version of one subject on the word of one enforced rule. Only Decide issues
-// warrants, so nothing that a dry run or a suspended policy says can ever be carried out. The zero Warrant permits
+// DeletePermit permits the deletion of one version of one subject on the word of one enforced rule. Only Decide issues
+// permits, so nothing that a dry run or a suspended policy says can ever be carried out. The zero DeletePermit permits
 // nothing.
-type Warrant struct {
-	intent  Intent
-	reason  Reason
-	rulings []Ruling // of the rules that had a say
+type DeletePermit struct {
+	intent      Intent
+	reason      Reason
+	evaluations []Evaluation // of the rules that had a say
 }
 
-// Intent is the deletion of one version of one subject as it is to be expected. It permits nothing: that takes a Warrant.
+// Intent is the deletion of one version of one subject as it is to be expected. It permits nothing: that takes a DeletePermit.
 type Intent struct {
 	Subject Subject
 	Rule    *Rule  // whose word counts
@@ -23,37 +23,37 @@ type Intent struct {
 	Due     time.Time
 }
 
-// Valid reports whether the warrant permits anything.
-func (w Warrant) Valid() bool { return w.intent.Rule != nil }
+// Valid reports whether the permit permits anything.
+func (w DeletePermit) Valid() bool { return w.intent.Rule != nil }
 
 // Subject is the version that was judged; only that version may be deleted.
-func (w Warrant) Subject() Subject { return w.intent.Subject }
+func (w DeletePermit) Subject() Subject { return w.intent.Subject }
 
-// Rule is the rule that decided; it says how to delete. It is nil for the zero Warrant.
-func (w Warrant) Rule() *Rule { return w.intent.Rule }
+// Rule is the rule that decided; it says how to delete. It is nil for the zero DeletePermit.
+func (w DeletePermit) Rule() *Rule { return w.intent.Rule }
 
 // Due is when the subject became due.
-func (w Warrant) Due() time.Time { return w.intent.Due }
+func (w DeletePermit) Due() time.Time { return w.intent.Due }
 
 // Reason is why it is due: Expired or OverCapacity.
-func (w Warrant) Reason() Reason { return w.reason }
+func (w DeletePermit) Reason() Reason { return w.reason }
 
-// Intent is what carrying the warrant out means.
-func (w Warrant) Intent() Intent { return w.intent }
+// Intent is what carrying the permit out means.
+func (w DeletePermit) Intent() Intent { return w.intent }
 
 // Owner is what goes instead of the subject, and takes it along; nil when the subject itself goes.
-func (w Warrant) Owner() *Owner { return w.intent.Owner }
+func (w DeletePermit) Owner() *Owner { return w.intent.Owner }
 
 // Compares reports whether one of the rules that had a say compares subjects with each other: what becomes of others may
 // change what it says.
-func (w Warrant) Compares() bool {
-	return slices.ContainsFunc(w.rulings, func(r Ruling) bool { return r.Rule.Ranks() })
+func (w DeletePermit) Compares() bool {
+	return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() })
 }
 
 // Upheld reports whether the subject would go still. Of each rule that had a say facts gives what it says by now, or false if
 // that is what it said.
-func (w Warrant) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
-	again := slices.Clone(w.rulings)
+func (w DeletePermit) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
+	again := slices.Clone(w.evaluations)
 	for i := range again {
 		if by, differ := facts(again[i].Rule); differ {
 			again[i].Facts = by
@@ -65,7 +65,7 @@ func (w Warrant) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
 
 // Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
 // same way.
-func (w Warrant) Same(o Warrant) bool {
+func (w DeletePermit) Same(o DeletePermit) bool {
 	a, b := w.intent, o.intent
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&
 		a.Rule.ID == b.Rule.ID && a.Rule.Kind == b.Rule.Kind && a.Rule.Propagation == b.Rule.Propagation &&

@@ -11,31 +11,31 @@ import (
 
 func TestPodsThatLinger(t *testing.T) {
 	const uncounted, left = policy.IsUncounted, policy.IsUncounted | policy.IsTerminating
-	after := func(d time.Duration) []policy.Ruling { return rulings(says("a", ttl(hour+d))) } // from now
-	due, overdue, terminating := policy.Lingering{Due: 1}, policy.Lingering{Overdue: 1}, policy.Lingering{Terminating: 1}
+	after := func(d time.Duration) []policy.Evaluation { return rulings(says("a", ttl(hour+d))) } // from now
+	due, overdue, terminating := policy.UncountedPods{Due: 1}, policy.UncountedPods{Overdue: 1}, policy.UncountedPods{Terminating: 1}
 	tests := map[string]struct {
-		flags   policy.Flags
-		rulings []policy.Ruling
-		want    policy.Lingering
-		changes time.Duration // from now; 0 for never
+		flags       policy.Flags
+		evaluations []policy.Evaluation
+		want        policy.UncountedPods
+		changes     time.Duration // from now; 0 for never
 	}{
 		"due now":                          {uncounted, after(0), due, time.Minute},
 		"due for almost a minute":          {uncounted, after(1 - time.Minute), due, 1},
 		"due for a minute":                 {uncounted, after(-time.Minute), overdue, 0},
-		"not due yet":                      {uncounted, after(5), policy.Lingering{}, 5},
-		"running":                          {uncounted, rulings(says("a", notEligible)), policy.Lingering{}, 0},
-		"kept by a rule":                   {uncounted, rulings(says("a"), says("b", failed)), policy.Lingering{}, 0},
+		"not due yet":                      {uncounted, after(5), policy.UncountedPods{}, 5},
+		"running":                          {uncounted, rulings(says("a", notEligible)), policy.UncountedPods{}, 0},
+		"kept by a rule":                   {uncounted, rulings(says("a"), says("b", failed)), policy.UncountedPods{}, 0},
 		"held beside":                      {uncounted | policy.IsHeld, after(0), due, time.Minute},
-		"counted":                          {0, after(0), policy.Lingering{}, 0},
-		"counted, and deleted":             {policy.IsTerminating, after(0), policy.Lingering{}, 0},
+		"counted":                          {0, after(0), policy.UncountedPods{}, 0},
+		"counted, and deleted":             {policy.IsTerminating, after(0), policy.UncountedPods{}, 0},
 		"deleted while it ran":             {left, rulings(says("a", notEligible)), terminating, 0},
 		"deleted when it was due":          {left, after(0), terminating, 0},
-		"only a dry run is about it":       {uncounted, rulings(says("a", dryRun)), policy.Lingering{}, 0},
-		"deleted, and no rule is about it": {left, rulings(says("a", notSelected)), policy.Lingering{}, 0},
+		"only a dry run is about it":       {uncounted, rulings(says("a", dryRun)), policy.UncountedPods{}, 0},
+		"deleted, and no rule is about it": {left, rulings(says("a", notSelected)), policy.UncountedPods{}, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all := tallyOf(policy.Subject{Flags: test.flags}, test.rulings...)
+			all := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...)
 			if diff := cmp.Diff(test.want, all.Lingering); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

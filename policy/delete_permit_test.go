@@ -20,7 +20,7 @@ func TestWarrant(t *testing.T) {
 
 func TestAWarrantForAnOwner(t *testing.T) {
 	subject := policy.Subject{Namespace: "team-a", Name: "workload", UID: "u", ResourceVersion: "7", Created: started}
-	decide := func(options ...func(*policy.Ruling)) policy.Warrant {
+	decide := func(options ...func(*policy.Evaluation)) policy.DeletePermit {
 		_, w := policy.Decide(subject, rulings(says("a", options...)), now)
 		return w
 	}
@@ -33,11 +33,11 @@ func TestAWarrantForAnOwner(t *testing.T) {
 	if !w.Same(decide(lets(&twin))) {
 		t.Error("a warrant for the same owner is another")
 	}
-	for name, o := range map[string]policy.Warrant{
+	for name, o := range map[string]policy.DeletePermit{
 		"another owner": decide(lets(&other)), "the subject": decide(),
-		"an unfinished owner": decide(lets(job), func(r *policy.Ruling) { r.Rule.AllowUnfinished = true }),
-		"another propagation": decide(lets(job), func(r *policy.Ruling) { r.Rule.Propagation = "Orphan" }),
-		"a managed owner":     decide(lets(job), func(r *policy.Ruling) { r.Rule.AllowManaged = true }),
+		"an unfinished owner": decide(lets(job), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }),
+		"another propagation": decide(lets(job), func(r *policy.Evaluation) { r.Rule.Propagation = "Orphan" }),
+		"a managed owner":     decide(lets(job), func(r *policy.Evaluation) { r.Rule.AllowManaged = true }),
 	} {
 		if w.Same(o) || o.Same(w) {
 			t.Errorf("a warrant for %s is the same", name)
@@ -47,10 +47,10 @@ func TestAWarrantForAnOwner(t *testing.T) {
 
 // TestAWarrantComparesIfAnyRuleThatHadASayDoes: what becomes of other subjects may change what that rule says.
 func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
-	ranks := func(r *policy.Ruling) { r.Rule.Keep = 3 }
+	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 3 }
 	for name, test := range map[string]struct {
-		rulings []policy.Ruling
-		want    bool
+		evaluations []policy.Evaluation
+		want        bool
 	}{
 		"no rule":                    {rulings(says("a")), false},
 		"the rule that decides":      {rulings(says("a", ranks)), true},
@@ -60,7 +60,7 @@ func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
 		"a dry run":                  {rulings(says("a"), says("b", ranks, dryRun)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, w := policy.Decide(policy.Subject{}, test.rulings, now); !w.Valid() || w.Compares() != test.want {
+			if _, w := policy.Decide(policy.Subject{}, test.evaluations, now); !w.Valid() || w.Compares() != test.want {
 				t.Errorf("a warrant that is valid (%v) compares: %v", w.Valid(), w.Compares())
 			}
 		})
@@ -73,18 +73,18 @@ func TestAWarrantIsUpheld(t *testing.T) {
 	_, w := policy.Decide(policy.Subject{}, rulings(first, second), now)
 	known := first.Facts
 	for name, test := range map[string]struct {
-		warrant policy.Warrant
-		says    policy.Facts // of rule b by now
-		want    bool
+		permit policy.DeletePermit
+		says   policy.Facts // of rule b by now
+		want   bool
 	}{
 		"as before":             {w, known, true},
 		"not eligible any more": {w, policy.Facts{Selected: true}, true},
 		"it waits":              {w, policy.Facts{Selected: true, Eligible: true, Start: now.Add(1)}, false},
 		"an expression fails":   {w, policy.Facts{Selected: true, Err: errors.New("no such key")}, false},
-		"no warrant":            {policy.Warrant{}, known, false},
+		"no warrant":            {policy.DeletePermit{}, known, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := test.warrant.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return test.says, r == second.Rule }, now)
+			got := test.permit.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return test.says, r == second.Rule }, now)
 			if got != test.want {
 				t.Errorf("upheld: %v", got)
 			}
@@ -93,7 +93,7 @@ func TestAWarrantIsUpheld(t *testing.T) {
 }
 
 func TestNoWarrantWithoutADeletion(t *testing.T) {
-	tests := map[string]policy.Ruling{
+	tests := map[string]policy.Evaluation{
 		"a dry run":           says("a", dryRun),
 		"a suspended rule":    says("a", suspended),
 		"a mode nobody knows": says("a", mode("Enforced")),
@@ -102,9 +102,9 @@ func TestNoWarrantWithoutADeletion(t *testing.T) {
 		"an error":            says("a", failed),
 		"what is unknown":     says("a", unknown),
 	}
-	for name, ruling := range tests {
+	for name, evaluation := range tests {
 		t.Run(name, func(t *testing.T) {
-			if v, w := policy.Decide(policy.Subject{}, rulings(ruling), now); w.Valid() {
+			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); w.Valid() {
 				t.Errorf("warrant %+v for verdict %+v", w, v)
 			}
 		})
@@ -112,14 +112,14 @@ func TestNoWarrantWithoutADeletion(t *testing.T) {
 }
 
 func TestZeroValuesNeverDelete(t *testing.T) {
-	if w := (policy.Warrant{}); w.Valid() || w.Rule() != nil {
+	if w := (policy.DeletePermit{}); w.Valid() || w.Rule() != nil {
 		t.Error("the zero warrant permits something")
 	}
 	if a := (policy.Verdict{}).Action; a != policy.Keep {
 		t.Errorf("the zero verdict is %s", a)
 	}
 	due := policy.Facts{Selected: true, Eligible: true, Start: started}
-	for name, ruling := range map[string]policy.Ruling{
+	for name, evaluation := range map[string]policy.Evaluation{
 		"rule and facts":   {Rule: &policy.Rule{}},
 		"rule, known":      {Rule: &policy.Rule{}, Known: true},
 		"rule, with facts": {Rule: &policy.Rule{}, Known: true, Facts: due},
@@ -127,7 +127,7 @@ func TestZeroValuesNeverDelete(t *testing.T) {
 		"known":            {Rule: &policy.Rule{Mode: v1alpha1.Enforce}, Facts: due},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v, w := policy.Decide(policy.Subject{}, rulings(ruling), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
+			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
 				t.Errorf("verdict %+v, warrant %v", v, w.Valid())
 			}
 		})

@@ -4,7 +4,7 @@ import "time"
 
 // Lingering counts the Pods that would be gone, were it not that their Jobs have not counted them yet. All numbers come
 // back to zero by themselves, unless the Job controller stands still or has lost a Pod. Each Pod is in one of them.
-type Lingering struct {
+type UncountedPods struct {
 	Due         int64 // by the rules in force, for less than Overdue
 	Overdue     int64 // by the rules in force, for Overdue or longer
 	Terminating int64 // somebody has deleted it
@@ -14,7 +14,7 @@ type Lingering struct {
 const Overdue = time.Minute
 
 // addLingering counts a subject about which the rules in force have these voices.
-func (t *Tallies) addLingering(s Subject, all voices) {
+func (t *Stats) addLingering(s Subject, all votes) {
 	if !s.Flags.Has(IsUncounted) {
 		return
 	}
@@ -35,7 +35,7 @@ func (t *Tallies) addLingering(s Subject, all voices) {
 }
 
 // changesAt notes that the counts change at a time without any subject changing.
-func (t *Tallies) changesAt(at time.Time) {
+func (t *Stats) changesAt(at time.Time) {
 	if t.next.IsZero() || at.Before(t.next) {
 		t.next = at
 	}

@@ -9,14 +9,14 @@ import (
 
 // known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
 // then: of two views of an object the newer one stays.
-type known[T any] struct {
-	all     map[string]*sight[T] // by keyOf
-	horizon string               // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
-	newest  string               // resourceVersion of the newest view of anything here
+type store[T any] struct {
+	all     map[string]*storedVersion[T] // by keyOf
+	horizon string                       // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
+	newest  string                       // resourceVersion of the newest view of anything here
 }
 
 // sight is one object as last seen.
-type sight[T any] struct {
+type storedVersion[T any] struct {
 	uid     types.UID
 	version string // resourceVersion
 	value   T
@@ -31,7 +31,7 @@ func keyOf(object metav1.Object) string {
 }
 
 // get gives what is known of exactly this object, not of a namesake.
-func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
+func (k *store[T]) get(object metav1.Object) (value T, ok bool) {
 	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		return s.value, true
 	}
@@ -39,28 +39,28 @@ func (k *known[T]) get(object metav1.Object) (value T, ok bool) {
 }
 
 // accept reports whether a view of an object is news: not older than what is known.
-func (k *known[T]) accept(object metav1.Object) bool {
+func (k *store[T]) accept(object metav1.Object) bool {
 	s := k.all[keyOf(object)]
 	return s == nil || newer(object.GetResourceVersion(), s.version)
 }
 
 // gone reports whether a live list has shown that what a cache has is gone. It says nothing of a live view, which is later than
 // the list: what that list lacked by mistake is there.
-func (k *known[T]) gone(object metav1.Object) bool {
+func (k *store[T]) gone(object metav1.Object) bool {
 	return k.all[keyOf(object)] == nil && k.horizon != "" && !newer(object.GetResourceVersion(), k.horizon)
 }
 
 // put records a view that was accepted.
-func (k *known[T]) put(object metav1.Object, value T) {
+func (k *store[T]) put(object metav1.Object, value T) {
 	if k.all == nil {
-		k.all = map[string]*sight[T]{}
+		k.all = map[string]*storedVersion[T]{}
 	}
-	k.all[keyOf(object)] = &sight[T]{uid: object.GetUID(), version: object.GetResourceVersion(), value: value}
+	k.all[keyOf(object)] = &storedVersion[T]{uid: object.GetUID(), version: object.GetResourceVersion(), value: value}
 }
 
 // allIn reports whether a complete reading of the cache has everything that is known. What it lacks may be deleted, or the
 // cache may have relisted from a server that has not read all of its store: only a GET by name tells.
-func (k *known[T]) allIn(uids map[types.UID]bool) bool {
+func (k *store[T]) allIn(uids map[types.UID]bool) bool {
 	for _, s := range k.all {
 		if !uids[s.uid] {
 			return false
@@ -70,21 +70,21 @@ func (k *known[T]) allIn(uids map[types.UID]bool) bool {
 }
 
 // forget drops exactly this object, which a GET by name did not find.
-func (k *known[T]) forget(object metav1.Object) {
+func (k *store[T]) forget(object metav1.Object) {
 	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		delete(k.all, keyOf(object))
 	}
 }
 
 // saw notes how far the history is that was seen.
-func (k *known[T]) saw(version string) {
+func (k *store[T]) saw(version string) {
 	if k.newest == "" || older(k.newest, version) {
 		k.newest = version
 	}
 }
 
 // versionOf is the version of an object that is known by name; empty for none.
-func (k *known[T]) versionOf(key string) string {
+func (k *store[T]) versionOf(key string) string {
 	if s := k.all[key]; s != nil {
 		return s.version
 	}
@@ -92,7 +92,7 @@ func (k *known[T]) versionOf(key string) string {
 }
 
 // confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list, and returns it.
-func (k *known[T]) confine(uids map[types.UID]bool, version string) []metav1.Object {
+func (k *store[T]) confine(uids map[types.UID]bool, version string) []metav1.Object {
 	k.horizon = version
 	k.saw(version)
 	lacking := k.lacking(uids, version)
@@ -103,7 +103,7 @@ func (k *known[T]) confine(uids map[types.UID]bool, version string) []metav1.Obj
 }
 
 // lacking is what a complete live list of a resourceVersion should have, and has not.
-func (k *known[T]) lacking(uids map[types.UID]bool, version string) []metav1.Object {
+func (k *store[T]) lacking(uids map[types.UID]bool, version string) []metav1.Object {
 	var all []metav1.Object
 	for key, s := range k.all {
 		if !uids[s.uid] && !newer(s.version, version) {

@@ -9,24 +9,24 @@ import (
 )
 
 // shelf is the policies of one kind, and where the API server has them.
-type shelf struct {
-	*known[*entry]
+type policyCollection struct {
+	*store[*entry]
 	kind   schema.GroupVersionKind
 	plural string
 }
 
 // shelves are those of both kinds.
-func (l *Loop) shelves() []shelf {
-	return []shelf{
+func (l *Reconciler) collections() []policyCollection {
+	return []policyCollection{
 		{&l.cluster, v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies"},
 		{&l.namespaced, v1alpha1.RetentionPolicyKind, "retentionpolicies"},
 	}
 }
 
 // entries are all policies, as last compiled.
-func (l *Loop) entries() []*entry {
+func (l *Reconciler) entries() []*entry {
 	var all []*entry
-	for _, shelf := range l.shelves() {
+	for _, shelf := range l.collections() {
 		for _, s := range shelf.all {
 			if e := s.value.compiled(); e != nil {
 				all = append(all, e)
@@ -36,7 +36,7 @@ func (l *Loop) entries() []*entry {
 	return all
 }
 
-func (l *Loop) compiledPolicies() []*entry {
+func (l *Reconciler) compiledPolicies() []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries()
@@ -45,17 +45,17 @@ func (l *Loop) compiledPolicies() []*entry {
 const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
 
 // list is where all policies are.
-func (s shelf) list() string { return apiPath + s.plural }
+func (s policyCollection) list() string { return apiPath + s.plural }
 
 // path is where one policy is.
-func (s shelf) path(o metav1.Object) string {
+func (s policyCollection) path(o metav1.Object) string {
 	if o.GetNamespace() == "" {
 		return s.list() + "/" + o.GetName()
 	}
 	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
 }
 
-func (shelf) place(o metav1.Object) string { return o.GetNamespace() }
+func (policyCollection) place(o metav1.Object) string { return o.GetNamespace() }
 
 // emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
 func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {

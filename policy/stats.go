@@ -9,14 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Tallies counts subjects for the status of every policy about them. Its size depends on the rules, not on the number
+// Stats counts subjects for the status of every policy about them. Its size depends on the rules, not on the number
 // of subjects. Create it with NewTallies.
-type Tallies struct {
-	Policies map[string]*Tally // by policy name
-	Reasons  map[Reason]int64  // subjects by the verdict of the rules in force
-	Teams    map[string]*Team  // by namespace; only those are counted that are there before the first Add
+type Stats struct {
+	Policies map[string]*PolicyStats // by policy name
+	Reasons  map[Reason]int64        // subjects by the verdict of the rules in force
+	Teams    map[string]*Team        // by namespace; only those are counted that are there before the first Add
 
-	Lingering Lingering
+	Lingering UncountedPods
 
 	// Weigh gives the bytes that a subject takes; nil when nobody asks.
 	Weigh func(Subject) int64
@@ -26,10 +26,10 @@ type Tallies struct {
 }
 
 // Tally is what one policy sees, each subject counted once.
-type Tally struct {
+type PolicyStats struct {
 	Count
-	Pending Pending
-	Rules   map[string]*RuleTally
+	Pending PendingStats
+	Rules   map[string]*RuleStats
 	Blocked Blocked          // what other policies keep of this one
 	Blocks  map[string]int64 // what this one keeps of other policies, by their names
 	// Overridden are, by namespace, the subjects that would go if no override suspended rules of this policy.
@@ -37,7 +37,7 @@ type Tally struct {
 }
 
 // Pending counts the subjects of rules that wait for approval.
-type Pending struct {
+type PendingStats struct {
 	Backlog
 	Namespaces map[string]*Backlog // of those that select something, "" for cluster-scoped objects
 }
@@ -57,12 +57,12 @@ func (b Backlog) Plus(o Backlog) Backlog {
 	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
 }
 
-// Was gives a subject as it would be, with its rulings, if another book were in force. The rulings are valid until the next
+// Was gives a subject as it would be, with its evaluations, if another snapshot were in force. The evaluations are valid until the next
 // call, and may be none where it is unknown.
-type Was func(book *Book) (Subject, []Ruling)
+type Was func(snapshot *Snapshot) (Subject, []Evaluation)
 
 // RuleTally is what one rule sees.
-type RuleTally struct {
+type RuleStats struct {
 	Count
 	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
 	Failing    []v1alpha1.ErrorSample // at most three
@@ -99,23 +99,23 @@ const (
 	messageLimit = 256
 )
 
-// NewTallies makes empty tallies as of a time.
-func NewTallies(now time.Time) *Tallies {
-	return &Tallies{Policies: map[string]*Tally{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
+// NewTallies makes empty stats as of a time.
+func NewStats(now time.Time) *Stats {
+	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
 }
 
 // Changes is when the counts change next without any subject changing; zero when never.
-func (t *Tallies) Changes() time.Time { return t.next }
+func (t *Stats) Changes() time.Time { return t.next }
 
-// Add counts one subject. The rulings are those of one Page, in its order.
+// Add counts one subject. The evaluations are those of one Page, in its order.
 //
 // A policy in force counts as due what goes by the rules in force; a dry run, or one that waits for approval, counts what
 // would go if it were in force beside them.
-func (t *Tallies) Add(s Subject, rulings []Ruling) { t.AddAfter(s, rulings, nil) }
+func (t *Stats) Add(s Subject, evaluations []Evaluation) { t.AddAfter(s, evaluations, nil) }
 
 // AddAfter is Add that knows what was in force before what waits for approval.
-func (t *Tallies) AddAfter(s Subject, rulings []Ruling, was Was) {
-	base := combine(s, rulings, t.now, inForce)
+func (t *Stats) AddAfter(s Subject, evaluations []Evaluation, was Was) {
+	base := combine(s, evaluations, t.now, inForce)
 	verdict := base.verdict(s, t.now)
 	if verdict.Reason != NotSelected {
 		t.Reasons[verdict.Reason]++
@@ -123,51 +123,51 @@ func (t *Tallies) AddAfter(s Subject, rulings []Ruling, was Was) {
 	t.addLingering(s, base)
 	team := t.Teams[s.Namespace]
 	if team != nil {
-		t.addTeam(team, s, rulings)
+		t.addTeam(team, s, evaluations)
 	}
-	for policy := range byPolicy(rulings) {
-		t.addPolicy(s, rulings, policy, base, was)
+	for policy := range byPolicy(evaluations) {
+		t.addPolicy(s, evaluations, policy, base, was)
 	}
-	for i := range rulings { // also of what a rule does not select any more
-		if r := &rulings[i]; r.marks() && r.carriesMark() {
+	for i := range evaluations { // also of what a rule does not select any more
+		if r := &evaluations[i]; r.marks() && r.carriesMark() {
 			t.policy(r.Rule.ID.Policy).rule(r.Rule.ID.Rule).Distrusted.note(s, r)
 		}
 	}
 }
 
-// byPolicy gives the rulings of one policy after the other.
-func byPolicy(rulings []Ruling) iter.Seq[[]Ruling] {
-	return func(yield func([]Ruling) bool) {
-		for len(rulings) > 0 {
+// byPolicy gives the evaluations of one policy after the other.
+func byPolicy(evaluations []Evaluation) iter.Seq[[]Evaluation] {
+	return func(yield func([]Evaluation) bool) {
+		for len(evaluations) > 0 {
 			n := 1
-			for n < len(rulings) && rulings[n].Rule.ID.Policy == rulings[0].Rule.ID.Policy {
+			for n < len(evaluations) && evaluations[n].Rule.ID.Policy == evaluations[0].Rule.ID.Policy {
 				n++
 			}
-			if !yield(rulings[:n]) {
+			if !yield(evaluations[:n]) {
 				return
 			}
-			rulings = rulings[n:]
+			evaluations = evaluations[n:]
 		}
 	}
 }
 
-// supposing gives the verdict on a subject as if the policy with these rulings, among all, were in force; base is what
+// supposing gives the verdict on a subject as if the policy with these evaluations, among all, were in force; base is what
 // the rules in force say.
-func supposing(s Subject, all, policy []Ruling, base voices, now time.Time) Verdict {
+func supposing(s Subject, all, policy []Evaluation, base votes, now time.Time) Verdict {
 	first := policy[0].Rule
 	switch {
-	case slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved }):
+	case slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved }):
 		return IfApproved(s, all, now)
 	case first.dryRun():
 		for i := range policy {
-			base.add(policy[i].say(&s, now, supposed))
+			base.add(policy[i].vote(&s, now, supposed))
 		}
 	}
 	return base.verdict(s, now)
 }
 
 // addPolicy counts a subject for one policy.
-func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Was) {
+func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was Was) {
 	var own Count
 	for i := range policy {
 		own.note(s, &policy[i])
@@ -187,7 +187,7 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Wa
 	if due {
 		t.due(&own, s, verdict.Due)
 	}
-	if slices.ContainsFunc(policy, func(r Ruling) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
+	if slices.ContainsFunc(policy, func(r Evaluation) bool { return r.Rule.Unapproved && !r.Rule.Invalid() && r.Facts.Selected }) {
 		tally.Pending.add(s.Namespace, t.backlog(s, all, policy, was))
 	}
 	tally.Add(own)
@@ -195,11 +195,11 @@ func (t *Tallies) addPolicy(s Subject, all, policy []Ruling, base voices, was Wa
 	t.addOverridden(s, policy)
 }
 
-// quietBy is when the quiet periods of the rulings are over, now at the soonest: what goes then is nothing that becomes due
+// quietBy is when the quiet periods of the evaluations are over, now at the soonest: what goes then is nothing that becomes due
 // in time, but the backlog.
-func quietBy(rulings []Ruling, now time.Time) time.Time {
-	for i := range rulings {
-		if notBefore := rulings[i].Facts.NotBefore; notBefore.After(now) {
+func quietBy(evaluations []Evaluation, now time.Time) time.Time {
+	for i := range evaluations {
+		if notBefore := evaluations[i].Facts.NotBefore; notBefore.After(now) {
 			now = notBefore
 		}
 	}
@@ -207,13 +207,13 @@ func quietBy(rulings []Ruling, now time.Time) time.Time {
 }
 
 // addRule counts a subject for one rule that selects it, and reports whether the rule is one that makes it go.
-func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict) (due bool) {
+func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdict) (due bool) {
 	var c Count
 	c.note(s, r)
 	if r.Facts.failed() {
 		rule.Fails(v1alpha1.ErrorSample{Namespace: s.Namespace, Name: s.Name, Message: r.Facts.Err.Error()})
 	}
-	said := r.say(&s, t.now, supposed)
+	said := r.vote(&s, t.now, supposed)
 	if slices.Contains(lasting, said.reason) && inForce(r.Rule) == acting {
 		rule.keeps(s, said.reason)
 	}
@@ -232,7 +232,7 @@ func (t *Tallies) addRule(rule *RuleTally, s Subject, r *Ruling, verdict Verdict
 }
 
 // keeps counts a subject that the rule keeps.
-func (r *RuleTally) keeps(s Subject, reason Reason) {
+func (r *RuleStats) keeps(s Subject, reason Reason) {
 	if r.Kept == nil {
 		r.Kept = map[Reason]Kept{}
 	}
@@ -240,27 +240,27 @@ func (r *RuleTally) keeps(s Subject, reason Reason) {
 	r.Kept[reason] = Kept{k.Objects + 1, keepFirst(k.First, FailingKept, strings.Compare, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"))}
 }
 
-func (t *Tallies) policy(name string) *Tally {
+func (t *Stats) policy(name string) *PolicyStats {
 	tally := t.Policies[name]
 	if tally == nil {
-		tally = &Tally{Rules: map[string]*RuleTally{}}
+		tally = &PolicyStats{Rules: map[string]*RuleStats{}}
 		t.Policies[name] = tally
 	}
 	return tally
 }
 
 // rule is the tally of one rule.
-func (t *Tally) rule(name string) *RuleTally {
+func (t *PolicyStats) rule(name string) *RuleStats {
 	r := t.Rules[name]
 	if r == nil {
-		r = &RuleTally{}
+		r = &RuleStats{}
 		t.Rules[name] = r
 	}
 	return r
 }
 
 // due counts one subject that is due at a time, and notes when that will count elsewhere.
-func (t *Tallies) due(c *Count, s Subject, due time.Time) {
+func (t *Stats) due(c *Count, s Subject, due time.Time) {
 	left, weight := due.Sub(t.now), int64(0)
 	if t.Weigh != nil {
 		weight = t.Weigh(s)
@@ -285,7 +285,7 @@ func (t *Tallies) due(c *Count, s Subject, due time.Time) {
 }
 
 // note counts what one rule says about one subject.
-func (c *Count) note(s Subject, r *Ruling) {
+func (c *Count) note(s Subject, r *Evaluation) {
 	if !r.Facts.Selected {
 		return
 	}
@@ -307,7 +307,7 @@ func (c *Count) note(s Subject, r *Ruling) {
 	}
 }
 
-// flatten makes a count of rulings about one subject a count of subjects.
+// flatten makes a count of evaluations about one subject a count of subjects.
 func (c *Count) flatten() {
 	c.Matched, c.Eligible, c.Held = min(c.Matched, 1), min(c.Eligible, 1), min(c.Held, 1)
 	c.Errors, c.Excess, c.Doubted = min(c.Errors, 1), min(c.Excess, 1), min(c.Doubted, 1)

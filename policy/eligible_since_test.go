@@ -15,41 +15,41 @@ import (
 )
 
 // marking makes a rule one that marks, under its own name; the object is not marked and not seen eligible yet.
-func marking(r *policy.Ruling) {
+func marking(r *policy.Evaluation) {
 	r.Rule.Mark = r.Rule.ID.Rule
 	r.Facts.Marked = true
 	r.Facts.Start = time.Time{}
 }
 
 // markedAt has the object marked.
-func markedAt(at time.Time) func(*policy.Ruling) {
-	return func(r *policy.Ruling) {
+func markedAt(at time.Time) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) {
 		marking(r)
 		r.Facts.Start = at
 	}
 }
 
 // estimated has Sunset see the object eligible since an hour, and nothing on the object says so.
-func estimated(r *policy.Ruling) {
+func estimated(r *policy.Evaluation) {
 	marking(r)
 	r.Facts.Start, r.Facts.Estimated = started, true
 }
 
-func unapproved(r *policy.Ruling)    { r.Rule.Unapproved = true }
-func suspendedHere(r *policy.Ruling) { r.Rule.Suspended = true }
-func newest(r *policy.Ruling)        { r.Standing.Newest = true }
-func excess(r *policy.Ruling)        { r.Standing.Excess = true }
+func unapproved(r *policy.Evaluation)    { r.Rule.Unapproved = true }
+func suspendedHere(r *policy.Evaluation) { r.Rule.Suspended = true }
+func newest(r *policy.Evaluation)        { r.Standing.Newest = true }
+func excess(r *policy.Evaluation)        { r.Standing.Excess = true }
 
 // changed are the facts of a marked object of which something else is wrong.
-func changed(change func(*policy.Facts)) func(*policy.Ruling) {
-	return func(r *policy.Ruling) { change(&r.Facts) }
+func changed(change func(*policy.Facts)) func(*policy.Evaluation) {
+	return func(r *policy.Evaluation) { change(&r.Facts) }
 }
 
-func noLonger(f *policy.Facts)     { f.Eligible = false }
-func notAnyMore(f *policy.Facts)   { f.Selected, f.Eligible = false, false }
-func failing(f *policy.Facts)      { f.Eligible, f.Err = false, errRandom }
-func inDoubt(f *policy.Facts)      { f.Eligible, f.Err = false, errDoubted }
-func notGathered(r *policy.Ruling) { r.Known = false }
+func noLonger(f *policy.Facts)         { f.Eligible = false }
+func notAnyMore(f *policy.Facts)       { f.Selected, f.Eligible = false, false }
+func failing(f *policy.Facts)          { f.Eligible, f.Err = false, errRandom }
+func inDoubt(f *policy.Facts)          { f.Eligible, f.Err = false, errDoubted }
+func notGathered(r *policy.Evaluation) { r.Known = false }
 
 func TestParseMarks(t *testing.T) {
 	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -90,9 +90,9 @@ func TestMarkingOf(t *testing.T) {
 	const first, both = `{"a":"2026-03-01T12:00:00Z"}`, `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00Z"}`
 	since := markedAt(started)
 	tests := map[string]struct {
-		flags   policy.Flags
-		rulings []policy.Ruling
-		want    string
+		flags       policy.Flags
+		evaluations []policy.Evaluation
+		want        string
 	}{
 		"no rule":                                 {0, nil, nothing},
 		"a rule with a startTime":                 {0, rulings(says("a")), nothing},
@@ -136,8 +136,8 @@ func TestMarkingOf(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := policy.Subject{UID: "u", ResourceVersion: "7", Flags: test.flags}
-			m := policy.MarkingOf(s, test.rulings, now)
-			if needs := policy.NeedsMarking(s, test.rulings); needs != m.Valid() {
+			m := policy.EligibleSincePatchOf(s, test.evaluations, now)
+			if needs := policy.NeedsEligibleSincePatch(s, test.evaluations); needs != m.Valid() {
 				t.Errorf("needs marking: %v, and the marking is %v", needs, m.Valid())
 			}
 			got := nothing
@@ -167,7 +167,7 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := policy.MarkingOf(policy.Subject{}, rulings(says("a", estimated)), test.now).Annotation()
+			got := policy.EligibleSincePatchOf(policy.Subject{}, rulings(says("a", estimated)), test.now).Annotation()
 			if want := `{"a":"2026-03-01T` + test.want + `"}`; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -176,7 +176,7 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 }
 
 func TestTheZeroMarkingPermitsNothing(t *testing.T) {
-	if m := (policy.Marking{}); m.Valid() || m.Annotation() != "" {
+	if m := (policy.EligibleSincePatch{}); m.Valid() || m.Annotation() != "" {
 		t.Error("it does")
 	}
 }
@@ -187,34 +187,34 @@ func TestMarkingOnceIsEnough(t *testing.T) {
 	written := 0
 	forEach(t, func(r *rand.Rand, w world) bool {
 		at := now.Add(time.Duration(r.Int63n(int64(hour))))
-		for i := range w.rulings {
-			ruling := &w.rulings[i]
-			if r.Intn(2) == 0 && ruling.Facts.Err == nil {
-				ruling.Rule.Mark, ruling.Facts.Marked = ruling.Rule.ID.String(), true
-				ruling.Facts.Estimated = ruling.Facts.Eligible && r.Intn(2) == 0
+		for i := range w.evaluations {
+			evaluation := &w.evaluations[i]
+			if r.Intn(2) == 0 && evaluation.Facts.Err == nil {
+				evaluation.Rule.Mark, evaluation.Facts.Marked = evaluation.Rule.ID.String(), true
+				evaluation.Facts.Estimated = evaluation.Facts.Eligible && r.Intn(2) == 0
 			}
 		}
-		m := policy.MarkingOf(w.subject, w.rulings, at)
+		m := policy.EligibleSincePatchOf(w.subject, w.evaluations, at)
 		if !m.Valid() {
-			return !policy.NeedsMarking(w.subject, w.rulings)
+			return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations)
 		}
 		written++
 		marks := policy.ParseMarks(m.Annotation())
-		for i := range w.rulings {
-			ruling := &w.rulings[i]
-			if ruling.Rule.Mark == "" {
+		for i := range w.evaluations {
+			evaluation := &w.evaluations[i]
+			if evaluation.Rule.Mark == "" {
 				continue
 			}
-			before, wasEstimated := ruling.Facts.Start, ruling.Facts.Estimated
-			ruling.Facts.Start = marks[ruling.Rule.Mark]
-			ruling.Facts.Estimated = ruling.Facts.Estimated && ruling.Facts.Start.IsZero()
+			before, wasEstimated := evaluation.Facts.Start, evaluation.Facts.Estimated
+			evaluation.Facts.Start = marks[evaluation.Rule.Mark]
+			evaluation.Facts.Estimated = evaluation.Facts.Estimated && evaluation.Facts.Start.IsZero()
 			switch {
-			case ruling.Facts.Start.IsZero():
-			case wasEstimated && ruling.Facts.Start.Before(at), !wasEstimated && !ruling.Facts.Start.Equal(before):
+			case evaluation.Facts.Start.IsZero():
+			case wasEstimated && evaluation.Facts.Start.Before(at), !wasEstimated && !evaluation.Facts.Start.Equal(before):
 				return false
 			}
 		}
-		return !policy.NeedsMarking(w.subject, w.rulings)
+		return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations)
 	})
 	if written < rounds/20 {
 		t.Errorf("only %d of %d worlds are marked", written, rounds)
@@ -240,13 +240,13 @@ func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
 
 // TestWhereMarksAreDistrusted: where the next leader must not believe the mark that an object carries.
 func TestWhereMarksAreDistrusted(t *testing.T) {
-	old := func(r *policy.Ruling) { r.Rule.MarksSince = started.Add(1) }
+	old := func(r *policy.Evaluation) { r.Rule.MarksSince = started.Add(1) }
 	gap := changed(func(f *policy.Facts) { f.Outdated = true })
 	here := []string{"team-a"}
 	for name, test := range map[string]struct {
-		flags  policy.Flags
-		ruling policy.Ruling
-		want   []string
+		flags      policy.Flags
+		evaluation policy.Evaluation
+		want       []string
 	}{
 		"not marked":                        {0, says("a", marking), nil},
 		"marked":                            {0, says("a", markedAt(started)), nil},
@@ -261,9 +261,9 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 		"being deleted, and used again":     {policy.IsTerminating, says("a", markedAt(started), changed(noLonger)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tallies := tallyOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.ruling)
+			stats := tallyOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.evaluation)
 			var got []string
-			if p := tallies.Policies["p"]; p != nil && p.Rules["a"] != nil {
+			if p := stats.Policies["p"]; p != nil && p.Rules["a"] != nil {
 				got = p.Rules["a"].Distrusted.Namespaces()
 			}
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -276,11 +276,11 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 // TestMoreNamespacesThanAreListedAreAll: no namespace is left out for want of room.
 func TestMoreNamespacesThanAreListedAreAll(t *testing.T) {
 	for n, want := range map[int]int{v1alpha1.MaxDistrusted - 1: v1alpha1.MaxDistrusted - 1, v1alpha1.MaxDistrusted: v1alpha1.MaxDistrusted, v1alpha1.MaxDistrusted + 1: 1} {
-		tallies := policy.NewTallies(now)
+		stats := policy.NewStats(now)
 		for i := range n {
-			tallies.Add(policy.Subject{Namespace: fmt.Sprint("n", i)}, rulings(says("a", markedAt(started), changed(noLonger))))
+			stats.Add(policy.Subject{Namespace: fmt.Sprint("n", i)}, rulings(says("a", markedAt(started), changed(noLonger))))
 		}
-		got := tallies.Policies["p"].Rules["a"].Distrusted.Namespaces()
+		got := stats.Policies["p"].Rules["a"].Distrusted.Namespaces()
 		if all := len(got) == 1 && got[0] == v1alpha1.AllNamespaces; len(got) != want || all != (want == 1) {
 			t.Errorf("%d namespaces are listed as %d: %v", n, len(got), got)
 		}

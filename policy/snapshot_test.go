@@ -29,7 +29,7 @@ func about(kind schema.GroupVersionKind, name string) *policy.Rule {
 	return r
 }
 
-func names(page *policy.Page) []string {
+func names(page *policy.EffectiveRules) []string {
 	ids := []string{}
 	for _, r := range page.Rules {
 		ids = append(ids, r.ID.String())
@@ -54,7 +54,7 @@ func TestPage(t *testing.T) {
 	selects.Namespaces = ci
 	excludes := policyOf("excludes", about(jobs, "jobs"))
 	excludes.Excluded = sets.New("team-a", "unknown")
-	book := policy.NewBook([]*policy.Policy{selects, everywhere, excludes}, namespaces, policy.DefaultProtection())
+	snapshot := policy.NewSnapshot([]*policy.Policy{selects, everywhere, excludes}, namespaces, policy.DefaultProtection())
 
 	tests := map[string]struct {
 		kind      schema.GroupVersionKind
@@ -75,11 +75,11 @@ func TestPage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			page := book.Page(test.kind.GroupKind(), test.namespace)
+			page := snapshot.Effective(test.kind.GroupKind(), test.namespace)
 			if diff := cmp.Diff(test.want, names(page)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if book.Page(test.kind.GroupKind(), test.namespace) != page {
+			if snapshot.Effective(test.kind.GroupKind(), test.namespace) != page {
 				t.Error("the same question gives another page")
 			}
 		})
@@ -87,23 +87,23 @@ func TestPage(t *testing.T) {
 }
 
 func TestBookKnows(t *testing.T) {
-	book := policy.NewBook(nil, namespaces, policy.Protection{})
+	snapshot := policy.NewSnapshot(nil, namespaces, policy.Protection{})
 	for namespace, want := range map[string]bool{"team-a": true, "bare": true, "": true, "unborn": false} {
-		if got := book.Knows(namespace); got != want {
+		if got := snapshot.Knows(namespace); got != want {
 			t.Errorf("Knows(%q) is %v, want %v", namespace, got, want)
 		}
 	}
-	if got := book.Namespaces(); got != len(namespaces) {
+	if got := snapshot.Namespaces(); got != len(namespaces) {
 		t.Errorf("%d namespaces, want %d", got, len(namespaces))
 	}
 }
 
 func TestZeroBookKnowsNoPolicy(t *testing.T) {
-	var book policy.Book
-	if page := book.Page(jobs.GroupKind(), "team-a"); len(page.Rules) > 0 {
+	var snapshot policy.Snapshot
+	if page := snapshot.Effective(jobs.GroupKind(), "team-a"); len(page.Rules) > 0 {
 		t.Errorf("rules %v, want none", names(page))
 	}
-	if len(book.Policies()) > 0 || len(book.Kinds()) > 0 || book.Knows("team-a") || !book.Version(jobs.GroupKind()).Empty() {
+	if len(snapshot.Policies()) > 0 || len(snapshot.Kinds()) > 0 || snapshot.Knows("team-a") || !snapshot.Version(jobs.GroupKind()).Empty() {
 		t.Error("the zero book knows something")
 	}
 }
@@ -111,19 +111,19 @@ func TestZeroBookKnowsNoPolicy(t *testing.T) {
 func TestBookListsItsKindsAndRules(t *testing.T) {
 	unreadable := enforced("", "unreadable")
 	unreadable.Kind = schema.GroupVersionKind{}
-	book := policy.NewBook([]*policy.Policy{
+	snapshot := policy.NewSnapshot([]*policy.Policy{
 		policyOf("b", about(jobs, "z"), about(jobs, "a"), unreadable), policyOf("a", about(jobs, "m"), about(pods, "m")),
 	}, nil, policy.Protection{})
-	kinds := book.Kinds()
+	kinds := snapshot.Kinds()
 	slices.SortFunc(kinds, func(x, y schema.GroupKind) int { return len(y.Group) - len(x.Group) })
 	if diff := cmp.Diff([]schema.GroupKind{jobs.GroupKind(), pods.GroupKind()}, kinds); diff != "" {
 		t.Errorf("kinds: -want +got\n%s", diff)
 	}
-	got := names(&policy.Page{Rules: book.Rules(jobs.GroupKind())})
+	got := names(&policy.EffectiveRules{Rules: snapshot.Rules(jobs.GroupKind())})
 	if diff := cmp.Diff([]string{"a/m", "b/a", "b/z"}, got); diff != "" {
 		t.Errorf("rules: -want +got\n%s", diff)
 	}
-	if p := book.Policies(); len(p) != 2 || p[0].Name != "a" || p[1].Name != "b" {
+	if p := snapshot.Policies(); len(p) != 2 || p[0].Name != "a" || p[1].Name != "b" {
 		t.Errorf("policies %v", p)
 	}
 }
@@ -136,11 +136,11 @@ func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
 	}
 	random := rand.New(rand.NewSource(7))
 	kind := schema.GroupKind{Group: "g", Kind: "Thing"}
-	first := policy.NewBook(policies, namespaces, policy.Protection{})
+	first := policy.NewSnapshot(policies, namespaces, policy.Protection{})
 	for range 100 {
 		random.Shuffle(len(policies), func(i, j int) { policies[i], policies[j] = policies[j], policies[i] })
-		book := policy.NewBook(policies, namespaces, policy.Protection{})
-		if !book.Page(kind, "team-a").SameSettings(first.Page(kind, "team-a")) || book.Version(kind) != first.Version(kind) {
+		snapshot := policy.NewSnapshot(policies, namespaces, policy.Protection{})
+		if !snapshot.Effective(kind, "team-a").SameSettings(first.Effective(kind, "team-a")) || snapshot.Version(kind) != first.Version(kind) {
 			t.Fatal("another order gives other rules")
 		}
 	}
@@ -148,7 +148,7 @@ func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
 
 func TestNewBookDoesNotSortItsArgument(t *testing.T) {
 	policies := []*policy.Policy{policyOf("b"), policyOf("a")}
-	policy.NewBook(policies, nil, policy.Protection{})
+	policy.NewSnapshot(policies, nil, policy.Protection{})
 	if policies[0].Name != "b" {
 		t.Error("the caller's slice was sorted")
 	}
@@ -168,8 +168,8 @@ func TestRankedIsWhatAnyNamespaceHasRanked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mine := own("team-a", "mine")
 			mine.Overrides = []*policy.Override{&test.override}
-			book := policy.NewBook([]*policy.Policy{policyOf("p", about(jobs, "r")), mine}, namespaces, policy.Protection{})
-			if got := book.Ranked(jobs.GroupKind()); len(got) != test.want {
+			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "r")), mine}, namespaces, policy.Protection{})
+			if got := snapshot.Ranked(jobs.GroupKind()); len(got) != test.want {
 				t.Errorf("ranked are %v, want %d", got, test.want)
 			}
 		})

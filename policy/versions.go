@@ -12,7 +12,7 @@ import (
 // Rules of the cluster come before those of namespaces. Among rules of the cluster those in force come before dry runs. Among
 // rules of namespaces those with permission come first, then those of the oldest policy. Then policy and rule name decide. A rule
 // with another version is invalid.
-func (b *Book) agreeOnVersions() {
+func (b *Snapshot) agreeOnVersions() {
 	claims := map[schema.GroupKind]*Rule{}
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
@@ -74,7 +74,7 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 }
 
 // takeOverrides gathers what RetentionPolicies change, and makes it a problem of theirs to name what does not exist.
-func (b *Book) takeOverrides() {
+func (b *Snapshot) takeOverrides() {
 	rules := map[string][]string{} // of ClusterRetentionPolicies
 	images := map[RuleID]*Rule{}
 	for _, p := range b.policies {
@@ -100,7 +100,7 @@ func (b *Book) takeOverrides() {
 }
 
 // idle finds overrides of policies that do not apply in the namespace.
-func (b *Book) idle(p *Policy) []Problem {
+func (b *Snapshot) idle(p *Policy) []Problem {
 	var problems []Problem
 	for _, o := range p.Overrides {
 		for _, target := range b.policies {

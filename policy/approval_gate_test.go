@@ -14,21 +14,21 @@ import (
 
 func TestWhatAGateCovers(t *testing.T) {
 	tests := map[string]struct {
-		gate *policy.Gate
+		gate *policy.ApprovalGate
 		want bool // of rule jobs in team-a
 	}{
 		"no gate":                             {nil, false},
-		"everything":                          {&policy.Gate{}, true},
-		"the namespace":                       {&policy.Gate{Namespaces: anewIn("team-a", "team-b")}, true},
-		"another namespace":                   {&policy.Gate{Namespaces: anewIn("team-b")}, false},
-		"no namespace":                        {&policy.Gate{Namespaces: policy.Scope{}}, false},
-		"the rule":                            {&policy.Gate{Rules: sets.New("jobs")}, true},
-		"another rule":                        {&policy.Gate{Rules: sets.New("pods")}, false},
-		"another rule of the namespace":       {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
-		"the rule in another namespace":       {&policy.Gate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
-		"a rule that was never counted":       {&policy.Gate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
-		"another that was never counted":      {&policy.Gate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
-		"exactly this rule in this namespace": {&policy.Gate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
+		"everything":                          {&policy.ApprovalGate{}, true},
+		"the namespace":                       {&policy.ApprovalGate{Namespaces: anewIn("team-a", "team-b")}, true},
+		"another namespace":                   {&policy.ApprovalGate{Namespaces: anewIn("team-b")}, false},
+		"no namespace":                        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{}}, false},
+		"the rule":                            {&policy.ApprovalGate{Rules: sets.New("jobs")}, true},
+		"another rule":                        {&policy.ApprovalGate{Rules: sets.New("pods")}, false},
+		"another rule of the namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
+		"the rule in another namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
+		"a rule that was never counted":       {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
+		"another that was never counted":      {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
+		"exactly this rule in this namespace": {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestWhatAGateCovers(t *testing.T) {
 			}
 			p := policyOf("p", about(jobs, "jobs"))
 			p.Gate = test.gate
-			book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
-			if got := book.Page(jobs.GroupKind(), "team-a").Rules[0].Unapproved; got != test.want {
+			snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+			if got := snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Unapproved; got != test.want {
 				t.Errorf("waits: %v", got)
 			}
 			if p.Rules[0].Unapproved {
@@ -49,8 +49,8 @@ func TestWhatAGateCovers(t *testing.T) {
 }
 
 // anewIn is a scope of namespaces.
-func anewIn(namespaces ...string) policy.Scope {
-	return policy.Scope(nil).Wider(sets.New(namespaces...), now)
+func anewIn(namespaces ...string) policy.ApprovalScope {
+	return policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 }
 
 func TestWhatApprovesAScope(t *testing.T) {
@@ -155,17 +155,17 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			book := func(tiers map[string]string, override *policy.Override) (*policy.Book, *policy.Policy) {
+			snapshot := func(tiers map[string]string, override *policy.Override) (*policy.Snapshot, *policy.Policy) {
 				p, own := policyOf("p", about(jobs, "jobs")), policyOf("team-a/own", about(jobs, "jobs"))
 				p.Namespaces, own.Namespace = ci, "team-a"
 				if override != nil {
 					own.Overrides = []*policy.Override{override}
 				}
-				b := policy.NewBook([]*policy.Policy{p, own}, of(tiers), policy.DefaultProtection())
+				b := policy.NewSnapshot([]*policy.Policy{p, own}, of(tiers), policy.DefaultProtection())
 				return b, map[string]*policy.Policy{"p": p, "team-a/own": own}[test.of]
 			}
-			first, _ := book(before, test.was)
-			second, p := book(test.after, test.becomes)
+			first, _ := snapshot(before, test.was)
+			second, p := snapshot(test.after, test.becomes)
 			if diff := cmp.Diff(test.want, sets.List(second.Since(first).Scope(p)), cmp.Transformer("nil", func(s []string) []string {
 				if len(s) == 0 {
 					return nil
@@ -183,13 +183,13 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 	good, bad := about(jobs, "good"), about(jobs, "bad")
 	bad.Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	p := policyOf("p", good, bad)
-	p.Gate = &policy.Gate{}
-	book := policy.NewBook([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
-	rules := book.Page(jobs.GroupKind(), "team-a").Rules
-	tallies := policy.NewTallies(now)
+	p.Gate = &policy.ApprovalGate{}
+	snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+	rules := snapshot.Effective(jobs.GroupKind(), "team-a").Rules
+	stats := policy.NewStats(now)
 	for i := range 30 {
 		due := policy.Facts{Selected: i < 10, Eligible: true, Start: now.Add(-2 * time.Hour)}
-		tallies.Add(policy.Subject{Namespace: "team-a"}, []policy.Ruling{
+		stats.Add(policy.Subject{Namespace: "team-a"}, []policy.Evaluation{
 			{Rule: rules[0], Facts: policy.Facts{Selected: i >= 10}, Known: true},
 			{Rule: rules[1], Facts: due, Known: true},
 		})
@@ -197,20 +197,20 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
 		t.Fatal("the rules are not as the test wants them")
 	}
-	if diff := cmp.Diff(policy.Backlog{Selected: 10, Due: 10, Week: 10}, tallies.Policies["p"].Pending.Backlog); diff != "" {
+	if diff := cmp.Diff(policy.Backlog{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.Backlog); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
 // TestScopesTellChangesApart: what was approved, or counted, covers no later change of a namespace.
 func TestScopesTellChangesApart(t *testing.T) {
-	first := policy.Scope(nil).Wider(sets.New("a", "b"), now)
+	first := policy.ApprovalScope(nil).Wider(sets.New("a", "b"), now)
 	second := first.Wider(sets.New("a", "c"), now) // at the same moment
 	later := second.Since()
 	if !later.After(first.Since()) || !second["a"].Equal(later) || !second["b"].Equal(now) || !second["c"].Equal(later) || !first["a"].Equal(now) {
 		t.Fatalf("%v, then %v", first, second)
 	}
-	if diff := cmp.Diff(policy.Scope{"a": later, "c": later}, second.Without(first)); diff != "" {
+	if diff := cmp.Diff(policy.ApprovalScope{"a": later, "c": later}, second.Without(first)); diff != "" {
 		t.Errorf("what is left once the first is approved: -want +got\n%s", diff)
 	}
 	if left := first.Without(first); left != nil {
@@ -228,7 +228,7 @@ func TestScopesTellChangesApart(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
-	for _, scope := range []policy.Scope{{"a": now, "b": later}, {"b": now, "a": later}} {
+	for _, scope := range []policy.ApprovalScope{{"a": now, "b": later}, {"b": now, "a": later}} {
 		if !scope.Since().Equal(later) {
 			t.Errorf("the latest change of %v is %v", scope, scope.Since())
 		}

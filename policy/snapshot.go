@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Book is every policy and every namespace at one moment: which rules apply where. It is immutable and safe for
+// Snapshot is every policy and every namespace at one moment: which rules apply where. It is immutable and safe for
 // concurrent use. The zero value knows no policy.
-type Book struct {
+type Snapshot struct {
 	policies   []*Policy
 	namespaces map[string]Namespace
 	protection Protection
 	named      map[string]*Policy // policies, by name
 	kinds      map[schema.GroupKind][]rulePolicy
-	own        map[scope][]rulePolicy // the same, by the namespace of the policy
+	own        map[effectiveKey][]rulePolicy // the same, by the namespace of the policy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	overrides  map[string][]*Override       // by namespace
-	past       map[schema.GroupKind][]*Rule // of earlier books, which are asked still
+	past       map[schema.GroupKind][]*Rule // of earlier snapshots, which are asked still
 
 	mu    sync.RWMutex
-	cache map[scope]*Page
+	cache map[effectiveKey]*EffectiveRules
 }
 
 type rulePolicy struct {
@@ -32,19 +32,19 @@ type rulePolicy struct {
 	waiting *Rule // the rule behind the policy's gate: one for all namespaces; nil without a gate
 }
 
-type scope struct {
+type effectiveKey struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
 // Page is the rules that apply to one kind in one namespace, ordered by policy and rule name.
-type Page struct {
+type EffectiveRules struct {
 	Rules []*Rule
 	Held  bool // everything in the namespace is held
 }
 
 // See gives a subject as it is in the page's namespace: held if that is.
-func (p *Page) See(s Subject) Subject {
+func (p *EffectiveRules) See(s Subject) Subject {
 	if p.Held {
 		s.Flags |= IsHeld
 	}
@@ -52,27 +52,27 @@ func (p *Page) See(s Subject) Subject {
 }
 
 // HasSay reports whether some rule of the page has a say: dry runs have none.
-func (p *Page) HasSay() bool {
+func (p *EffectiveRules) HasSay() bool {
 	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })
 }
 
 // SameSettings reports whether both pages give the same verdicts on the same facts.
-func (p *Page) SameSettings(o *Page) bool {
+func (p *EffectiveRules) SameSettings(o *EffectiveRules) bool {
 	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
 }
 
 // NewBook binds policies and all namespaces. It keeps its arguments: they must not change any more.
-func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Book {
-	b := &Book{
+func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Snapshot {
+	b := &Snapshot{
 		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
 		namespaces: namespaces,
 		protection: protection,
 		named:      map[string]*Policy{},
 		kinds:      map[schema.GroupKind][]rulePolicy{},
-		own:        map[scope][]rulePolicy{},
+		own:        map[effectiveKey][]rulePolicy{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
 		overrides:  map[string][]*Override{},
-		cache:      map[scope]*Page{},
+		cache:      map[effectiveKey]*EffectiveRules{},
 	}
 	b.agreeOnVersions()
 	b.takeOverrides()
@@ -87,7 +87,7 @@ func NewBook(policies []*Policy, namespaces map[string]Namespace, protection Pro
 	for kind, rules := range b.kinds {
 		slices.SortFunc(rules, byID)
 		for _, rp := range rules {
-			at := scope{kind, rp.policy.Namespace}
+			at := effectiveKey{kind, rp.policy.Namespace}
 			b.own[at] = append(b.own[at], rp)
 		}
 	}
@@ -106,10 +106,10 @@ func StoredAs(kind schema.GroupVersionKind) schema.GroupKind {
 }
 
 // Policies are all policies, by name.
-func (b *Book) Policies() []*Policy { return b.policies }
+func (b *Snapshot) Policies() []*Policy { return b.policies }
 
 // Kinds are the kinds that rules target, in no order.
-func (b *Book) Kinds() []schema.GroupKind {
+func (b *Snapshot) Kinds() []schema.GroupKind {
 	kinds := make([]schema.GroupKind, 0, len(b.kinds))
 	for kind := range b.kinds {
 		kinds = append(kinds, kind)
@@ -118,10 +118,10 @@ func (b *Book) Kinds() []schema.GroupKind {
 }
 
 // Version is the kind as its rules read it: one version for all of them. The zero value says that there is no rule.
-func (b *Book) Version(kind schema.GroupKind) schema.GroupVersionKind { return b.versions[kind] }
+func (b *Snapshot) Version(kind schema.GroupKind) schema.GroupVersionKind { return b.versions[kind] }
 
 // Rules are the rules about a kind in any namespace, by policy and rule name.
-func (b *Book) Rules(kind schema.GroupKind) []*Rule {
+func (b *Snapshot) Rules(kind schema.GroupKind) []*Rule {
 	rules := make([]*Rule, len(b.kinds[kind]))
 	for i, rp := range b.kinds[kind] {
 		rules[i] = rp.rule
@@ -130,8 +130,8 @@ func (b *Book) Rules(kind schema.GroupKind) []*Rule {
 }
 
 // Remember has the rules of earlier ClusterRetentionPolicies asked still, so that what they say can be compared. Those of a namespace
-// are not: a tenant's edits would multiply. It is to be called before anybody else has the book.
-func (b *Book) Remember(past []*Book) {
+// are not: a tenant's edits would multiply. It is to be called before anybody else has the snapshot.
+func (b *Snapshot) Remember(past []*Snapshot) {
 	b.past = map[schema.GroupKind][]*Rule{}
 	for _, earlier := range past {
 		for kind := range b.kinds {
@@ -142,8 +142,8 @@ func (b *Book) Remember(past []*Book) {
 	}
 }
 
-// Past is the book as it is compared with later ones: behind its gates nothing is compared, so that it keeps no earlier book.
-func (b *Book) Past() *Book {
+// Past is the snapshot as it is compared with later ones: behind its gates nothing is compared, so that it keeps no earlier snapshot.
+func (b *Snapshot) Past() *Snapshot {
 	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate != nil && p.Gate.Before != nil }) {
 		return b
 	}
@@ -155,43 +155,43 @@ func (b *Book) Past() *Book {
 			policies[i] = &waiting
 		}
 	}
-	return NewBook(policies, b.namespaces, b.protection)
+	return NewSnapshot(policies, b.namespaces, b.protection)
 }
 
-// Asked are the rules about a kind whose facts are wanted: its own, and those of earlier books that it remembers.
-func (b *Book) Asked(kind schema.GroupKind) []*Rule {
+// Asked are the rules about a kind whose facts are wanted: its own, and those of earlier snapshots that it remembers.
+func (b *Snapshot) Asked(kind schema.GroupKind) []*Rule {
 	return append(b.Rules(kind), b.past[kind]...)
 }
 
 // Page is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
 // for the same question.
-func (b *Book) Page(kind schema.GroupKind, namespace string) *Page {
-	key := scope{kind, namespace}
+func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *EffectiveRules {
+	key := effectiveKey{kind, namespace}
 	b.mu.RLock()
 	page := b.cache[key]
 	b.mu.RUnlock()
 	if page != nil {
 		return page
 	}
-	page = b.page(key)
+	page = b.effective(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known := b.cache[key]; known != nil {
 		return known
 	}
 	if b.cache == nil {
-		b.cache = map[scope]*Page{}
+		b.cache = map[effectiveKey]*EffectiveRules{}
 	}
 	b.cache[key] = page
 	return page
 }
 
-func (b *Book) page(s scope) *Page {
-	page := &Page{Held: b.namespaces[s.namespace].Held}
+func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
+	page := &EffectiveRules{Held: b.namespaces[s.namespace].Held}
 	if b.protection.Namespace(s.namespace) {
 		return page
 	}
-	rules := b.own[scope{kind: s.kind}]
+	rules := b.own[effectiveKey{kind: s.kind}]
 	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // other policies with a namespace do not apply here
 		rules = slices.Concat(rules, own)
 		slices.SortFunc(rules, byID)
@@ -215,7 +215,7 @@ func waiting(r *Rule, p *Policy) *Rule {
 }
 
 // settle gives a rule with its settings in a namespace.
-func (b *Book) settle(rp rulePolicy, namespace string) *Rule {
+func (b *Snapshot) settle(rp rulePolicy, namespace string) *Rule {
 	r := rp.rule
 	if r.Namespace == "" {
 		r = r.under(b.overrides[namespace])
@@ -246,7 +246,7 @@ func (b *Book) settle(rp rulePolicy, namespace string) *Rule {
 
 // applies reports whether a policy is about a namespace. A namespace that is not known yet may have any label, so it
 // counts as selected: Knows tells the caller that nothing may be deleted there.
-func (b *Book) applies(p *Policy, namespace string) bool {
+func (b *Snapshot) applies(p *Policy, namespace string) bool {
 	if p.Namespace != "" || namespace == "" {
 		return p.Namespace == namespace
 	}
@@ -259,7 +259,7 @@ func (b *Book) applies(p *Policy, namespace string) bool {
 
 // Knows reports whether the labels of the namespace are known; without them nothing may be deleted there. Cluster-scoped
 // objects need none.
-func (b *Book) Knows(namespace string) bool {
+func (b *Snapshot) Knows(namespace string) bool {
 	if namespace == "" {
 		return true
 	}
@@ -269,10 +269,10 @@ func (b *Book) Knows(namespace string) bool {
 
 // ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy
 // and rule name. Those about images of nodes apply in none.
-func (b *Book) ClusterRules(namespace string) []*Rule {
+func (b *Snapshot) ClusterRules(namespace string) []*Rule {
 	var rules []*Rule
 	for kind := range b.kinds {
-		for _, r := range b.Page(kind, namespace).Rules {
+		for _, r := range b.Effective(kind, namespace).Rules {
 			if r.Namespace == "" && !r.OnNodes() {
 				rules = append(rules, r)
 			}
@@ -283,7 +283,7 @@ func (b *Book) ClusterRules(namespace string) []*Rule {
 }
 
 // Rule is a rule as its policy has it, without what namespaces change; nil when there is none.
-func (b *Book) Rule(id RuleID) *Rule {
+func (b *Snapshot) Rule(id RuleID) *Rule {
 	if p := b.named[id.Policy]; p != nil {
 		for _, r := range p.Rules {
 			if r.ID == id {
@@ -295,7 +295,7 @@ func (b *Book) Rule(id RuleID) *Rule {
 }
 
 // BoundByQuota reports whether a rule in force in a namespace has a capacity that depends on its quotas.
-func (b *Book) BoundByQuota(namespace string) bool {
+func (b *Snapshot) BoundByQuota(namespace string) bool {
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
 			if r.Capacity.ByQuota && !r.dryRun() && b.applies(p, namespace) {
@@ -307,7 +307,7 @@ func (b *Book) BoundByQuota(namespace string) bool {
 }
 
 // Overrides are those of all RetentionPolicies of a namespace, about any rule.
-func (b *Book) Overrides(namespace string) []*Override { return b.overrides[namespace] }
+func (b *Snapshot) Overrides(namespace string) []*Override { return b.overrides[namespace] }
 
 // Namespaces is the number of namespaces known.
-func (b *Book) Namespaces() int { return len(b.namespaces) }
+func (b *Snapshot) Namespaces() int { return len(b.namespaces) }

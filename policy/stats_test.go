@@ -14,9 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-func tallyOf(s policy.Subject, rulings ...policy.Ruling) *policy.Tallies {
-	all := policy.NewTallies(now)
-	all.Add(s, rulings)
+func tallyOf(s policy.Subject, evaluations ...policy.Evaluation) *policy.Stats {
+	all := policy.NewStats(now)
+	all.Add(s, evaluations)
 	return all
 }
 
@@ -40,8 +40,8 @@ func with(c, more policy.Count) policy.Count {
 // TestTheSoonestNameTheirOwners: what goes is shown, by whichever rule decides.
 func TestTheSoonestNameTheirOwners(t *testing.T) {
 	for name, test := range map[string]struct {
-		rulings []policy.Ruling
-		want    string
+		evaluations []policy.Evaluation
+		want        string
 	}{
 		"the owner goes":                 {rulings(says("a", lets(job))), "Job/job"},
 		"in a dry run too":               {rulings(says("a", dryRun, lets(job))), "Job/job"},
@@ -50,7 +50,7 @@ func TestTheSoonestNameTheirOwners(t *testing.T) {
 		"a later rule lets it go itself": {rulings(says("a", lets(job)), says("z", of("q"), ttl(2*hour))), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			soonest := tallyOf(policy.Subject{}, test.rulings...).Policies["p"].Rules["a"].Soonest
+			soonest := tallyOf(policy.Subject{}, test.evaluations...).Policies["p"].Rules["a"].Soonest
 			if len(soonest) != 1 || soonest[0].Owner != test.want {
 				t.Errorf("got %+v, want owner %q", soonest, test.want)
 			}
@@ -61,9 +61,9 @@ func TestTheSoonestNameTheirOwners(t *testing.T) {
 // TestTally counts one subject for policy p.
 func TestTally(t *testing.T) {
 	tests := map[string]struct {
-		flags   policy.Flags
-		rulings []policy.Ruling
-		want    policy.Count
+		flags       policy.Flags
+		evaluations []policy.Evaluation
+		want        policy.Count
 	}{
 		"due now":                                 {0, rulings(says("a")), due(0)},
 		"overdue":                                 {0, rulings(says("a", ttl(0))), due(-time.Hour)},
@@ -102,7 +102,7 @@ func TestTally(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got policy.Count
-			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.rulings...).Policies["p"]; tally != nil {
+			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...).Policies["p"]; tally != nil {
 				got = tally.Count
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -123,8 +123,8 @@ func TestTallyOfRules(t *testing.T) {
 
 func TestTallyOfEstimates(t *testing.T) {
 	tests := map[string]struct {
-		ruling policy.Ruling
-		want   policy.Count
+		evaluation policy.Evaluation
+		want       policy.Count
 	}{
 		"a dry run":               {says("a", estimated, dryRun), with(due(0), policy.Count{Estimated: 1})},
 		"one that waits":          {says("a", estimated, unapproved), with(due(0), policy.Count{Estimated: 1})},
@@ -135,7 +135,7 @@ func TestTallyOfEstimates(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := tallyOf(policy.Subject{Name: "x"}, test.ruling).Policies["p"].Rules["a"]
+			got := tallyOf(policy.Subject{Name: "x"}, test.evaluation).Policies["p"].Rules["a"]
 			if diff := cmp.Diff(test.want, got.Count); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -147,7 +147,7 @@ func TestTallyOfEstimates(t *testing.T) {
 }
 
 func TestTalliesCountReasons(t *testing.T) {
-	all := policy.NewTallies(now)
+	all := policy.NewStats(now)
 	all.Add(policy.Subject{}, rulings(says("a")))
 	all.Add(policy.Subject{}, rulings(says("a")))
 	all.Add(policy.Subject{Flags: policy.IsHeld}, rulings(says("a")))
@@ -180,8 +180,8 @@ func TestTalliesChange(t *testing.T) {
 func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
 	random := rand.New(rand.NewSource(3))
 	subjects := random.Perm(20)
-	tell := func() *policy.RuleTally {
-		all := policy.NewTallies(now)
+	tell := func() *policy.RuleStats {
+		all := policy.NewStats(now)
 		for _, i := range subjects {
 			all.Add(policy.Subject{Name: fmt.Sprintf("s%02d", i)}, rulings(says("a", ttl(time.Duration(i/2)*time.Hour))))
 			all.Add(policy.Subject{Name: fmt.Sprintf("e%02d", i)}, rulings(says("a", failed)))
@@ -208,9 +208,9 @@ func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
 }
 
 func TestErrorsInSamplesAreShort(t *testing.T) {
-	ruling := says("a", failed)
-	ruling.Facts.Err = errors.New(strings.Repeat("é", 1000))
-	got := tallyOf(policy.Subject{}, ruling).Policies["p"].Rules["a"].Failing[0].Message
+	evaluation := says("a", failed)
+	evaluation.Facts.Err = errors.New(strings.Repeat("é", 1000))
+	got := tallyOf(policy.Subject{}, evaluation).Policies["p"].Rules["a"].Failing[0].Message
 	if len(got) > 256 || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
@@ -218,12 +218,12 @@ func TestErrorsInSamplesAreShort(t *testing.T) {
 
 // TestPoliciesThatWaitDoNotHideEachOther: what waits together may be approved together, and go.
 func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
-	waiting := func(policyName string) policy.Ruling {
+	waiting := func(policyName string) policy.Evaluation {
 		r := says("r", ttl(0))
 		r.Rule.ID.Policy, r.Rule.Unapproved = policyName, true
 		return r
 	}
-	for name, all := range map[string][]policy.Ruling{"alone": {waiting("p")}, "beside another": {waiting("p"), waiting("q")}} {
+	for name, all := range map[string][]policy.Evaluation{"alone": {waiting("p")}, "beside another": {waiting("p"), waiting("q")}} {
 		if due := tallyOf(policy.Subject{}, all...).Policies["p"].Pending.Due; due != 1 {
 			t.Errorf("%s: %d would go, want 1", name, due)
 		}
@@ -234,7 +234,7 @@ func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
 // as far as the policy itself says due.
 func TestTalliesAgreeWithVerdicts(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w world) bool {
-		all := tallyOf(w.subject, w.rulings...)
+		all := tallyOf(w.subject, w.evaluations...)
 		for p := range 4 {
 			name := fmt.Sprint("p", p)
 			var want, got int64
@@ -254,13 +254,13 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 
 // foresees is the decision, or the forecast where the policy is not in force.
 func (w world) foresees(policyName string) policy.Verdict {
-	for _, r := range w.rulings {
+	for _, r := range w.evaluations {
 		switch dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; {
 		case r.Rule.ID.Policy != policyName:
 		case r.Rule.Unapproved:
-			return policy.IfApproved(w.subject, w.rulings, now)
+			return policy.IfApproved(w.subject, w.evaluations, now)
 		case dry:
-			return policy.Forecast(w.subject, w.rulings, policyName, now)
+			return policy.Forecast(w.subject, w.evaluations, policyName, now)
 		}
 	}
 	v, _ := w.decide(now)
@@ -269,14 +269,14 @@ func (w world) foresees(policyName string) policy.Verdict {
 
 // saysDue reports whether a rule of the policy, alone and one day, would delete the subject, held or not.
 func (w world) saysDue(policyName string) bool {
-	for _, r := range w.rulings {
-		alone := world{rulings: rulings(r)}.with(func(rule *policy.Rule) {
+	for _, r := range w.evaluations {
+		alone := world{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
 			rule.Unapproved = false
 			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
 				rule.Mode = v1alpha1.Enforce
 			}
 		})
-		alone.rulings[0].Facts.Estimated = false
+		alone.evaluations[0].Facts.Estimated = false
 		if v, _ := alone.decide(now.Add(policy.Week)); r.Rule.ID.Policy == policyName && v.Action == policy.Delete {
 			return true
 		}
@@ -288,8 +288,8 @@ func (w world) saysDue(policyName string) bool {
 func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	soon := now.Add(policy.QuietPeriod)
 	for name, test := range map[string]struct {
-		ruling    policy.Ruling
-		due, week int64
+		evaluation policy.Evaluation
+		due, week  int64
 	}{
 		"it is due when the period is over":  {says("a", unapproved, notBefore(soon)), 1, 1},
 		"its time comes within the period":   {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1, 1},
@@ -301,7 +301,7 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 		"it is not eligible":                 {says("a", unapproved, notEligible), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := tallyOf(policy.Subject{}, test.ruling).Policies["p"]
+			tally := tallyOf(policy.Subject{}, test.evaluation).Policies["p"]
 			if diff := cmp.Diff(policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -312,7 +312,7 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 // TestWhatIsNotKnownOfOthersOpensNoGate: a policy that has just come is not listed yet, and keeps. Were that no backlog, the gate
 // of another would open, and all of it go once both are known.
 func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
-	of := func(other string, r policy.Ruling) policy.Ruling {
+	of := func(other string, r policy.Evaluation) policy.Evaluation {
 		rule := *r.Rule
 		rule.ID.Policy = other
 		r.Rule = &rule
@@ -325,7 +325,7 @@ func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 	suspended := of("q", says("z"))
 	suspended.Rule.Mode = v1alpha1.Suspended
 	for name, test := range map[string]struct {
-		other     policy.Ruling
+		other     policy.Evaluation
 		due, week int64
 	}{
 		"it is not listed yet":               {of("q", unknown), 1, 1},
@@ -369,7 +369,7 @@ func TestWhatIsNeededCountsAsHeld(t *testing.T) {
 // that was not counted has shown nothing.
 func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 	for name, test := range map[string]struct {
-		was       policy.Ruling // of the same policy, before the change
+		was       policy.Evaluation // of the same policy, before the change
 		previewed bool
 		due       int64
 	}{
@@ -381,17 +381,17 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 		"suspended":                               {says("a", suspended), true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := policy.NewBook(nil, nil, policy.Protection{})
+			before := policy.NewSnapshot(nil, nil, policy.Protection{})
 			waits := says("a", unapproved)
-			waits.Rule.Gate = &policy.Gate{Before: before, Previewed: test.previewed}
-			tallies := policy.NewTallies(now)
-			tallies.AddAfter(policy.Subject{}, rulings(waits), func(book *policy.Book) (policy.Subject, []policy.Ruling) {
-				if book != before {
+			waits.Rule.Gate = &policy.ApprovalGate{Before: before, Previewed: test.previewed}
+			stats := policy.NewStats(now)
+			stats.AddAfter(policy.Subject{}, rulings(waits), func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
+				if snapshot != before {
 					t.Error("asked about another book")
 				}
 				return policy.Subject{}, rulings(test.was)
 			})
-			if got := tallies.Policies["p"].Pending.Due; got != test.due {
+			if got := stats.Policies["p"].Pending.Due; got != test.due {
 				t.Errorf("%d are due by the change, want %d", got, test.due)
 			}
 		})
@@ -401,11 +401,11 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 // TestWhatIsNewSinceACount: an object that was created since the leader before counted was not due then. Under a rule that ranks it may
 // take the place of another, which is due instead.
 func TestWhatIsNewSinceACount(t *testing.T) {
-	ranks := func(r *policy.Ruling) { r.Rule.Keep = 1 }
+	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 1 }
 	for name, test := range map[string]struct {
-		created time.Time
-		ruling  policy.Ruling
-		want    policy.Backlog
+		created    time.Time
+		evaluation policy.Evaluation
+		want       policy.Backlog
 	}{
 		"it was there":                     {started, says("a", unapproved), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
 		"it was there, and the rule ranks": {started, says("a", unapproved, ranks), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
@@ -415,8 +415,8 @@ func TestWhatIsNewSinceACount(t *testing.T) {
 		"it has finished since":            {started, says("a", unapproved, ttl(0), start(now)), policy.Backlog{Selected: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.ruling.Rule.Gate = &policy.Gate{Recount: &policy.Recount{Time: now}}
-			got := tallyOf(policy.Subject{Created: test.created}, test.ruling).Policies["p"].Pending.Backlog
+			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}
+			got := tallyOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

@@ -31,10 +31,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Edition is a Book with what belongs to it. It is immutable.
-type Edition struct {
-	Book     *policy.Book
-	Programs map[string]*engine.Rule // by policy.Rule.Key
+// CompiledSnapshot is a Snapshot with what belongs to it. It is immutable.
+type CompiledSnapshot struct {
+	Book     *policy.Snapshot
+	Programs map[string]*engine.Program // by policy.Rule.Key
 	// QuotasUnread: rules ask for ResourceQuotas, which have not been read yet.
 	QuotasUnread bool
 	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
@@ -55,11 +55,11 @@ type Edition struct {
 
 // Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
 type Compiler interface {
-	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Rule, size int)
+	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Program, size int)
 }
 
-// Loop keeps the Book. Set it up with a manager; Check and Permit are its fence.
-type Loop struct {
+// Loop keeps the Snapshot. Set it up with a manager; Check and Permit are its fence.
+type Reconciler struct {
 	Cache      client.Reader // of policies and namespaces
 	Live       rest.Interface
 	Compiler   Compiler
@@ -75,8 +75,8 @@ type Loop struct {
 		Known(rule *policy.Rule) (err error, known bool)
 		Allowed(rule *policy.Rule) bool
 	}
-	// Publish is called with every new edition, one call at a time.
-	Publish func(Edition)
+	// Publish is called with every new snapshot, one call at a time.
+	Publish func(CompiledSnapshot)
 
 	failed     chan error // what only a new process can mend
 	mu         sync.Mutex // held for moments; guards what follows
@@ -84,19 +84,19 @@ type Loop struct {
 	complete   bool       // and all that they had is in force
 	changes    changes
 	compiling  compiling
-	cluster    known[*entry] // the ClusterRetentionPolicies
-	namespaced known[*entry] // the RetentionPolicies
-	namespaces known[policy.Namespace]
+	cluster    store[*entry] // the ClusterRetentionPolicies
+	namespaced store[*entry] // the RetentionPolicies
+	namespaces store[policy.Namespace]
 	quotas     quotas
-	book       *policy.Book                                 // as last published
+	snapshot   *policy.Snapshot                             // as last published
 	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
 	skewed     error                                        // what comparing the clocks has found last
 	failing
 	confirmed time.Time // when an object that a cache lacks was last looked for live
 
-	publishing sync.Mutex                   // held while an edition is made, before mu; guards what follows, and the previews of entries
-	scoped     map[types.UID]*policy.Policy // of the book as last published
-	programs   map[string]*engine.Rule      // of that book
+	publishing sync.Mutex                   // held while a is made, before mu; guards what follows, and the previews of entries
+	scoped     map[types.UID]*policy.Policy // of the snapshot as last published
+	programs   map[string]*engine.Program   // of that snapshot
 	past       []past                       // the oldest first
 	marking    map[string]trust             // by policy.Rule.Mark
 
@@ -113,14 +113,14 @@ type entry struct {
 	approved   string // the hash that is approved
 	leaves     bool   // it is being deleted
 	policy     *policy.Policy
-	programs   map[string]*engine.Rule
+	programs   map[string]*engine.Program
 	size       int                        // of its expressions
 	refused    *unstructured.Unstructured // as written, if its namespace has no room for its expressions; nil otherwise
 	previews   previews
-	bound      *policy.Policy // as in the book, unless it has a gate or marks there; nil while it is in none
+	bound      *policy.Policy // as in the snapshot, unless it has a gate or marks there; nil while it is in none
 
 	written *unstructured.Unstructured // nil once compiled
-	shelf   shelf                      // where one that is written stands
+	shelf   policyCollection           // where one that is written stands
 	length  int                        // of its spec as written, about
 	before  *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
 }
@@ -140,7 +140,7 @@ func approvedIn(object metav1.Object) string {
 }
 
 // Setup registers the loop with a manager.
-func (l *Loop) Setup(mgr ctrl.Manager) error {
+func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
 	l.quotas.wake = make(chan struct{}, 1)
 	for _, run := range []manager.RunnableFunc{l.untilFailed, l.followQuotas, l.followClock} {
@@ -165,7 +165,7 @@ func (l *Loop) Setup(mgr ctrl.Manager) error {
 }
 
 // untilFailed ends the manager when nothing that was seen can be trusted any more: a new process starts from nothing.
-func (l *Loop) untilFailed(ctx context.Context) error {
+func (l *Reconciler) untilFailed(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -174,7 +174,7 @@ func (l *Loop) untilFailed(ctx context.Context) error {
 	}
 }
 
-func (l *Loop) fail(err error) {
+func (l *Reconciler) fail(err error) {
 	select {
 	case l.failed <- err:
 	default:
@@ -183,9 +183,9 @@ func (l *Loop) fail(err error) {
 
 // Reconcile reads everything there is and publishes; what has changed is compiled soon, and the first time before it
 // returns. What has been seen live and is newer than the cache stays.
-func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var policies [][]unstructured.Unstructured
-	for _, shelf := range l.shelves() {
+	for _, shelf := range l.collections() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(shelf.kind)
 		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -211,7 +211,7 @@ func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 }
 
 // awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.
-func (l *Loop) awaitEdits(ctx context.Context) error {
+func (l *Reconciler) awaitEdits(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
 	_ = l.awaitCompiled(soon, l.busy)
@@ -221,11 +221,11 @@ func (l *Loop) awaitEdits(ctx context.Context) error {
 
 // take merges the caches, of each shelf and of namespaces, into what is known, and notes what has changed. It reports
 // whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
-func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
+func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := true
-	for i, shelf := range l.shelves() {
+	for i, shelf := range l.collections() {
 		uids := map[types.UID]bool{}
 		for k := range policies[i] {
 			if !shelf.gone(&policies[i][k]) {
@@ -247,7 +247,7 @@ func (l *Loop) take(policies [][]unstructured.Unstructured, namespaces []metav1.
 }
 
 // takePolicy takes in a policy if it says something new.
-func (l *Loop) takePolicy(on shelf, object *unstructured.Unstructured) {
+func (l *Reconciler) takePolicy(on policyCollection, object *unstructured.Unstructured) {
 	on.saw(object.GetResourceVersion())
 	known, ok := on.get(object)
 	if (!ok || !known.says(object)) && on.accept(object) {
@@ -255,7 +255,7 @@ func (l *Loop) takePolicy(on shelf, object *unstructured.Unstructured) {
 	}
 }
 
-func (l *Loop) takeNamespace(object metav1.Object) {
+func (l *Reconciler) takeNamespace(object metav1.Object) {
 	l.namespaces.saw(object.GetResourceVersion())
 	known, ok := l.namespaces.get(object)
 	if !l.namespaces.accept(object) {
@@ -269,7 +269,7 @@ func (l *Loop) takeNamespace(object metav1.Object) {
 }
 
 // compile reads one policy as it is written, where others of its namespace have taken so much of the room.
-func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
+func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
 	e := entryOf(object)
 	data, err := json.Marshal(object.Object)
 	var document *policy.Document
@@ -286,7 +286,7 @@ func (l *Loop) compile(ctx context.Context, object *unstructured.Unstructured, t
 		e.policy.Terminate()
 	}
 	if l.DryRun {
-		e.policy.Rehearse()
+		e.policy.ForceDryRun()
 	}
 	room := engine.RoomFor(e.policy) - taken
 	if e.programs, e.size = l.Compiler.LoadWithin(e.policy, room); e.size > room {

@@ -13,24 +13,24 @@ import (
 
 // Gate is where rules in force wait until it is known that they delete no more than Approval allows, or somebody has
 // approved it. Meanwhile they keep what they find eligible.
-type Gate struct {
+type ApprovalGate struct {
 	Hash       string           // what approves it; with Rules, the status says it
-	Namespaces Scope            // nil means all; otherwise those where the rules apply anew
+	Namespaces ApprovalScope    // nil means all; otherwise those where the rules apply anew
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
 	Recount    *Recount         // not nil: of the leader before, only a count is known, and everything waits for the first of this one
-	Before     *Book            // what was in force before; nil when nobody knows: then everything that is due is new
+	Before     *Snapshot        // what was in force before; nil when nobody knows: then everything that is due is new
 	Previewed  bool             // the rules were there before as a dry run that was counted: what they would have deleted is not new
 }
 
 // Covers reports whether a rule waits in a namespace.
-func (g *Gate) Covers(namespace, rule string) bool {
+func (g *ApprovalGate) Covers(namespace, rule string) bool {
 	return g != nil && (g.Uncounted.Has(rule) ||
 		(g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule)))
 }
 
 // before is what was in force before; nil when nobody knows.
-func (g *Gate) before() *Book {
+func (g *ApprovalGate) before() *Snapshot {
 	if g == nil {
 		return nil
 	}
@@ -39,19 +39,19 @@ func (g *Gate) before() *Book {
 
 // Scope is where the rules of a policy apply anew, "" among cluster-scoped objects, and since when. It is not changed. Nil
 // is nowhere.
-type Scope map[string]time.Time
+type ApprovalScope map[string]time.Time
 
 // Has reports whether the rules apply anew in a namespace.
-func (s Scope) Has(namespace string) bool {
+func (s ApprovalScope) Has(namespace string) bool {
 	_, ok := s[namespace]
 	return ok
 }
 
 // Names are the namespaces, in order.
-func (s Scope) Names() []string { return slices.Sorted(maps.Keys(s)) }
+func (s ApprovalScope) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
 // Since is when the latest change was; it tells one from the next.
-func (s Scope) Since() (latest time.Time) {
+func (s ApprovalScope) Since() (latest time.Time) {
 	for _, since := range s {
 		if since.After(latest) {
 			latest = since
@@ -62,14 +62,14 @@ func (s Scope) Since() (latest time.Time) {
 
 // Wider is the scope once the policy applies anew in more namespaces, or in the same again. No two times are alike, and a
 // status can hold them.
-func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
+func (s ApprovalScope) Wider(namespaces sets.Set[string], now time.Time) ApprovalScope {
 	since := now.UTC().Truncate(time.Microsecond)
 	if latest := s.Since(); !since.After(latest) {
 		since = latest.Add(time.Microsecond)
 	}
 	wider := maps.Clone(s)
 	if wider == nil {
-		wider = make(Scope, len(namespaces))
+		wider = make(ApprovalScope, len(namespaces))
 	}
 	for namespace := range namespaces {
 		wider[namespace] = since
@@ -78,8 +78,8 @@ func (s Scope) Wider(namespaces sets.Set[string], now time.Time) Scope {
 }
 
 // Among are those of some namespaces in which nothing has changed after a time.
-func (s Scope) Among(namespaces []string, upTo time.Time) Scope {
-	same := Scope{}
+func (s ApprovalScope) Among(namespaces []string, upTo time.Time) ApprovalScope {
+	same := ApprovalScope{}
 	for _, namespace := range namespaces {
 		if since, ok := s[namespace]; ok && !since.After(upTo) {
 			same[namespace] = since
@@ -89,14 +89,14 @@ func (s Scope) Among(namespaces []string, upTo time.Time) Scope {
 }
 
 // Without is the scope without the namespaces that another has since the same time; nil when nothing is left.
-func (s Scope) Without(o Scope) Scope {
-	var left Scope
+func (s ApprovalScope) Without(o ApprovalScope) ApprovalScope {
+	var left ApprovalScope
 	for namespace, since := range s {
 		if at, ok := o[namespace]; ok && at.Equal(since) {
 			continue
 		}
 		if left == nil {
-			left = Scope{}
+			left = ApprovalScope{}
 		}
 		left[namespace] = since
 	}

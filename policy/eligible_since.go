@@ -28,23 +28,23 @@ func ParseMarks(text string) map[string]time.Time {
 
 // Marking permits writing the marks of one version of one subject. Only MarkingOf issues markings, on the word of rules
 // that are enforced, so that a dry run never changes an object. The zero Marking permits nothing.
-type Marking struct {
+type EligibleSincePatch struct {
 	subject Subject
 	marks   map[string]time.Time
 	rules   []*Rule
 }
 
 // Valid reports whether there is anything to write.
-func (m Marking) Valid() bool { return m.marks != nil }
+func (m EligibleSincePatch) Valid() bool { return m.marks != nil }
 
 // Subject is the version that may be written on.
-func (m Marking) Subject() Subject { return m.subject }
+func (m EligibleSincePatch) Subject() Subject { return m.subject }
 
 // Rules are those on whose word something changes.
-func (m Marking) Rules() []*Rule { return m.rules }
+func (m EligibleSincePatch) Rules() []*Rule { return m.rules }
 
 // Annotation is the value to write; empty when the annotation is to go.
-func (m Marking) Annotation() string {
+func (m EligibleSincePatch) Annotation() string {
 	if len(m.marks) == 0 {
 		return ""
 	}
@@ -58,12 +58,12 @@ func (m Marking) Annotation() string {
 }
 
 // NeedsMarking reports whether the subject is not marked as it should be.
-func NeedsMarking(s Subject, rulings []Ruling) bool {
+func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 	if s.Flags.Has(IsTerminating) {
 		return false
 	}
-	for i := range rulings {
-		if rulings[i].isMismarked() {
+	for i := range evaluations {
+		if evaluations[i].isMismarked() {
 			return true
 		}
 	}
@@ -72,13 +72,13 @@ func NeedsMarking(s Subject, rulings []Ruling) bool {
 
 // MarkingOf gives all marks that the subject should carry as of now, if it does not: one for each rule without startTime
 // that finds it eligible. A mark that is right stays as it is, and those of rules that are no more are gone.
-func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
-	if !NeedsMarking(s, rulings) {
-		return Marking{}
+func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) EligibleSincePatch {
+	if !NeedsEligibleSincePatch(s, evaluations) {
+		return EligibleSincePatch{}
 	}
-	m := Marking{subject: s, marks: map[string]time.Time{}}
-	for i := range rulings {
-		r := &rulings[i]
+	m := EligibleSincePatch{subject: s, marks: map[string]time.Time{}}
+	for i := range evaluations {
+		r := &evaluations[i]
 		if r.isMismarked() {
 			m.rules = append(m.rules, r.Rule)
 		}
@@ -95,13 +95,15 @@ func MarkingOf(s Subject, rulings []Ruling, now time.Time) Marking {
 }
 
 // marks reports whether the rule is one that marks.
-func (r *Ruling) marks() bool { return r.Rule.Mark != "" && !r.Rule.Invalid() }
+func (r *Evaluation) marks() bool { return r.Rule.Mark != "" && !r.Rule.Invalid() }
 
 // isEligible reports whether the rule is sure that the subject is eligible.
-func (r *Ruling) isEligible() bool { return r.Facts.Selected && r.Facts.Eligible && r.Facts.Err == nil }
+func (r *Evaluation) isEligible() bool {
+	return r.Facts.Selected && r.Facts.Eligible && r.Facts.Err == nil
+}
 
 // isSure reports whether what the rule says of the subject is known: no mark comes or goes before.
-func (r *Ruling) isSure() bool { return r.Known && !r.Facts.InDoubt() }
+func (r *Evaluation) isSure() bool { return r.Known && !r.Facts.InDoubt() }
 
 // writesMarks reports whether the rule may write on objects.
 func (r *Rule) writesMarks() bool {
@@ -109,7 +111,7 @@ func (r *Rule) writesMarks() bool {
 }
 
 // isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
-func (r *Ruling) isMismarked() bool {
+func (r *Evaluation) isMismarked() bool {
 	if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {
 		return false
 	}
@@ -120,7 +122,7 @@ func (r *Ruling) isMismarked() bool {
 }
 
 // isUnmarked reports whether a rule that marks has no mark that counts: one from before nobody saw to its marks does not.
-func (r *Ruling) isUnmarked() bool {
+func (r *Evaluation) isUnmarked() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
 }
@@ -132,7 +134,7 @@ type Distrusted struct {
 }
 
 // note takes what a rule says of a subject that carries its mark.
-func (d *Distrusted) note(s Subject, r *Ruling) {
+func (d *Distrusted) note(s Subject, r *Evaluation) {
 	into := &d.Exposed
 	switch {
 	case s.Flags.Has(IsTerminating):
@@ -160,7 +162,7 @@ func (d Distrusted) Namespaces() []string {
 }
 
 // carriesMark reports whether the object itself has a mark of the rule.
-func (r *Ruling) carriesMark() bool {
+func (r *Evaluation) carriesMark() bool {
 	switch {
 	case r.Facts.Estimated: // Start is not that of the mark
 		return r.Facts.Outdated
@@ -170,7 +172,7 @@ func (r *Ruling) carriesMark() bool {
 }
 
 // outdated reports whether the mark that the object carries does not count.
-func (r *Ruling) outdated() bool {
+func (r *Evaluation) outdated() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
 }
